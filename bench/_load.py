@@ -1,4 +1,4 @@
-"""Load on a server that speaks PostgreSQL: plain sockets, one request at a time on each connection, all from one thread."""
+"""Load on a PostgreSQL server: plain sockets in one thread, one request at a time per connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READY = b"Z\0\0\0\5"
 
 
 class Client:
-    """One connection: a request, then all bytes up to ReadyForQuery."""
+    """A connection. `ask` sends a request and returns all bytes up to ReadyForQuery."""
 
     def __init__(self, dsn: str) -> None:
         parts = urlsplit(dsn)
@@ -56,7 +56,7 @@ def execute(name: str, value: str) -> bytes:
 
 
 def offered(dsn: str, connections: int, seconds: float, first: bytes | None, request: Callable[[], bytes]) -> list[float]:
-    """Latencies, in seconds, of as many requests as were answered."""
+    """Sends requests as fast as they are answered. Returns their latencies in seconds."""
     clients = [Client(dsn) for _ in range(connections)]
     for client in clients:
         if first is not None:
@@ -88,9 +88,12 @@ def offered(dsn: str, connections: int, seconds: float, first: bytes | None, req
 
 
 def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) -> list[float]:
-    """Latencies, in seconds, of requests that come at a rate whether or not the ones before are answered.
+    """Sends requests at a fixed rate, whether or not earlier ones are answered.
 
-    Each counts from the moment at which it was due, so that a server that stands still is charged for all that waited.
+    Returns latencies in seconds.
+
+    A latency counts from the time when the request was due, so a server's pause counts for all
+    requests that waited.
     """
     clients = [Client(dsn) for _ in range(connections)]
     asked = query(sql)
@@ -100,7 +103,7 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
     idle, due_at, got = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
     latencies: list[float] = []
     gc.collect()
-    gc.disable()  # the load's own pauses are not the server's
+    gc.disable()  # excludes the load's own pauses
     began, sent, many = time.perf_counter(), 0, round(rate * seconds)
     while len(latencies) < many:
         now = time.perf_counter()
@@ -129,7 +132,7 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
-    """In ms."""
+    """Returns p50, p95, p99 and max in ms."""
     ordered = sorted(seconds)
     named = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
     return {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for name, p in named.items()}

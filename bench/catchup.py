@@ -1,11 +1,11 @@
-"""Catching up with 1,000,000 orders of workload W1 (bench/w1): how soon is the view complete?
+"""Measures how fast a view over 1,000,000 orders of workload W1 (bench/w1) is complete.
 
 Kafka holds 10,000 customers, the orders and 10,000 changes of customers before the engine starts. The
-clock runs from the start of the engine's process to the log entry with which the view is filled, which
-is durable. Then the engine is stopped, as many orders and changes are produced, and the clock runs from
-the engine's start to the entry that contains the last order: the engine catches up in ticks. After both
-the view equals a recompute; DuckDB's time for it is the least that the query costs. The last line is
-JSON.
+clock runs from the start of the engine's process to the durable log entry that backfills the view. Then
+the engine is stopped, and as many orders and changes are produced. The clock runs again, from the
+engine's start to the entry that contains the last order: now the engine catches up in ticks. Each time
+the view must equal a recompute by DuckDB, whose time is a lower bound of the query's cost. The last
+line is JSON.
 
     .venv/bin/python bench/catchup.py [--orders 1000000] [--customers 10000]
 """
@@ -34,19 +34,22 @@ from lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 ANSWER_S = 600.0
-START_S, COMPLETE_S, PEAK_MIB = 3.5, 10.0, 2048  # marks, at most
-FILL_PER_S, TICKS_PER_S = 250_000, 100_000  # marks, at least
+START_S, COMPLETE_S, PEAK_MIB = 3.5, 10.0, 2048  # marks: maxima
+FILL_PER_S, TICKS_PER_S = 250_000, 100_000  # marks: minima
 
 
 def orders_read(lake: Lake) -> int:
-    """How many orders the newest entry of the log has read."""
+    """Returns how many orders the newest log entry has read."""
     newest = lake.log.newest()
     assert newest is not None
     return sum(topics[ORDERS]["0"] for topics in newest.offsets.values() if ORDERS in topics)
 
 
 def check(lake: Lake, workload: Workload, produced: Produced) -> float:
-    """Raises AssertionError if the view is not its query; returns the seconds that DuckDB took for it."""
+    """Recomputes the view in DuckDB.
+
+    Returns the seconds; raises AssertionError if the view differs.
+    """
     with duckdb.connect() as db:
         workload.fill(db, len(produced.times), produced.changes)
         began = time.monotonic()
@@ -79,7 +82,7 @@ def measured(orders: int, workload: Workload) -> dict[str, Any]:
         for source in SOURCES:
             engine.execute(source.format(kafka=kafka.address))
         filling = time.monotonic()
-        engine.execute(f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")  # answers when the view is filled and durable
+        engine.execute(f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")  # returns when the view is backfilled and durable
         filled = time.monotonic()
         out["fill_s"], out["fill_per_s"] = filled - filling, orders / (filled - filling)
         out["complete_s"], out["complete_cpu_s"] = filled - began, usage.cpu_s()["engine"]

@@ -1,10 +1,11 @@
-"""Decoding, one core, in a task of Spark: rows a second of its CPU, beside fastavro and Spark's own `from_json`.
+"""Decoding on one core, in a Spark task, in rows per second of CPU; fastavro and `from_json` for comparison.
 
     .venv/bin/python bench/decode.py [--seconds 10] [--only json]
 
-`decoded`: bytes to the format's own row; `rows`: with what the source makes of it, the columns in their stored form. Marks are for `rows`
-a second: Debezium in Avro 700,000, page views in JSON 300,000, Debezium in JSON without schemas 150,000, with a schema in each 20,000.
-The Debezium messages are the recorded ones of a table of users. CPU is that of the thread, so that other load changes little.
+`decoded`: from bytes to the format's row. `rows`: to the source's columns in their stored form. The
+marks for `rows` per second are 700,000 for Debezium in Avro, 300,000 for page views in JSON, 150,000 for
+Debezium in JSON without schemas, and 20,000 with a schema in each message. The Debezium messages are
+recorded ones of a table of users. CPU is that of the thread, so other load has little influence.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from lake.catalog import Catalog, Change
 from sql.statements import CreateSource, parse
 from tests.engine.ddl.cdc import messages, registry_of_fixtures, schemas
 
-TESTS = Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"  # where the loop in the task is
+TESTS = Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"  # has the loop that runs in the task
 USERS = "(id bigint, email text, name text, is_vip boolean, created_at timestamptz, birthday date, PRIMARY KEY (id) NOT ENFORCED)"
 VIEWS = "(user_id int, url text, channel text, received_at timestamptz)"
 DEBEZIUM = "CREATE SOURCE s {columns} FROM KAFKA BROKER 'k' TOPIC '{folder}.public.users' {format} ENVELOPE DEBEZIUM"
 MARKS = {"Debezium Avro": 700_000, "page views, JSON": 300_000, "Debezium JSON": 150_000, "Debezium JSON with schemas": 20_000}
 
 
-Message = tuple[bytes, bytes]  # key and value; an empty key is none
+Message = tuple[bytes, bytes]  # key and value; an empty key means none
 
 
 def users(folder: str) -> list[Message]:
@@ -60,7 +61,7 @@ def page_views() -> list[Message]:
 
 
 def measured(session: Any, statement: str, values: list[Message], seconds: float) -> dict[str, Any]:
-    """Of a source: rows a second of CPU."""
+    """Measures a source. Returns rows per second of CPU and of elapsed time."""
     parsed = parse(statement)
     assert isinstance(parsed, CreateSource)
     catalog = Catalog().apply(Change(put=create_source(parsed, statement, Catalog(), Registry())))
@@ -84,7 +85,7 @@ def fastavro_users(folder: str, values: list[Message], seconds: float) -> int:
 
 
 def from_json(session: Any, values: list[Message], columns: str, seconds: float) -> int:
-    """Spark's own, of whole batches in one task: the CPU of its JVM."""
+    """Measures Spark's from_json in rows per second of the JVM's CPU, with whole batches in one task."""
     frame = session.createDataFrame([(v.decode(),) for _, v in values * 1000], "value string").coalesce(1).cache()
     frame.count()
     parsed = frame.selectExpr(f"from_json(value, '{columns}', map('mode', 'PERMISSIVE')) AS v").selectExpr("v.*")
@@ -96,7 +97,7 @@ def from_json(session: Any, values: list[Message], columns: str, seconds: float)
 
 
 def rate(once: Callable[[], None], count: int, seconds: float, cpu: Callable[[], float]) -> int:
-    """A second of CPU, behind as many for the compiler."""
+    """Returns the rate per CPU second, after a warm-up of the same length."""
     n, began = 0, cpu()
     while cpu() - began < seconds:
         once()

@@ -1,7 +1,7 @@
-"""Grouping before a join, against the same view joined first: milliseconds of CPU of the task for a tick, and what the operators hold.
+"""Compares aggregation before a join with aggregation after it: CPU time of the task per tick, and state.
 
-`facts` (200,000 rows of 10,000 customers) is a topic that only grows; `customers` is keyed. The view counts and sums facts by the
-segment of their customer. Both plans get the same changes in turn, in one JVM.
+`facts` (200,000 rows of 10,000 customers) is append-only; `customers` has a key. The view counts and
+sums facts by the customer's segment. Both plans get the same changes in turn, in one JVM.
 
     .venv/bin/python bench/early.py [--rows 200000] [--keys 10000]
 """
@@ -19,7 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from operators import tasks_us  # beside this file
+from operators import tasks_us  # a module of this folder
 
 from engine.plan.sizes import SIZES
 from engine.runtime import session as spark
@@ -31,11 +31,11 @@ QUERY = "SELECT c.segment, count(*) AS n, sum(f.amount) AS amount FROM facts f J
 FACTS = Table(16384, "facts", (Field("id", INT4), Field("customer_id", INT4), Field("amount", Type("numeric", (12, 2)))), None, True)
 CUSTOMERS = Table(16388, "customers", (Field("id", INT4, False), Field("segment", TEXT)), (0,))
 WARM, TICKS = 6, 20
-PIECE = 20_000  # facts a tick while it fills
+PIECE = 20_000  # facts per tick of the initial load
 
 
 class Planned(Views):
-    """Of known sizes, or of none."""
+    """Views planned with known sizes of relations, or without."""
 
     rows_known: dict[int, int] | None = None
 

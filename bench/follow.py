@@ -1,10 +1,11 @@
-"""Followers of one view: how long after a tick's commit each of them has all of its changes.
+"""Measures the delay from a tick's commit until each follower of a view has its changes.
 
     python bench/follow.py [--followers 1000] [--changes 500] [--ticks 20] [--every 1.0]
 
-A lake and a writer here, a gateway of its own process; followers are plain sockets in this process, each with
-`COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT`. A tick counts from the moment at which its entry is durable. The last line is JSON: ms
-over all followers and ticks, of the last follower of each tick, and the gateway's CPU time a tick, which a busy machine does not change.
+Lake, writer and followers are in this process, the gateway in another one. Each follower is a plain
+socket with `COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT`. The delay counts from the moment when the
+tick's entry is durable. The last line is JSON: ms over all followers and ticks, ms of the last follower
+of each tick, and the gateway's CPU time per tick, which does not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
-from _load import Client, quantiles, query  # beside this file
+from _load import Client, quantiles, query  # a module of this folder
 from _processes import cpu_s
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def follower(dsn: str) -> socket.socket:
 
 
 def tick(writer: Writer, item: Item, version: int, changes: int, followers: list[socket.socket]) -> list[float]:
-    """Seconds from the commit until each follower had all."""
+    """Writes a tick. Returns the seconds from its commit until each follower had all changes."""
     half = range(changes // 2)
     rows = table(net(half, version - 1, -1) + net(half, version, 1))
     missing = dict.fromkeys(followers, changes)
@@ -77,7 +78,7 @@ def tick(writer: Writer, item: Item, version: int, changes: int, followers: list
                 data = one.recv(1 << 18)
                 if not data:
                     raise ConnectionError("the gateway hung up")
-                missing[one] -= data.count(b"\n")  # no frame's length is a multiple of 256 and 10
+                missing[one] -= data.count(b"\n")  # a newline byte cannot be part of a frame's length here
                 if missing[one] <= 0:
                     took.append(time.perf_counter() - began)
                     selector.unregister(one)

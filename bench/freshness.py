@@ -1,4 +1,4 @@
-"""How old an order is when a reader of the view has it: workload W1 (bench/w1), p50, p95, p99 and max.
+"""Measures the age of an order when a reader of the view receives it: workload W1 (bench/w1).
 
 Broker, load, engine, gateway and reader are processes on two cores. One run follows the view with
 `COPY (TAIL …)`, one reads it with a SELECT every 20 ms. Each begins with an empty lake and ends when
@@ -20,10 +20,10 @@ from bench.w1.orders import Workload
 from bench.w1.readers import POLL_S
 from bench.w1.systems import Tailgate
 
-# Of ages in ms through TAIL, by orders per second; a poll adds half of its interval.
+# Marks of ages in ms with TAIL, by orders per second; polling adds half of its interval.
 MARKS = {5_000: {"p50": 45, "p95": 80, "p99": 150}, 1_000: {"p50": 35, "p95": 70}}
 COLUMNS = ("orders", "p50 ms", "p95 ms", "p99 ms", "max ms", "engine and gateway: cores", "peak MiB", "load late, p99 ms")
-READERS = {"tail": 0.0, "select": POLL_S * 1000 / 2}  # what reading by this may add to the marks
+READERS = {"tail": 0.0, "select": POLL_S * 1000 / 2}  # addition to the marks, by reader
 
 
 def options() -> argparse.Namespace:

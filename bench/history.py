@@ -1,6 +1,7 @@
-"""Does a tick cost more when there is more history? The median tick over 1,000,000 page views beside that over 10,000, in one run.
+"""Measures whether a tick's cost depends on history: median ticks after 1,000,000 and 10,000 page views.
 
-The same 10,000 users, the same rate, the same views (scenario 1): only how many page views came before differs. The mark: at most 1.2.
+Users, rate and views (scenario 1) are the same; only the number of earlier page views differs. The mark
+for the ratio is 1.2 at most.
 
     .venv/bin/python bench/history.py [--views 1000000] [--rate 1000] [--seconds 20]
 """
@@ -30,7 +31,7 @@ CATCH_UP_S = 600.0
 
 
 def history(kafka: str, count: int) -> None:
-    """So many page views at once, of yesterday."""
+    """Produces page views with yesterday's times, at once."""
     producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
     chance, then = random.Random(count), int(time.time()) - 86_400
     for i in range(count):
@@ -48,7 +49,7 @@ def history(kafka: str, count: int) -> None:
 
 
 def caught_up(lake: Lake, kafka: str) -> bool:
-    """Whether all page views that the topic holds are in the log."""
+    """Returns whether all page views of the topic are in the log."""
     newest = lake.log.newest()
     assert newest is not None
     end = broker.topic(kafka, PAGEVIEWS, {}).bounds["0"][1]
@@ -56,7 +57,7 @@ def caught_up(lake: Lake, kafka: str) -> bool:
 
 
 def ticks(engine: EngineProcess, load: Load, seconds: float) -> dict[str, float]:
-    """The medians of the ticks while the load runs."""
+    """Returns the percentiles of the ticks' times while the load runs."""
     load.start()
     time.sleep(seconds)
     found = engine.get("/status")["tick_ms"]

@@ -1,9 +1,8 @@
-"""Workload W1 (bench/w1) at 20,000 orders and 200 customer changes per second, for five minutes.
+"""Runs workload W1 (bench/w1) at 20,000 orders and 200 customer changes per second for five minutes.
 
 Broker, load, engine, gateway and reader are processes on two cores. The reader follows the view with
-`COPY (TAIL …)`. Ages are printed for the whole interval and for each minute, so that a system that falls
-behind shows: its ages rise from minute to minute. Memory is that of engine and gateway together. The
-last line is JSON.
+`COPY (TAIL …)`. Ages are printed for the whole interval and for each minute: if the system falls behind,
+they rise from minute to minute. Memory is that of engine and gateway together. The last line is JSON.
 
     .venv/bin/python bench/load.py [--rate 20000] [--changes 200] [--customers 10000]
         [--for 300] [--warm-up 15]
@@ -20,7 +19,7 @@ from bench.w1 import report, turns
 from bench.w1.orders import Workload
 from bench.w1.systems import Tailgate
 
-MARKS = {"p50": 300, "p95": 600}  # of ages in ms over the whole interval
+MARKS = {"p50": 300, "p95": 600}  # ages in ms over the whole interval
 PEAK_MIB = 2048
 PART_S = 60.0
 

@@ -1,6 +1,6 @@
-"""What the lake costs: an entry, a round of twenty tables, a relation at a time, and how soon a reader sees an entry.
+"""Measures the lake: an entry, a round of twenty tables, a snapshot, and the delay until a reader sees an entry.
 
-.venv/bin/python bench/log.py [FOLDER]        # on the file system to be measured; a temporary folder otherwise
+.venv/bin/python bench/log.py [FOLDER]        # on the file system to measure; default: a temporary folder
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from lake.types import INT8, TEXT, Field
 from lake.writing import open_epoch
 
 VIEWS = 20
-ROWS = 5_000  # of each view
-CHANGED = 50  # rows of each view in a tick
+ROWS = 5_000  # per view
+CHANGED = 50  # rows of each view per tick
 TICKS = 60
 COLUMNS = (Field("k", INT8), Field("segment", TEXT), Field("orders", INT8))
 
@@ -41,7 +41,7 @@ def timed(action: Callable[[], object], times: int) -> str:
 
 
 def changed(rows: dict[int, int]) -> bytes:
-    """One tick of one view: some keys get another row."""
+    """Changes random rows of a view. Returns its section of a tick."""
     keys = random.sample(range(ROWS), CHANGED)
     went = [(k, f"g{k % 7}", rows[k], -1) for k in keys]
     for k in keys:

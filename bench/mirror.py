@@ -1,4 +1,4 @@
-"""A view of 1,000,000 rows: how long until it is in memory, and what each tick costs after.
+"""Measures a mirror of a view with 1,000,000 rows: the time to fill it, and the cost of each tick.
 
 python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100]
 """

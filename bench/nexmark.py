@@ -1,8 +1,9 @@
-"""Nexmark: events per second that each query's view takes in, alone in a circuit, beside DuckDB's recompute of the whole query.
+"""Nexmark: events per second of CPU for each query's view, and DuckDB's recompute of the query.
 
-The circuit is driven straight, a tick per batch of events, durable state included, the log and Kafka not. Seconds are of CPU of Spark's
-task, one core's; what this program does to make batches and to keep the answer is not counted, nor are the first ticks, which warm the
-JVM's compiler up. `ticks_per_recompute`: how many ticks DuckDB's one recompute over all rows so far takes.
+Each view is alone in a circuit, which is driven directly, one tick per batch of events, with durable
+state but without log and Kafka. Seconds are CPU of Spark's task, which uses one core. The time to make
+batches and to keep the result is not counted, and the first ticks, which warm up the JVM's compiler, are
+not either. `ticks_per_recompute` is the number of ticks that take as long as one recompute by DuckDB.
 
     .venv/bin/python bench/nexmark.py [--events 5000] [--ticks 12] [--only q05]
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from operators import tasks_us  # beside this file
+from operators import tasks_us  # a module of this folder
 
 from engine.runtime import session as spark
 from lake.types import arrow_schema

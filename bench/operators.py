@@ -1,11 +1,13 @@
-"""What a changed row costs, operator by operator: microseconds of CPU of the task that runs the circuit, decoding of its input included.
+"""The cost of a changed row by operator: microseconds of CPU of the circuit's task, including decoding.
 
-Views over two tables, `a` (100,000 rows) and `b` (10,000), that hold rows already; then ticks of changes of `a` alone, each half inserts
-and half deletes. The circuit is driven straight, without a streaming query, so a tick's own cost is measured too, by ticks of one row,
-and taken off. `process` is the CPU of the whole JVM over the same ticks: its compiler and collector are in it, and its noise.
+The views read two tables, `a` (100,000 rows) and `b` (10,000). After the initial load, ticks change `a`
+only, half of the changes inserts and half deletes. The circuit is driven directly, without a streaming
+query. The fixed cost of a tick, measured with ticks of one row, is subtracted. `process` is the CPU of
+the whole JVM over the same ticks, with its compiler and garbage collector.
 
-`append-only`: the same operator where nothing ever goes. `one_row_ms` is the task's CPU of a tick of one row: with `--keys 1` all rows are
-under one key, and where it then takes much longer the operator looks at the whole key.
+`append-only`: the same operator without deletions. `one_row_ms`: the task's CPU for a tick of one row.
+With `--keys 1` all rows have the same key; if this tick then takes much longer, the operator reads all
+rows of a key.
 
     .venv/bin/python bench/operators.py [--rows 100000] [--keys 10000] [--changes 5000] [--only join]
 """
@@ -55,11 +57,11 @@ QUERIES = {
 }
 APPEND_ONLY = ("inner join", "max by group")
 TICKS = 6
-TASK = "Executor task"  # begins the name of the threads that run the circuit
+TASK = "Executor task"  # name prefix of the threads that run the circuit
 
 
 class Growing(Circuits):
-    """Circuits whose inputs never take a row back, as those over append-only sources."""
+    """Circuits whose joins and reduces treat all inputs as append-only."""
 
     def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
         operators = tuple(
@@ -89,15 +91,15 @@ def row(id: int, keys: int, chance: random.Random) -> Row:
 
 
 def cpu_us(session: Any) -> float:
-    """Of the JVM since it began."""
+    """Returns the CPU microseconds of the JVM so far."""
     return int(session._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toNanos()) / 1000
 
 
 def tasks_us(pid: int) -> dict[str, float]:
-    """Of each thread that runs tasks."""
+    """Returns the CPU microseconds so far of each thread that runs tasks."""
     found = {}
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it has ended
+        with contextlib.suppress(FileNotFoundError):  # the thread may have ended
             if (thread / "comm").read_text().startswith(TASK):
                 found[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e3
     return found
@@ -152,7 +154,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as scratch:
         session = spark.start(Path(scratch), 1)
         try:
-            measured(session, "", next(iter(QUERIES.values())), options)  # the JVM's compiler
+            measured(session, "", next(iter(QUERIES.values())), options)  # warms up the JVM's compiler
             for name, query in QUERIES.items():
                 for append_only in (False, True) if name in APPEND_ONLY else (False,):
                     if options.only in name:

@@ -1,13 +1,14 @@
-"""Polls while ticks run: a view of 100 rows, and look-ups by key, beside PostgreSQL 15 with the same table.
+"""Measures polls of a view with 100 rows, and look-ups by key, during ticks; PostgreSQL 15 for comparison.
 
     python bench/polls.py [--seconds 6] [--connections 8]                    as fast as they are answered
-    python bench/polls.py --rate 1000 --seconds 60                           so many a second, answered or not; ticks every second
-    python bench/polls.py --idle 5000                                        what connections cost that do nothing
-    python bench/polls.py --dsn postgresql://… --relation v --key column     a running gateway; its ticks are its own
+    python bench/polls.py --rate 1000 --seconds 60                           at a fixed rate; a tick per second
+    python bench/polls.py --idle 5000                                        the cost of idle connections
+    python bench/polls.py --dsn postgresql://… --relation v --key column     a running gateway with its own ticks
 
-A lake, a writer and a gateway of its own; load comes from one thread over plain sockets; servers are asked in turns, and PostgreSQL's
-table is updated at the same moments as ours. The last line is JSON: answers per second, latencies in ms, and ratios to PostgreSQL.
-`stolen_ms` is what this machine's host took from its processors meanwhile: no program can answer then.
+The script starts its own lake, writer and gateway. Load comes from one thread over plain sockets. The
+servers are measured in turns, and PostgreSQL's table is updated at the same times. The last line is
+JSON: answers per second, latencies in ms, and ratios to PostgreSQL. `stolen_ms` is the CPU time that the
+host took from this machine during the measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pathlib import Path
 
 import psycopg
 import pyarrow as pa
-from _load import Client, execute, figures, offered, parse, query, steady  # beside this file
+from _load import Client, execute, figures, offered, parse, query, steady  # a module of this folder
 from _processes import resident_mib, stolen_ms
 
 ROOT = Path(__file__).parents[1]
@@ -42,15 +43,18 @@ from lake.writing import open_epoch  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
 
 ROWS, CHANGED = 100, 20
-TICK_S = 0.2  # when polled as fast as can be; when polled at a rate, a second
-SLICE_S = 10.0  # of a measurement at a rate, one server after the other
+TICK_S = 0.2  # seconds between ticks; a second when polling at a fixed rate
+SLICE_S = 10.0  # seconds of one server's turn at a fixed rate
 MARK_MS = {"p95": 5, "max": 10}
 FORM = (Field("id", INT8, False), Field("segment", TEXT), Field("views", INT8), Field("last_page", TEXT))
 
 
 @contextmanager
 def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None], int]]:
-    """A gateway over a lake that is written here: its DSN, what makes the next tick, its process."""
+    """Starts a gateway over a new lake.
+
+    Yields its DSN, a function that writes a tick, its process id.
+    """
     writer = open_epoch(Lake.create(folder / "lake"))
     item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
     writer.append(kind="catalog", catalog=Change(put=(item,)))
@@ -82,7 +86,7 @@ def rows(ids: range | list[int], version: int, weight: int) -> pa.Table:
 
 
 def touched(step: int) -> list[tuple[int, int]]:
-    """Ids that a tick changes, with the version each has before."""
+    """Returns the ids that a tick changes, with their versions before it."""
     first = step * CHANGED % ROWS
     return [(i, step * CHANGED // ROWS) for i in range(first, first + CHANGED)]
 
@@ -115,7 +119,7 @@ def postgresql() -> Iterator[tuple[str, Callable[[int], None]]]:
 
 @contextmanager
 def ticking(*ticks: Callable[[int], None], every: float = TICK_S) -> Iterator[list[int]]:
-    """Ticks on a thread, the same ones everywhere."""
+    """Runs ticks in a thread, at the same times on all servers."""
     stop, made = threading.Event(), [0]
 
     def run() -> None:
@@ -160,7 +164,7 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
             ),
         ):
             got: dict[str, list[float]] = {"tailgate": [], "postgresql": []}
-            for _ in range(2):  # in turns, so that both see the machine's moods
+            for _ in range(2):  # in turns, so that both see the same variance of the machine
                 for who, dsn, relation, key, some in (
                     ("tailgate", ours, given.relation, given.key, keys),
                     ("postgresql", theirs, "v", "id", list(range(ROWS))),
@@ -173,7 +177,7 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
 
 
 def at_a_rate(given: argparse.Namespace) -> dict[str, object]:
-    """The view polled `given.rate` times a second; the load is a process of its own, away from what makes the ticks."""
+    """Polls the view `given.rate` times per second, from another process than that of the ticks."""
     with ExitStack() as stack:
         theirs, their_tick = stack.enter_context(postgresql())
         ours, our_tick, _ = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
@@ -192,7 +196,7 @@ def at_a_rate(given: argparse.Namespace) -> dict[str, object]:
 
 
 def at_rest(given: argparse.Namespace) -> dict[str, object]:
-    """Connections that have asked once and then stay."""
+    """Measures connections that have run one query and then stay open."""
     with tempfile.TemporaryDirectory() as folder, own_gateway(Path(folder)) as (dsn, _, pid):
         first = Client(dsn)
         first.ask(query("SELECT * FROM v"))

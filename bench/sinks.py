@@ -1,8 +1,9 @@
-"""One sink: events a second while it catches up, the time from a tick's entry to a reader of the topic, and its CPU when idle.
+"""Measures a sink: events per second of its backfill, delay from a tick's entry to a reader, CPU when idle.
 
     .venv/bin/python bench/sinks.py [EVENTS]
 
-A view of eight columns, keyed, DEBEZIUM, Avro; ticks of 1,000 updates (an event with before and after each); a broker of its own.
+The view has eight columns and a key; the sink writes Debezium's envelope in Avro. A tick has 1,000
+updates, each an event with before and after. The broker is started for the run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from _processes import cpu_s  # beside this file
+from _processes import cpu_s  # a module of this folder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -80,7 +81,7 @@ def reader(address: str, topic: str) -> Consumer:
 
 
 def take(consumer: Consumer, count: int) -> float:
-    """The time at which so many more events had been read."""
+    """Reads `count` more events. Returns the time of the last one."""
     while count:
         messages = consumer.consume(min(count, 10_000), 60)
         assert messages, "no event in a minute"

@@ -1,10 +1,11 @@
-"""COPY into a keyed table with no view on it, beside PostgreSQL 15 on the same machine in the same run; then inserts one at a time, of one
-session and of many at once.
+"""Measures COPY into a table with a key and without views, then single inserts; PostgreSQL 15 for comparison.
 
     .venv/bin/python bench/tables.py [--rows 400000] [--repeat 3] [--sessions 16]
 
-Both servers get the same bytes from the same client. Tailgate's rows are durable in the lake, committed by a tick and readable when COPY
-answers; PostgreSQL runs with its defaults (fsync and synchronous_commit on). CPU: of all processes of the server, for each row copied.
+The inserts come from one session, then from many. Both servers get the same bytes from the same client.
+When Tailgate answers COPY, the rows are durable in the lake, committed by a tick and readable.
+PostgreSQL runs with its defaults (fsync and synchronous_commit on). CPU is that of all processes of the
+server, per row copied.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def copied(connection: psycopg.Connection[Any], body: bytes) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Of a process and of all that descend from it, those that ended too."""
+    """Returns the CPU seconds of a process and its descendants, including those that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     children = (Path(f"/proc/{pid}/task") / str(t.name) / "children" for t in Path(f"/proc/{pid}/task").iterdir())
     below = {int(c) for file in children for c in file.read_text().split()}
@@ -55,7 +56,7 @@ def cpu_s(pid: int) -> float:
 
 
 def together(dsn: str, sessions: int) -> tuple[int, float]:
-    """Inserts of so many sessions at once: how many a second, and the median in ms."""
+    """Runs inserts in parallel sessions. Returns inserts per second, and the median in ms."""
     took: list[float] = []
 
     def insert(session: int) -> None:
@@ -80,7 +81,7 @@ def measure(name: str, dsn: str, pid: int, options: argparse.Namespace) -> float
     rows, repeat = options.rows, options.repeat
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLE)
-        copied(connection, data(-10_000, 10_000))  # warm
+        copied(connection, data(-10_000, 10_000))  # warm-up
         bodies = [data(i * rows, rows) for i in range(repeat)]
         before = cpu_s(pid)
         took = [copied(connection, body) for body in bodies]

@@ -1,7 +1,8 @@
-"""TPC-H's 22 queries as views: microseconds of CPU of the engine's JVM for each changed row, and a recompute by DuckDB and by Spark.
+"""TPC-H's 22 queries as views: CPU of the engine's JVM per changed row; recomputes by DuckDB and Spark.
 
-The tables are loaded, then come rounds of the refresh functions: 1 % new orders with their lines, and as many that go. The circuit is
-driven straight, without a streaming query. Needs the package duckdb-extension-tpch.
+The tables are loaded, then rounds of the refresh functions add 1 % new orders with their lines and
+remove as many. The circuit is driven directly, without a streaming query. Needs the package
+duckdb-extension-tpch.
 
     .venv/bin/python bench/tpch.py [--scale 0.01] [--rounds 4] [--only q03]
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from operators import cpu_us  # beside this file
+from operators import cpu_us  # a module of this folder
 
 from engine.runtime import session as spark
 from tests.engine.plan.views import Views
@@ -26,7 +27,7 @@ from tests.tpch import QUERIES, TABLES, Shop, generated
 
 
 def milliseconds(run: Callable[[], Any]) -> float:
-    """Of the second run."""
+    """Returns the milliseconds of the second run."""
     run()
     start = time.perf_counter()
     run()

@@ -1,8 +1,9 @@
-"""What a tick costs with many views: 20 of their own operators (20 joins, 20 aggregates), 20 over one shared join, and one alone.
+"""The cost of a tick with many views: 20 separate joins and aggregates, 20 over a shared join, and one alone.
 
-Orders and changes of customers come from Kafka at a steady rate. A tick's time is from its start to its durable entry, read from the log;
-CPU is that of the driver and of its JVM, of all their threads. Beside it in the same run DuckDB computes the same queries anew over the
-same rows, in memory: what answers as fresh cost without keeping them up to date. At the end each view equals DuckDB's answer.
+Orders and changes of customers come from Kafka at a steady rate. A tick's time is read from the log,
+from its start to its durable entry. CPU is that of the driver and its JVM, all threads. In the same run
+DuckDB recomputes the same queries over the same rows, in memory: the cost of equally fresh results
+without maintenance. At the end each view must equal DuckDB's result.
 
     .venv/bin/python bench/views.py [--views 20] [--rate 1000] [--seconds 60] [--only own]
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from _processes import cpu_s  # beside this file
+from _processes import cpu_s  # a module of this folder
 
 from bench.w1.load import Load, Produced
 from bench.w1.orders import Workload
@@ -30,9 +31,9 @@ from engine.runtime import kafka as broker
 from lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
-BEFORE = 50_000  # orders that were there before the views
+BEFORE = 50_000  # orders produced before the views are created
 CUSTOMERS = 10_000
-WARM_S = 30.0  # the JVM's compiler
+WARM_S = 30.0  # for the JVM's compiler
 ANSWER_S = 300.0
 
 OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
@@ -42,7 +43,7 @@ SHARED = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount + {n}) AS
 
 
 def caught_up(lake: Lake, brokers: str) -> bool:
-    """Whether all that the topics hold is in the log."""
+    """Returns whether all messages of the topics are in the log."""
     newest = lake.log.newest()
     assert newest is not None
     at = {topic: parts for reader in newest.offsets.values() for topic, parts in reader.items()}
@@ -51,7 +52,7 @@ def caught_up(lake: Lake, brokers: str) -> bool:
 
 
 def ticks_ms(lake: Lake, seconds: float) -> list[float]:
-    """Of the ticks of so many seconds: from the tick's time to the link of its entry."""
+    """Returns the sorted times of the ticks of an interval: from the tick's time to the link of its entry."""
     found = []
     newest = lake.log.newest()
     assert newest is not None
@@ -60,7 +61,7 @@ def ticks_ms(lake: Lake, seconds: float) -> list[float]:
         time.sleep(1.0)
         newest = lake.log.newest()
         assert newest is not None
-        for n in range(n + 1, newest.n + 1):  # noqa: B020  # it goes on from the last one
+        for n in range(n + 1, newest.n + 1):  # noqa: B020  # continues after the last entry
             header = lake.log.header(n)
             if header.kind == "tick":
                 found.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)

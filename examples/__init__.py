@@ -1,1 +1,1 @@
-"""What one can run with Tailgate."""
+"""Examples to run with Tailgate."""

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it signs, for 127.0.0.1. Texts in PEM."""
+"""Certificates for tests: an authority and the certificates that it signs, for 127.0.0.1, in PEM."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What all tests share: the servers, made once a session and only when a test asks, and one random seed, printed.
+"""Fixtures for all tests: servers, started once per session when a test needs them, and a random seed.
 
-A test asks by naming a fixture: `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
-`embedded.registry.Registry`), `seed`. TAILGATE_SEED=n repeats a run's random choices.
+They are `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
+`embedded.registry.Registry`) and `seed`, which is printed. TAILGATE_SEED=n repeats the random
+choices of a run.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from embedded.kafka import Kafka
     from embedded.registry import Registry
 
-# Engines of tests live too short for the JVM's second compiler to pay: with the first alone they take a third of the time of CPU.
+# Test engines do not run long enough to need the JVM's second compiler. The first compiler alone
+# reduces the CPU time to a third.
 os.environ.setdefault("TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
-# In the environment, so that the processes which share the tests have the same one.
+# In the environment, so that all worker processes of a session have the same seed.
 SEED = int(os.environ.setdefault("TAILGATE_SEED", str(random.SystemRandom().randrange(2**32))))
-# What only tests run in Spark's JVM (engine/java/src/test), for every session of this process: a JVM keeps the class path of its start.
+# Test classes for Spark's JVM (engine/java/src/test), for all sessions of this process: a JVM
+# cannot change its class path later.
 os.environ.setdefault("SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"))
 NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")
 
@@ -66,7 +69,7 @@ def _seeded() -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The DSN of a PostgreSQL 15; shared, so a test makes and drops its own tables or database."""
+    """Returns the DSN of a shared PostgreSQL 15; a test creates and drops its own tables or database."""
     from tests.postgres import Postgres
 
     server = Postgres()
@@ -79,7 +82,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker for all tests; topics are the tests' own, so each names them for itself."""
+    """Starts a broker for all tests; each test uses its own topics."""
     from embedded.kafka import Kafka
 
     broker = Kafka(tmp_path_factory.mktemp("kafka"))
@@ -92,7 +95,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    """A schema registry for all tests; subjects are the tests' own."""
+    """Starts a schema registry for all tests; each test uses its own subjects."""
     from embedded.registry import Registry
 
     server = Registry(tmp_path_factory.mktemp("registry"))
@@ -104,7 +107,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that asks for the broker is marked so, wherever it stands."""
+    """Marks each test that uses the broker."""
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)

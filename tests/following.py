@@ -1,6 +1,6 @@
-"""Followers of a view whose connections end again and again: what they have folded must be the view.
+"""Followers of a view that reconnect often; their folded rows must equal the view.
 
-A TAIL with progress is resumed at the time up to which everything was taken in; a subscription where it was acknowledged.
+A TAIL with progress resumes at its last complete time, a subscription at the acknowledged time.
 """
 
 from __future__ import annotations
@@ -14,24 +14,30 @@ Row = tuple[Any, ...]
 
 
 class Tail:
-    """A relation as TAIL has told it, over as many connections as it took. `open` each connection, then `fetch` from it."""
+    """The rows of a relation, folded from TAIL over several connections.
+
+    Call `open` for each connection, then `fetch`.
+    """
 
     def __init__(self, relation: str) -> None:
         self.relation = relation
         self.begin()
 
     def begin(self) -> None:
-        """From its rows on, again."""
+        """Forgets all rows, to begin with a new snapshot."""
         self._rows: Counter[Row] = Counter()
         self._pending: list[tuple[int, Row, int]] = []
-        self.seen: int | None = None  # everything up to this time is in the rows
+        self.seen: int | None = None  # the rows include all changes up to this time
 
     @property
     def rows(self) -> dict[Row, int]:
         return {row: n for row, n in self._rows.items() if n}
 
     def open(self, connection: psycopg.Connection[Any]) -> None:
-        """In a block. Raises 22023 if the time at which it would go on is no longer kept."""
+        """Declares the cursor, in a transaction block.
+
+        Raises 22023 if the time to resume at is not retained.
+        """
         self._pending.clear()
         if self.seen is None:
             self._rows.clear()
@@ -50,13 +56,13 @@ class Tail:
 
 
 class Subscriber:
-    """A consumer that keeps rows together with their time, as in a transaction of its own database; then it acknowledges."""
+    """A consumer that stores rows and their time together, as in one transaction, and then acknowledges."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._rows: Counter[Row] = Counter()
         self.saved = -1
-        self.acknowledged = -1  # what the server has confirmed
+        self.acknowledged = -1  # confirmed by the server
 
     @property
     def rows(self) -> dict[Row, int]:

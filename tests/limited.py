@@ -1,4 +1,4 @@
-"""A time limit for what must not take days: a cost that doubles with each level."""
+"""A time limit for tests of algorithms that could take exponential time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-LIMIT_S = 20  # of a busy machine
+LIMIT_S = 20  # enough for a busy machine
 
 
 @contextlib.contextmanager
 def limited(seconds: int = LIMIT_S) -> Iterator[None]:
-    """Raises TimeoutError in what takes longer; in a main thread."""
+    """Returns a context that raises TimeoutError after `seconds`. Works in the main thread only."""
 
     def late(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"took more than {seconds} s")

@@ -1,9 +1,10 @@
-"""Nexmark's three streams, from a seed: people who sign up, auctions that they open, bids on them.
+"""Nexmark's three streams, generated from a seed: persons, the auctions that they open, and bids.
 
-The shapes and proportions are those of the original generator (1 person, 3 auctions, 46 bids of 50 events), small enough that
-auctions, bidders and windows are shared by many. Source: "NEXMark, a benchmark for queries over data streams" (2004); the queries
-in tests/fixtures/nexmark are those of nexmark-flink, in PostgreSQL's words. `<query>.duckdb.sql` is what DuckDB is asked where it
-knows the words not.
+Types and proportions are those of the original generator (1 person, 3 auctions and 46 bids in 50
+events). The data is small, so that many events share auctions, bidders and windows. Source:
+"NEXMark, a benchmark for queries over data streams" (2004). The queries in tests/fixtures/nexmark
+are those of nexmark-flink in PostgreSQL's dialect; `<query>.duckdb.sql` is for DuckDB where its
+dialect differs.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ BID = (
 SIDE_INPUT = (Field("key", INT8), Field("value", TEXT), Field("weight", INT4))
 TABLES = {"person": PERSON, "auction": AUCTION, "bid": BID, "side_input": SIDE_INPUT}
 
-# q14's function, as nexmark-flink has it in Java
+# The function of q14, which nexmark-flink has in Java.
 FUNCTION = "CREATE FUNCTION count_char(s text, c text) RETURNS bigint LANGUAGE SQL AS $$ SELECT length(s) - length(replace(s, c, '')) $$"
 
 Row = tuple[Any, ...]
@@ -58,7 +59,7 @@ def names() -> list[str]:
 
 
 def events(seed: int) -> Iterator[tuple[str, Row]]:
-    """Without end: (table, row), in the order of time."""
+    """Yields (table, row) without end, in the order of time."""
     chance = random.Random(seed)
     people, auctions, at, n = 0, 0, START, 0
     for key in range(200):

@@ -1,9 +1,10 @@
-"""A real PostgreSQL 15 for tests, out of the jar that `make setup` brings.
+"""A PostgreSQL 15 server for tests, from the jar that `make setup` fetches.
 
-    .jars/postgres/*.jar ── *.txz inside ──► .jars/postgres/server/ (once) ──► a cluster in a folder of its own, per session
+    .jars/postgres/*.jar ── *.txz inside ──► .jars/postgres/server/ (once) ──► a cluster in a temporary
+                                                                               folder, per session
 
-The server refuses to run as root, so then it runs as another user that every machine has, with its programs and its data
-below a folder in the system's temporary one, which that user may pass.
+The server refuses to run as root. In that case another user that every machine has runs it, with its
+programs and data in a temporary folder that this user can read.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from pathlib import Path
 from embedded.children import Child, free_port
 
 JARS = Path(__file__).parent.parent / ".jars" / "postgres"
-SERVED_BY = ("postgres", "nobody")  # who runs it when we are root; the first that exists
+SERVED_BY = ("postgres", "nobody")  # users that run the server if we are root; the first existing one
 READY = "database system is ready to accept connections"
 INITDB_TIMEOUT = timedelta(seconds=60)  # 1 s measured
 READY_TIMEOUT = timedelta(seconds=30)  # 0.2 s measured
-STOP_GRACE = timedelta(seconds=1)  # it waits for connections that a test left open, and its data is thrown away anyway
+STOP_GRACE = timedelta(seconds=1)  # it waits for open connections, and its data is discarded anyway
 
 
 class Postgres:
-    """A server on 127.0.0.1 with one superuser `postgres` that needs no password; `start`, then `stop`, which removes it all.
+    """A server on 127.0.0.1 with the superuser `postgres`, who needs no password.
 
-    `programs`: the folder of another server's, instead of the jar's.
+    `stop` removes its data. `programs` is the folder of another server's programs, instead of the
+    jar's.
     """
 
     def __init__(self, settings: dict[str, str] | None = None, programs: Path | None = None) -> None:
@@ -49,7 +51,7 @@ class Postgres:
 
     @property
     def child(self) -> Child:
-        """The server's process; known after `start`."""
+        """Returns the server's process; only valid after `start`."""
         assert self._child is not None
         return self._child
 
@@ -97,13 +99,16 @@ class Postgres:
 
 
 def as_user(user: pwd.struct_passwd, command: list[str]) -> list[str]:
-    """The command, run by that user. It changes no environment and execs, so signals reach the command itself."""
-    # util-linux and Debian's base have setpriv
+    """Returns the command as run by that user.
+
+    It execs without changing the environment, so signals arrive.
+    """
+    # setpriv is part of util-linux and Debian's base
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *command]
 
 
 def other_user(*preferred: str) -> pwd.struct_passwd:
-    """Who runs a database server that refuses to run as root."""
+    """Returns the user that runs a server which refuses to run as root."""
     for name in (*preferred, *SERVED_BY):
         try:
             return pwd.getpwnam(name)
@@ -113,7 +118,7 @@ def other_user(*preferred: str) -> pwd.struct_passwd:
 
 
 def _unpack(folder: Path) -> Path:
-    """The folder of the server's programs, unpacked below `folder` when they are not there yet."""
+    """Returns the folder of the server's programs. Unpacks them below `folder` the first time."""
     programs = folder / "bin"
     if programs.is_dir():
         return programs
@@ -127,7 +132,7 @@ def _unpack(folder: Path) -> Path:
             _extract(archive, fresh)
     fresh.chmod(0o755)
     try:
-        fresh.rename(folder)  # whole or not at all: another session may be doing the same
+        fresh.rename(folder)  # atomic, because another session may do the same
     except OSError:
         shutil.rmtree(fresh)
     return programs

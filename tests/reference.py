@@ -1,14 +1,15 @@
-"""What a query means, the slow way: plans evaluated over multisets in plain Python. Random queries to ask: `tests.worlds`.
-
-Nothing here is shared with the engine, the gateway or their spellings of functions; only the plan's values (`sql.plan`) and types.
+"""A reference implementation of queries: evaluates plans over multisets in plain Python.
 
     rows of tables ──evaluate(plan, tables)──► Result(rows, errors)
 
-A relation is a Counter of rows. A row on which an expression fails is an error instead of a row, as often as the row was there.
-The law that is tested with it: a view that is kept up to date by changes has at every time the rows of `evaluate`; a view may fail
-for fewer rows than the plan as it was bound (a filter may have gone first), never for others.
+It shares only the plan's classes (`sql.plan`) and the types with the engine and the gateway. Random
+queries are in `tests.worlds`.
 
-Values: None, bool, int, float, str, bytes, Decimal, date, datetime (aware ones in UTC).
+A relation is a Counter of rows. A row on which an expression fails becomes an error instead, with the
+row's multiplicity. Tests check this law: at every time, a maintained view has the rows of `evaluate`.
+It may fail for fewer rows than the bound plan (a filter may run first), never for others.
+
+Values: None, bool, int, float, str, bytes, Decimal, date, datetime (with time zone: in UTC).
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
 @dataclass
 class Result:
-    """`rows`: how often each is there. `errors`: how many rows failed, by SQLSTATE."""
+    """The result of a plan.
+
+    `rows` has the multiplicity of each row; `errors` the number of failed rows, by SQLSTATE.
+    """
 
     rows: Counter[Row] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
 
 
-# ---- relations -------------------------------------------------------------------------------------------------------------------
+# ---- relations ---------------------------------------------------------------------------------
 
 
 def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -> Result:
-    """The rows of a plan over these tables, by id of relation."""
+    """Evaluates a plan over `tables`, which are keyed by relation id."""
     match relation:
         case plan.Scan(relation=id):
             return Result(Counter({tuple(map(normal, row)): n for row, n in tables[id].items() if n}))
@@ -86,7 +90,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
 
 
 def each(input: Result, function: Callable[[Row], list[Row]]) -> Result:
-    """The rows that a function makes of each row."""
+    """Applies a function that returns rows to each row."""
     out = Result(Counter(), Counter(input.errors))
     for row, n in input.rows.items():
         try:
@@ -102,7 +106,7 @@ CLOCKS = frozenset("now transaction_timestamp statement_timestamp localtimestamp
 
 
 def at(relation: plan.Relation, millis: int) -> plan.Relation:
-    """The plan with the time that its clock shows, in milliseconds since 1970."""
+    """Replaces the functions of the clock by a time, in milliseconds since 1970."""
     naive = EPOCH + timedelta(milliseconds=millis)
 
     def told(scalar: plan.Scalar) -> plan.Scalar:
@@ -115,7 +119,7 @@ def at(relation: plan.Relation, millis: int) -> plan.Relation:
 
 
 def generate(node: plan.Generate, row: Row) -> list[Row]:
-    """The row with each of the rows that a set-returning function gives for it."""
+    """Returns the row joined with each row of a set-returning function."""
     made = generated(node.function.name, tuple(value(a, row) for a in node.arguments))
     if not made and node.kind == "left":
         return [row + (None,) * (len(node.columns) - len(row))]
@@ -125,7 +129,7 @@ def generate(node: plan.Generate, row: Row) -> list[Row]:
 def join(node: plan.Join, left: Result, right: Result) -> Result:
     out = Result(Counter(), left.errors + right.errors)
     width = len(node.left.columns)
-    for side in equated(node.condition):  # asked of each row, also where there is none to compare it with, as by PostgreSQL
+    for side in equated(node.condition):  # PostgreSQL evaluates these for each row, even without a row on the other side
         used = columns(side)
         for a in left.rows if max(used) < width else right.rows if min(used) >= width else ():
             try:
@@ -159,7 +163,7 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
 
 
 def equated(condition: plan.Scalar | None) -> Iterator[plan.Scalar]:
-    """The sides of equalities that must hold, if they read columns."""
+    """Yields the sides of equalities in a conjunction, if they contain columns."""
     match condition:
         case plan.And(arguments=arguments):
             for argument in arguments:
@@ -181,7 +185,7 @@ def columns(scalar: plan.Scalar) -> set[int]:
 
 
 def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
-    """How often each row is there, of how often it is on either side."""
+    """Evaluates INTERSECT or EXCEPT from the multiplicities on both sides."""
     out = Result(Counter(), left.errors + right.errors)
     for row, n in left.rows.items():
         m = right.rows[row]
@@ -216,7 +220,7 @@ def aggregate(node: plan.Aggregate, input: Result) -> Result:
 
 
 def top(node: plan.TopK, input: Result) -> Result:
-    """The first rows of each partition."""
+    """Evaluates LIMIT within each partition."""
     out = Result(Counter(), Counter(input.errors))
     partitions: dict[Row, list[tuple[Any, Any, Row]]] = {}
     for row, n in input.rows.items():
@@ -281,17 +285,17 @@ def number(scalar: plan.Scalar | None) -> int | None:
 
 
 def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:
-    """What an aggregate reads of a row; nothing if its FILTER leaves the row out."""
+    """Returns the values that an aggregate reads of a row; None if its FILTER excludes the row."""
     if call.filter is not None and value(call.filter, row) is not True:
         return None
     return tuple(value(a, row) for a in call.arguments), tuple(value(k.expression, row) for k in call.order), copies
 
 
-# ---- scalars ---------------------------------------------------------------------------------------------------------------------
+# ---- scalars -----------------------------------------------------------------------------------
 
 
 def holds(condition: plan.Scalar, row: Row) -> bool:
-    """Whether it is true; of a conjunction, nothing is asked after what is not."""
+    """Returns whether a condition is true. Stops at the first argument of AND that is not."""
     if isinstance(condition, plan.And):
         return all(holds(a, row) for a in condition.arguments)
     return value(condition, row) is True
@@ -358,7 +362,7 @@ def compare(sign: str, a: Value, b: Value) -> bool | None:
 
 
 def call(node: plan.Call, arguments: Row) -> Value:
-    """A function, operator or cast of the values."""
+    """Applies a function, operator or cast to values."""
     name, kind = node.function.name, node.function.kind
     if node.function.strict and any(a is None for a in arguments):
         return None
@@ -396,7 +400,7 @@ def arithmetic(sign: str, arguments: Row, node: plan.Call) -> Value:
     if isinstance(a, tuple) and isinstance(b, datetime):
         return arithmetic(sign, (b, a), node)
     if isinstance(a, datetime) and isinstance(b, datetime):
-        micros = (a - b) // timedelta(microseconds=1)  # days beside what is less than a day
+        micros = (a - b) // timedelta(microseconds=1)  # days plus the rest below one day
         days = math.trunc(Fraction(micros, 86_400_000_000))
         return (0, days, micros - days * 86_400_000_000)
     if isinstance(a, date) or isinstance(b, date):
@@ -427,7 +431,7 @@ def float_arithmetic(sign: str, a: float, b: float) -> float:
     return normal(out)
 
 
-# ---- casts and functions -----------------------------------------------------------------------------------------------------------
+# ---- casts and functions -----------------------------------------------------------------------
 
 
 def cast(v: Value, source: Type, to: Type) -> Value:
@@ -439,7 +443,7 @@ def cast(v: Value, source: Type, to: Type) -> Value:
         if isinstance(v, float):
             if not math.isfinite(v):
                 raise Failure("22003", f"{to} out of range")
-            return fit(round(v), to)  # half to even, as C's rint
+            return fit(round(v), to)  # half to even, like C's rint
         return fit(int(v) if isinstance(v, bool) else v, to)
     if to.name == "numeric":
         if isinstance(v, str):
@@ -511,7 +515,7 @@ def date_bin(stride: Any, v: datetime, origin: datetime) -> datetime:
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "date_bin": date_bin,
-    "order": lambda v: v,  # in joins, of texts that are equal where the values are
+    "order": lambda v: v,  # sort form of text in joins; equal exactly for equal values
     "to_jsonb": json_text,
     "concat": lambda *texts: "".join(t for t in texts if t is not None),
     "abs": abs,
@@ -524,7 +528,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def differences(expected: Result, found: Mapping[Row, int]) -> Iterator[str]:
-    """What a view has too much or too little of; nothing if the plan fails for some row, for then a view may have fewer failures."""
+    """Yields the rows with a wrong multiplicity.
+
+    Yields nothing if the plan fails for some row, because a view may then have fewer failures.
+    """
     if expected.errors:
         return
     for row in sorted({*expected.rows, *found}, key=repr):

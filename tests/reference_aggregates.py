@@ -1,6 +1,7 @@
-"""What aggregates mean: over all values at hand, the slow way.
+"""Reference implementation of aggregates, computed from all values.
 
-A member is the values of one row and how often it is there: (arguments, order keys, copies). Rows that FILTER leaves out are no members.
+A member is (arguments, order keys, copies): the values of one row and its multiplicity. Rows that
+FILTER excludes are not members.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DIGITS = Context(prec=60)
 
 
 def total(call: plan.AggregateCall, members: Sequence[Member]) -> Value:
-    """The aggregate's value."""
+    """Returns the value of an aggregate."""
     rows = in_order(call, members)
     name = call.function.name
     if not call.function.arguments:
@@ -37,7 +38,7 @@ def key(v: Value) -> Any:
 
 
 def sort_key(v: Value, descending: bool = False, nulls_first: bool = False) -> Any:
-    """Sorts as ORDER BY does."""
+    """Returns a key that sorts like ORDER BY."""
     if v is None:
         return (0 if nulls_first else 2, 0)
     return (1, Reversed(sortable(v)) if descending else sortable(v))
@@ -61,7 +62,7 @@ class Reversed:
 
 
 def in_order(call: plan.AggregateCall, members: Sequence[Member]) -> list[tuple[Value, ...]]:
-    """The arguments of each row; of an ordered-set aggregate what is aggregated."""
+    """Returns the arguments of each row; for ordered-set aggregates, the values to sort."""
 
     def place(member: Member) -> Any:
         arguments, keys, _ = member
@@ -95,7 +96,7 @@ def sums(call: plan.AggregateCall, rows: Rows) -> Value:
 
 
 def float_sum(values: Sequence[float]) -> float:
-    """Rounded once, at the end."""
+    """Returns the exact sum, rounded once at the end."""
     special = [v for v in values if not math.isfinite(v)]
     if special:
         return math.nan if any(map(math.isnan, special)) or len(set(special)) > 1 else special[0]

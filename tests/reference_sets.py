@@ -1,4 +1,4 @@
-"""What functions in FROM mean: the rows that each gives for its arguments, the slow way. jsonb is its canonical text."""
+"""Reference implementation of functions in FROM. jsonb values are canonical text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1)
 
 
 def generated(name: str, arguments: Row) -> list[Row]:
-    """The rows of a call; none where an argument is NULL."""
+    """Returns the rows of a call; none if an argument is NULL."""
     if any(a is None for a in arguments):
         return []
     first: Any = arguments[0]
@@ -44,7 +44,7 @@ def series(first: Any, last: Any, step: Any = 1) -> list[Value]:
 
 
 def windows(time: Any, every: Any, size: Any) -> list[Row]:
-    """Each window that holds the time; they begin at multiples of `every`."""
+    """Returns all windows that contain the time. They begin at multiples of `every`."""
     epoch = EPOCH.replace(tzinfo=time.tzinfo)
     step, length = (timedelta(days=days, microseconds=micros) for _, days, micros in (every, size))
     start = epoch + (time - length - epoch) // step * step + step
@@ -63,7 +63,7 @@ def of_kind(text: str, kind: type, message: str) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Canonical text; of whole numbers, text, and what is made of them."""
+    """Returns the canonical text of a JSON value. Its numbers must be integers."""
     if isinstance(value, dict):
         members = sorted(value.items(), key=lambda m: (len(m[0].encode()), m[0].encode()))
         return "{" + ", ".join(f"{json_text(k)}: {json_text(v)}" for k, v in members) + "}"

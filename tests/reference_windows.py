@@ -1,4 +1,7 @@
-"""What window functions mean: of one partition, the slow way. Rows equal in what is sorted by come in the order of their values."""
+"""Reference implementation of window functions over one partition.
+
+Rows that are equal by ORDER BY are sorted by their values.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,11 @@ from tests.values import Failure, Value
 
 @dataclass
 class Seen:
-    """A row as a window function sees it: its arguments, whether it passes FILTER, its key (in one type for numbers), its peers."""
+    """A row of a partition.
+
+    `member` says whether it passes FILTER. `sort` is its sort key, `key` the value of the first
+    ORDER BY expression, `group` the number of its peer group.
+    """
 
     arguments: tuple[Value, ...]
     member: bool
@@ -24,7 +31,7 @@ class Seen:
 
 
 def values(call: plan.WindowCall, order: tuple[plan.SortKey, ...], rows: Sequence[Seen]) -> list[Value | Failure]:
-    """The function's value for each of the rows, which are in order."""
+    """Returns the function's value, or its failure, for each of the sorted rows."""
     group = -1
     for i, row in enumerate(rows):
         group += i == 0 or rows[i - 1].sort != row.sort
@@ -89,7 +96,7 @@ def value(call: plan.WindowCall, order: tuple[plan.SortKey, ...], rows: Sequence
 
 
 def framed(frame: plan.Frame, order: tuple[plan.SortKey, ...], rows: Sequence[Seen], i: int, j: int) -> bool:
-    """Whether row j is in the frame of row i."""
+    """Returns whether row j is in the frame of row i."""
     same = rows[i].group == rows[j].group
     excluded = {"no others": False, "current row": i == j, "group": same, "ties": same and i != j}[frame.exclude]
     return (
@@ -98,7 +105,7 @@ def framed(frame: plan.Frame, order: tuple[plan.SortKey, ...], rows: Sequence[Se
 
 
 def reaches(mode: str, bound: plan.Bound, order: tuple[plan.SortKey, ...], rows: Sequence[Seen], i: int, j: int) -> int:
-    """Where row j lies from the bound of row i's frame: before it, on it, behind it."""
+    """Compares row j with a bound of row i's frame: negative before it, 0 on it, positive after it."""
     if bound.kind in ("unbounded preceding", "unbounded following"):
         return 1 if bound.kind == "unbounded preceding" else -1
     offset: Any = 0

@@ -1,8 +1,8 @@
-"""The engine's statements without Spark and Kafka: what decides, resolves and changes the catalog is the real code.
+"""The engine's statements without Spark and Kafka. Checks, name resolution and changes are the real code.
 
-    engine.runtime.statements ──► Installation here: an entry of the log, and the rows of new views, by DuckDB
+    engine.runtime.statements ──► `Installation`: an entry of the log, and the rows of new views, by DuckDB
 
-Materialized views keep the rows with which they were filled.
+Materialized views are backfilled once and do not change afterwards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from sql.duckdb_functions import install
 
 
 class Engine:
-    """What `Statements` asks of an engine. `boundary` is held for each entry; `enter` takes records for the inbox."""
+    """The parts of an engine that `Statements` uses.
+
+    `boundary` is held while an entry is appended; `enter` takes records for the inbox.
+    """
 
     stopping = False
 
@@ -60,7 +63,10 @@ class Engine:
 
 
 class Installation:
-    """Puts changes into the log; what is to be filled is filled at once, or stays empty unless it `fills`."""
+    """Appends changes of the catalog to the log.
+
+    With `fills`, backfills new views at once, otherwise they stay empty.
+    """
 
     def __init__(self, engine: Engine, *, fills: bool = True) -> None:
         self.engine = engine
@@ -110,7 +116,7 @@ class Installation:
         return self.engine.writer.append(kind="catalog", catalog=Change(put=tuple(ready(catalog[i.id]) for i in items)))
 
     def _switch(self, coming: list[Item]) -> None:
-        """Replacements take their places in one entry, with the difference of the rows."""
+        """Switches to the replacements of views in one entry, with the changes of the rows."""
         engine, catalog = self.engine, self.engine.catalog
         change = switched(coming, catalog, lambda item, after: item)
         after = catalog.apply(change)
@@ -146,7 +152,10 @@ class Installation:
 
 
 class WithoutKafka(Statements):
-    """Sources have a channel and no broker behind it; connections are believed. `close` at the end."""
+    """The engine's statements without a broker.
+
+    Sources have a channel; connections are not validated.
+    """
 
     def __init__(self, engine: Engine, *, fills: bool = True) -> None:
         self.installation = Installation(engine, fills=fills)

@@ -1,4 +1,4 @@
-"""The reference itself against PostgreSQL: what it says a random query means, PostgreSQL says too; and so does DuckDB of the bound plan."""
+"""Tests the reference implementation against PostgreSQL, and DuckDB against both, with random queries."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from tests.reference import NAN, evaluate
 from tests.worlds import World
 
 WORLDS, QUERIES, STEPS = 25, 8, 5
-TINY = 1e-12  # what PostgreSQL's variances of equal floats leave, where ours are zero
+TINY = 1e-12  # PostgreSQL's variances of equal floats may be this large, where ours are zero
 
 
 def plain(value: Any) -> Any:
-    """Without what a numeric shows beyond its value, for PostgreSQL's division has other digits behind the point than ours; floats without
-    the digits that PostgreSQL's variances lose."""
+    """Returns a value without the digits that may differ.
+
+    These are digits of numerics, because PostgreSQL's division has another scale, and the last
+    digits of floats, which PostgreSQL's variances lose.
+    """
     if isinstance(value, Decimal):
         return float(f"{value:.12g}")
     if isinstance(value, list | tuple):
@@ -39,7 +42,7 @@ def plain(value: Any) -> Any:
 
 
 def asked(db: psycopg.Connection[Any], query: str) -> tuple[list[Any], str | None]:
-    """The rows of a query, or the SQLSTATE with which it failed."""
+    """Runs a query. Returns its rows and None, or no rows and its SQLSTATE."""
     try:
         return db.execute(query).fetchall(), None
     except psycopg.Error as e:
@@ -47,7 +50,7 @@ def asked(db: psycopg.Connection[Any], query: str) -> tuple[list[Any], str | Non
 
 
 def loaded(world: World) -> duckdb.DuckDBPyConnection:
-    """The world's rows as the gateway's mirrors hold them."""
+    """Loads the world's rows into DuckDB, in the form of the gateway's mirrors."""
     connection = duckdb.connect()
     install(connection)
     for table in world.tables:
@@ -61,7 +64,7 @@ def loaded(world: World) -> duckdb.DuckDBPyConnection:
 
 
 def ad_hoc(connection: duckdb.DuckDBPyConnection, relation: Relation) -> list[Any] | None:
-    """The rows of a plan; None if it fails, which it may for rows that others do not ask."""
+    """Runs a plan in DuckDB. Returns None if it fails, as it may evaluate more rows than others."""
     try:
         return connection.execute(render(relation)).fetchall()
     except duckdb.Error as e:
@@ -102,13 +105,14 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     continue
                 expected = evaluate(plan, world.rows)
                 if failed == "0A000":
-                    continue  # a FULL JOIN that PostgreSQL cannot do
+                    continue  # a FULL JOIN that PostgreSQL does not support
                 if failed is not None:
-                    # it fails as a whole, and also where it asks more rows than those that are in the end
+                    # PostgreSQL fails as a whole, and may evaluate rows that the result does not
+                    # need.
                     assert failed.startswith("22"), (query, failed)
                     continue
                 if expected.errors:
-                    continue  # it may have asked fewer rows
+                    continue  # PostgreSQL may have evaluated fewer rows
                 compared += 1
                 rows = Counter(tuple(map(plain, row)) for row in expected.rows.elements())
                 assert Counter(tuple(map(plain, row)) for row in found) == rows, query

@@ -1,4 +1,4 @@
-"""TPC-H: its tables as the specification (3.0.1, chapter 1.4) has them, its rows by DuckDB's generator, its refresh functions."""
+"""TPC-H: the tables (specification 3.0.1, section 1.4), rows from DuckDB's generator, refresh functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sql.duckdb_functions import install
 from tests.worlds import Row, Table
 
 QUERIES = sorted((Path(__file__).parent / "fixtures" / "tpch").glob("q*.sql"))
-SHARE = 0.01  # of the orders that a round brings, and as many that it takes away; the specification's is 0.001
+SHARE = 0.01  # share of the orders that a round adds, and removes; 0.001 in the specification
 MONEY = Type("numeric", (15, 2))
 
 
@@ -54,11 +54,11 @@ TABLES: dict[str, dict[str, Type]] = {
         "l_receiptdate": DATE, "l_shipinstruct": _char(25), "l_shipmode": _char(10), "l_comment": _text(44),
     },
 }  # fmt: skip
-KEYS = {"partsupp": (0, 1), "lineitem": (0, 3)}  # of the others: the first column
+KEYS = {"partsupp": (0, 1), "lineitem": (0, 3)}  # of the other tables: the first column
 
 
 def make_catalog(kind: str = "table") -> Catalog:
-    """The tables, nothing NULL."""
+    """Returns a catalog with the tables, whose columns are all NOT NULL."""
     catalog = Catalog()
     for name, columns in TABLES.items():
         fields = tuple(Field(c, t, False) for c, t in columns.items())
@@ -67,7 +67,10 @@ def make_catalog(kind: str = "table") -> Catalog:
 
 
 def generated(scale: float) -> duckdb.DuckDBPyConnection:
-    """The tables by their names, and as r<id> for plans."""
+    """Generates the rows in DuckDB.
+
+    Tables have their names; views r<id> have the columns that plans expect.
+    """
     import duckdb_extension_tpch as extension
 
     connection = duckdb.connect(config={"allow_unsigned_extensions": True})
@@ -83,7 +86,7 @@ def generated(scale: float) -> duckdb.DuckDBPyConnection:
 
 
 class Shop:
-    """What `Views` asks of a world: the tables and the rows that are in them."""
+    """TPC-H's tables and rows with the interface of a world, as `Views` expects it."""
 
     def __init__(self, server: duckdb.DuckDBPyConnection, seed: int) -> None:
         self.server, self.random = server, random.Random(seed)
@@ -97,7 +100,11 @@ class Shop:
         return [(t, row, 1) for t in self.tables for row in self.server.execute(f"SELECT * FROM {t.name}").fetchall()]
 
     def refreshed(self) -> list[tuple[Table, Row, int]]:
-        """RF1 and RF2: new orders with their lines, copies of others under new keys, and old ones gone with theirs."""
+        """Runs RF1 and RF2, and returns the changes.
+
+        Copies random orders with their lines to new keys, and deletes other orders with their
+        lines.
+        """
         out: list[tuple[Table, Row, int]] = []
         orders, lines = self.table("orders"), self.table("lineitem")
         keys = [k for (k,) in self.server.execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()]

@@ -1,6 +1,7 @@
-"""Values as PostgreSQL has them: how they compare, what fits into a type.
+"""PostgreSQL's values in Python: comparison and range checks.
 
-None, bool, int, float, str, bytes, Decimal, date, datetime (aware ones in UTC), tuples for arrays.
+None, bool, int, float, str, bytes, Decimal, date, datetime (with time zone: in UTC), tuples for
+arrays.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from lake.types import Type
 
 Value = Any
 Row = tuple[Value, ...]
-NAN = math.nan  # one object, so that rows with it are equal
+NAN = math.nan  # always this object, so that rows with NaN are equal
 
 EXACT = Context(prec=200)
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 
 
 class Failure(Exception):
-    """An expression failed; `sqlstate` says how."""
+    """The error of an expression, with its SQLSTATE."""
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(f"{sqlstate} {message}")
@@ -29,7 +30,7 @@ class Failure(Exception):
 
 
 def order(v: Value) -> Any:
-    """Something that sorts and compares as PostgreSQL does: NaN is equal to itself and above all, text goes by its bytes."""
+    """Returns a key that compares like PostgreSQL: NaN equals itself and is the largest; text by bytes."""
     if isinstance(v, float):
         return (1, 0.0) if math.isnan(v) else (0, v)
     if isinstance(v, Decimal | int) and not isinstance(v, bool):
@@ -38,14 +39,17 @@ def order(v: Value) -> Any:
 
 
 def normal(v: Value) -> Value:
-    """One value for what is equal: NaN, and no negative zero."""
+    """Normalizes NaN and negative zero, so that equal values are identical."""
     if isinstance(v, float):
         return NAN if math.isnan(v) else v + 0.0
     return v
 
 
 def fit(v: Value, type: Type) -> Value:
-    """The value in a type: numerics rounded half away from zero to its scale; 22003 if it does not fit."""
+    """Converts a value to a type.
+
+    Rounds numerics half away from zero to the scale. Raises 22003 if the value is out of range.
+    """
     if v is None:
         return None
     if type.name in LIMITS:
@@ -70,7 +74,7 @@ def fit(v: Value, type: Type) -> Value:
 
 
 def half_up(v: Fraction, scale: int) -> Decimal:
-    """Rounded half away from zero."""
+    """Rounds half away from zero to `scale` digits."""
     scaled = abs(v) * 10**scale
     whole = math.floor(scaled + Fraction(1, 2))
     return Decimal(whole if v >= 0 else -whole).scaleb(-scale, context=EXACT)

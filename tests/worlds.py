@@ -1,4 +1,4 @@
-"""Random tables, their changes, and queries over them that the engine can keep up to date; all of it follows from a seed."""
+"""Random tables, changes of them, and queries that the engine can maintain, all determined by a seed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """`key`: positions of the key's columns; without one, rows may be there more than once.
+    """A random table.
 
-    `append_only`: a topic that is not stored.
+    `key` has the positions of the key columns; without a key, rows may be duplicated.
+
+    An `append_only` table is a topic that is not stored.
     """
 
     id: int
@@ -41,7 +43,7 @@ JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 
 
 class World:
-    """Random tables, their rows, changes of them and queries over them; all of it follows from the seed."""
+    """Random tables with rows, changes and queries, all determined by the seed."""
 
     def __init__(self, seed: int, *, tables: int = 3, keyed: bool = False) -> None:
         self.random = random.Random(seed)
@@ -75,7 +77,7 @@ class World:
         return (first, *(self.random_value(c.type) for c in table.columns[1:]))
 
     def change(self, count: int = 5, tables: Sequence[Table] | None = None) -> list[tuple[Table, Row, int]]:
-        """Some inserts, updates and deletes, of some of the tables, made and told as (table, row, weight)."""
+        """Makes random inserts, updates and deletes. Returns them as (table, row, weight)."""
         out: list[tuple[Table, Row, int]] = []
 
         def add(table: Table, row: Row, weight: int) -> None:
@@ -101,10 +103,10 @@ class World:
             add(table, row, self.random.choice([1, 1, 1, 2]) if table.key is None else 1)
         return out
 
-    # ---- queries -------------------------------------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------
 
     def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True, determined: bool = False) -> str:
-        """A random query over tables (or views, given as tables) that the engine can keep up to date."""
+        """Generates a query that the engine can maintain, over tables (or over views, passed as tables)."""
         writer = Writer(self.random, tuple(relations or self.tables), errors, determined)
         return writer.combined() if self.random.random() < 0.15 else writer.query()
 
@@ -114,14 +116,14 @@ class World:
 
 @dataclass(frozen=True)
 class Name:
-    """Something in scope: Spell it, and it has this type."""
+    """An expression in scope, as SQL text, with its type."""
 
     sql: str
     type: Type
 
 
 class Writer:
-    """Writes one query, of `most` relations in FROM."""
+    """A generator of one query. `most` limits the relations in FROM."""
 
     most = 4
 
@@ -129,7 +131,7 @@ class Writer:
         self.random = source
         self.relations = relations
         self.errors = errors
-        self.determined = determined  # whether ties are only between equal rows: PostgreSQL breaks none
+        self.determined = determined  # the result is unique: only equal rows may tie, because PostgreSQL's order of ties is arbitrary
 
     def query(self, depth: int = 0) -> str:
         tables, scope = self.sources(depth)
@@ -144,14 +146,14 @@ class Writer:
         if choice < 0.35:
             return self.cut(outputs, f"FROM {tables}{where}")
         if choice < 0.65:
-            # two of them may tell equal rows apart, each in its way
+            # two such functions may number equal rows in different ways
             if self.random.random() < 0.25:
                 return self.first_ranks(outputs, scope, f"FROM {tables}{where}")
             outputs += [self.windowed(scope) for _ in range(1 if self.determined else self.random.randint(1, 3))]
         return f"SELECT {self.named(outputs)} FROM {tables}{where}"
 
     def cut(self, outputs: list[str], source: str) -> str:
-        """The first rows, of all or of each value of some outputs."""
+        """Generates a query with LIMIT, DISTINCT ON or FETCH FIRST WITH TIES."""
         r = self.random
         least = len(outputs) if self.determined else 0
         order = [f"{i + 1}{self.direction()}" for i in r.sample(range(len(outputs)), r.randint(least, len(outputs)))]
@@ -162,7 +164,7 @@ class Writer:
             on = [o.split()[0] for o in order[: r.randint(1, 2)]] or ["1"]
             return f"SELECT DISTINCT ON ({', '.join(on)}) {self.named(outputs)} {source}{by}"
         if choice < 0.5 and order:
-            keys = ", ".join(order[: r.randint(1, len(order))])  # all equal ones come, so ties are none
+            keys = ", ".join(order[: r.randint(1, len(order))])  # WITH TIES includes all ties
             return f"SELECT {self.named(outputs)} {source} ORDER BY {keys} FETCH FIRST {r.randint(1, 4)} ROWS WITH TIES"
         return f"SELECT {self.named(outputs)} {source}{by} LIMIT {r.randint(0, 6)}{offset}"
 
@@ -175,7 +177,11 @@ class Writer:
         return f"SELECT * FROM (SELECT {self.named(outputs)}, {number} AS n {source}) AS ranked WHERE {test}"
 
     def windowed(self, scope: list[Name]) -> str:
-        """A window function. PostgreSQL breaks no ties: where it is asked, equal rows have equal answers."""
+        """Generates a window function.
+
+        PostgreSQL orders ties arbitrarily. With `determined`, equal rows therefore have equal
+        results.
+        """
         r = self.random
         split = f"PARTITION BY {r.choice(scope).sql} " if r.random() < 0.6 else ""
         all_columns = [n.sql for n in scope]
@@ -231,7 +237,7 @@ class Writer:
         return f"{mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
 
     def combined(self, depth: int = 0) -> str:
-        """Two queries, or three, as one."""
+        """Generates a set operation."""
         types = [self.random.choice(TYPES) for _ in range(self.random.randint(1, 3))]
         operator = self.random.choice(["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"])
         left, right = self.part(types, depth), self.part(types, depth)
@@ -304,12 +310,12 @@ class Writer:
             value = self.expression(r.choice([INT4, TYPES[6]]), scope)
             return f"{r.choice(VARIANCES)}({distinct}{r.choice([value, f'({value} % 100)::float8'])})"
         if choice < 0.82:
-            # small numbers: PostgreSQL loses digits of large ones
+            # PostgreSQL loses digits of large numbers.
             return f"{r.choice(REGRESSIONS)}({self.expression(INT4, scope)} % 100, {self.expression(INT4, scope)} % 100)"
         return self.ordered_call(scope, distinct)
 
     def ordered_call(self, scope: list[Name], distinct: str) -> str:
-        """An aggregate that takes its values in order."""
+        """Generates an aggregate with ORDER BY."""
         r = self.random
         kind = r.choice(["array_agg", "string_agg", "mode", "percentile_cont", "percentile_disc"])
         if kind.startswith("percentile"):
@@ -320,13 +326,13 @@ class Writer:
         value = f"({self.expression(TEXT, scope)})::text" if kind == "string_agg" else r.choice(scope).sql
         delimiter = ", '-'" if kind == "string_agg" else ""
         keys = [] if distinct else [f"{n.sql}{self.direction()}" for n in r.sample(scope, r.randint(0, min(2, len(scope))))]
-        keys.append(f"{value}{self.direction() if distinct else ''}")  # PostgreSQL breaks no ties: so they are between equal values
+        keys.append(f"{value}{self.direction() if distinct else ''}")  # so that only equal values tie
         return f"{kind}({distinct}{value}{delimiter} ORDER BY {', '.join(keys)})"
 
     def direction(self) -> str:
         return self.random.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
 
-    # ---- FROM ----------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def sources(self, depth: int) -> tuple[str, list[Name]]:
         parts: list[tuple[str, list[Name]]] = []
@@ -356,7 +362,7 @@ class Writer:
             word, condition = self.random.choice(JOINS), self.join_condition(scope, names)
             if condition is None or self.random.random() < 0.1:
                 if crossed:
-                    continue  # a cross product of more than two would be most of the time
+                    continue  # a cross product of more than two relations is mostly waste
                 crossed = True
                 condition = self.condition(scope + names) if self.random.random() < 0.7 else None
             text = f"{text} CROSS JOIN {other}" if condition is None else f"{text} {word} {other} ON {condition}"
@@ -364,14 +370,14 @@ class Writer:
         return text, scope
 
     def join_condition(self, left: list[Name], right: list[Name]) -> str | None:
-        """None if no column of one has the type of one of the other."""
+        """Generates a join condition. Returns None if no two columns have comparable types."""
         condition = self.equality(left, right)
         if condition is not None and self.random.random() < 0.3:
             condition += f" AND {self.condition(left + right)}"
         return condition
 
     def halves(self) -> str:
-        """A join of which only the left is read; where it stands may be a semi or an anti join."""
+        """Generates a join that outputs left columns only, so that it may become a semi or anti join."""
         table, other = self.random.choice(self.relations), self.random.choice(self.relations)
         left = [Name(f"l.{c.name}", c.type) for c in table.columns]
         right = [Name(f"r.{c.name}", c.type) for c in other.columns]
@@ -382,7 +388,7 @@ class Writer:
         return f"SELECT {self.named([n.sql for n in left])} FROM {table.name} AS l JOIN {other.name} AS r ON {condition}{where}"
 
     def equality(self, left: list[Name], right: list[Name]) -> str | None:
-        """None if no column of one has the type of one of the other."""
+        """Generates an equality. Returns None if no two columns have comparable types."""
         families = [{"int2", "int4", "int8"}, {"text"}, {"numeric"}, {"timestamp"}]
         pairs = [(a, b) for a in left for b in right for f in families if a.type.name in f and b.type.name in f]
         if not pairs:
@@ -393,7 +399,7 @@ class Writer:
             return f"{one} IS NOT DISTINCT FROM {b.sql}"
         return f"{one} = {b.sql}" if self.random.random() < 0.5 else f"{b.sql} = {one}"
 
-    # ---- expressions ---------------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def condition(self, scope: list[Name], depth: int = 0) -> str:
         choice = self.random.random()
@@ -411,7 +417,7 @@ class Writer:
         return f"{a.sql} {self.random.choice(['=', '<>', '<', '<=', '>', '>='])} {self.expression(a.type, scope)}"
 
     def expression(self, type: Type, scope: list[Name], depth: int = 0) -> str:
-        """Of the type, or of one that becomes it."""
+        """Generates an expression of a type, or of one with an implicit cast to it."""
         same = [n.sql for n in scope if n.type.name == type.name]
         choice = self.random.random()
         if depth < 2 and choice < 0.1:

@@ -1,1 +1,1 @@
-"""Scripts for whoever works on this: not part of the product."""
+"""Scripts for developers, not part of the product."""

@@ -1,4 +1,4 @@
-"""`python -m tools.attack`: the attacks of tests/gateway/attacks.py in full, as the table of docs/security.md."""
+"""`python -m tools.attack`: runs the attacks of tests/gateway/attacks.py and prints the table of docs/security.md."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ RULES = ("phrase", "opener", "not-a-verb", "participle", "long-line")
 
 @dataclass(frozen=True)
 class Finding:
-    """A place to look at: file, line, and what was found there."""
+    """A place to look at: its rule, file, line and text."""
 
     rule: str
     file: str
@@ -60,7 +60,7 @@ class Finding:
 
     @property
     def folder(self) -> str:
-        """The folder in which the file is, at most two levels deep."""
+        """Returns the file's folder, at most two levels deep."""
         return "/".join(self.file.split("/")[:-1][:2]) or "."
 
 

@@ -1,7 +1,7 @@
-"""`python -m tools.record_wire [--differences]`: what PostgreSQL 15 answers to the conversations of tests/wire/conversations.py.
+"""`python -m tools.record_wire [--differences]`: records PostgreSQL 15's answers to tests/wire/conversations.py.
 
-It writes tests/wire/recorded/*.wire, raw bytes; the difference is the review. With --differences nothing is written: what
-Tailgate answers otherwise is printed, as docs/differences.md has it.
+It writes raw bytes to tests/wire/recorded/*.wire; review the diff. With --differences it writes no
+file and prints where Tailgate's answers differ, in the form of docs/differences.md.
 """
 
 from __future__ import annotations

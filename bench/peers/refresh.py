@@ -1,6 +1,6 @@
-"""Workload W1 in PostgreSQL: copies the topics into tables and refreshes the view, each without a pause.
+"""Workload W1 in PostgreSQL: copies the topics into tables and refreshes the view, both in endless loops.
 
-    topics ──a transaction for all that is there──► orders, customers ──REFRESH … CONCURRENTLY──► revenue
+    topics ──one transaction for all new messages──► orders, customers ──REFRESH … CONCURRENTLY──► revenue
 
 Run as `python -m bench.peers.refresh BROKERS DSN`.
 """
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from bench.w1.orders import CUSTOMERS, ORDERS, QUERY, VIEW
 
-BATCH = 20_000  # messages of one transaction at most
+BATCH = 20_000  # limit of a transaction's messages
 WAIT_S = 0.05
 STATEMENTS = (
     f"CREATE TABLE {ORDERS} (id bigint, customer_id int, item text, amount numeric(10,2))",
@@ -61,7 +61,7 @@ def _copy(brokers: str, dsn: str) -> None:
 
 
 def _taken(consumer: Any) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    """What is there now: orders, and each customer's last segment."""
+    """Returns the available messages: orders, and each customer's last segment."""
     orders: list[dict[str, Any]] = []
     customers: dict[int, str] = {}
     message = consumer.poll(WAIT_S)

@@ -1,7 +1,7 @@
-"""Tailgate and its peers on workload W1 (bench/w1), in turns, in one run, on the same two cores.
+"""Runs Tailgate and its peers on workload W1 (bench/w1), in turns, on the same two cores.
 
-Each turn has a fresh broker, the same load and the same measuring client. `--turns 2` runs all systems
-twice, one after the other, so that a slow hour of the machine meets all of them. A system that cannot
+Each turn has a new broker, the same load and the same measuring client. `--turns 2` runs all systems
+twice, one after the other, so that slow periods of the machine affect all of them. A system that cannot
 hold the load, or whose result differs from the recompute, is printed with the reason.
 
     make bench-peers ARGS="[--turns 1] [--rate 5000] [--changes 50] [--customers 10000] [--for 60]
@@ -37,10 +37,10 @@ def options() -> argparse.Namespace:
 
 
 def attempted(turn: Callable[[], Any]) -> tuple[Any, str]:
-    """What a turn returns, or None and why there is nothing."""
+    """Runs a turn. Returns its result and '', or None and the reason of its failure."""
     try:
         return turn(), ""
-    except Exception as error:  # noqa: BLE001  # of one system: the others go on
+    except Exception as error:  # noqa: BLE001  # the other systems still run
         print(f"{error!r}", file=sys.stderr, flush=True)
         return None, str(error).splitlines()[0]
 

@@ -1,8 +1,8 @@
 """The peers: how each maintains workload W1, with which settings, and what it guarantees.
 
-Settings are those that each system's manual names for low latency; what is not named is as shipped. All
-of them run on the cores that Tailgate has, as one process (PostgreSQL: a server, and one process that
-copies the topics into tables and refreshes the view).
+Settings are those that the system's manual recommends for low latency; all others are the defaults.
+The peers run on the same cores as Tailgate, each as one process (PostgreSQL: a server, and a
+process that copies the topics into tables and refreshes the view).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tests.postgres import JARS, Postgres
 HERE = Path(__file__).parent
 INSTALLED = HERE.parents[1] / ".peers"
 HEAP = "-Xmx2g"
-LINGER_MS = 5  # Kafka's own default; Kafka Streams sets 100
-COMMIT_MS = 100  # of exactly-once sinks: Kafka Streams' default with exactly_once_v2
+LINGER_MS = 5  # Kafka's default; the default of Kafka Streams is 100
+COMMIT_MS = 100  # commit interval of exactly-once sinks, Kafka Streams' default with exactly_once_v2
 JAVA_OPENS = ("--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED")
 
 
@@ -67,7 +67,7 @@ class KafkaStreams(Peer):
 
     @property
     def given(self) -> dict[str, object]:
-        """Settings besides addresses and folders."""
+        """Returns the settings other than addresses and folders."""
         return {**self.chosen, "producer.linger.ms": LINGER_MS, "topology.optimization": "all", "num.stream.threads": 2}
 
     @property
@@ -76,7 +76,7 @@ class KafkaStreams(Peer):
 
     def start(self) -> None:
         own = {"application.id": "w1", "bootstrap.servers": self.brokers, "state.dir": self.folder / "state"}
-        # From the beginning of topics: Kafka Streams' default for its own consumers.
+        # Topics are read from the beginning, which is Kafka Streams' default.
         self.run_java("streams", "Orders", *(f"{name}={value}" for name, value in {**own, **self.given}.items()))
 
 
@@ -99,7 +99,7 @@ class Flink(Peer):
 
     @property
     def given(self) -> dict[str, object]:
-        """Settings besides addresses and folders."""
+        """Returns the settings other than addresses and folders."""
         return {
             "execution.buffer-timeout.interval": "5 ms",
             "execution.checkpointing.interval": f"{self.checkpoint_ms} ms",
@@ -156,7 +156,7 @@ class Pathway(Peer):
 
 
 class PostgreSQL(System):
-    """Tables that a process fills from the topics, and REFRESH MATERIALIZED VIEW CONCURRENTLY without a pause."""
+    """PostgreSQL with tables filled from the topics, and an endless REFRESH MATERIALIZED VIEW CONCURRENTLY."""
 
     name = "PostgreSQL, REFRESH in a loop"
     guarantee = "each answer is the view at one time; at least once from the topics into its tables"
@@ -195,7 +195,7 @@ class PostgreSQL(System):
 
 
 def systems() -> dict[str, tuple[type[System], Make]]:
-    """All of them by the words of the command line, Tailgate first."""
+    """Returns the systems by their names on the command line, Tailgate first."""
     found: dict[str, tuple[type[System], Make]] = {
         "tailgate": (Tailgate, partial(Tailgate, reader="tail")),
         "tailgate-select": (Tailgate, partial(Tailgate, reader="select")),

@@ -1,9 +1,9 @@
-"""Ages of orders, from when they were produced and what a reader received.
+"""Computes ages of orders from the times of production and the counts that a reader received.
 
     produced     order n ──► time                    (the load's record)
     received     (time, group, count), in order      (the reader's record)
 
-The kth order of a group is readable at the first time at which a count of k or more was received.
+The kth order of a group is readable at the first time when a count of k or more was received.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a reader received of the groups whose counts only grow, in the order of its arrival."""
+    """The counts that a reader received for groups whose counts only grow, in order of arrival."""
 
     times: np.ndarray
     groups: np.ndarray
@@ -25,13 +25,13 @@ class Received:
 
 
 class Missing(Exception):
-    """Orders of the measured interval that the reader never received."""
+    """The error for orders of the measured interval that the reader never received."""
 
 
 def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since: float, until: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ages in ms of the orders that were produced in [since, until), and the times at which they were produced.
+    """Returns the ages in ms, and the production times, of orders produced in [since, until).
 
-    `groups` has each order's group, or -1 for an order whose age is not taken. Raises Missing.
+    `groups` has each order's group, or -1 for orders without a measured age. Raises Missing.
     """
     found: list[np.ndarray] = []
     times: list[np.ndarray] = []
@@ -40,7 +40,7 @@ def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since:
     for group in np.unique(groups[groups >= 0]):
         mine = produced[groups == group]
         rows = by_group[bounds[group] : bounds[group + 1]]
-        highest = np.maximum.accumulate(received.counts[rows])  # a count that was received late takes nothing back
+        highest = np.maximum.accumulate(received.counts[rows])  # a smaller count that arrives late has no effect
         wanted = np.arange(1, len(mine) + 1)
         measured = (mine >= since) & (mine < until)
         first = np.searchsorted(highest, wanted[measured])
@@ -52,7 +52,7 @@ def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since:
 
 
 def quantiles(values: np.ndarray) -> dict[str, float]:
-    """p50, p95, p99 and max; each is a value that occurs."""
+    """Returns p50, p95, p99 and max; each is one of the values."""
     ordered = np.sort(values)
     last = len(ordered) - 1
     return {name: round(float(ordered[min(int(len(ordered) * q), last)]), 1) for name, q in QUANTILES.items()} if last >= 0 else {}

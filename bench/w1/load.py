@@ -1,11 +1,11 @@
 """A process that produces the workload.
 
     prepare ──► the topics and all customers
-    fill    ──► orders, and a change of a customer for each hundred, as fast as they go
-    run     ──► orders and changes at their rates, and when each order was produced
+    fill    ──► orders, and a change of a customer per hundred orders, as fast as possible
+    run     ──► orders and changes at their rates, with the time of each order
 
-An order is due at a fixed time, whether or not the ones before it are in. Its age begins when it is
-handed to the producer; how late that is (the machine is busy) is reported beside the ages.
+An order is due at a fixed time, whether or not the earlier ones are acknowledged. Its age begins when it
+is passed to the producer. The delay of this call on a busy machine is reported separately.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ from confluent_kafka.cimpl import NewTopic
 
 from bench.w1.orders import CUSTOMERS, ORDERS, Workload
 
-STEP_S = 0.002  # how far apart the load looks for what is due
+STEP_S = 0.002  # seconds between two batches
 SETTINGS = {"linger.ms": 1, "queue.buffering.max.messages": 500_000}
-QUEUE_MAX = 100_000  # messages that may wait for the broker before the load waits for it
+QUEUE_MAX = 100_000  # limit of messages that wait for the broker; beyond it the load waits
 TOPIC_S = 30.0
-CHANGE_EVERY = 100  # orders, of `fill`
-END_S = 120.0  # the load's process may take so long to end after its work
+CHANGE_EVERY = 100  # orders per change of a customer, in `fill`
+END_S = 120.0  # limit for the process to end after its work
 
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What was produced, since `prepare`. `times`: of each order, 0.0 for those that `fill` produced."""
+    """The messages produced since `prepare`.
+
+    `times` has each order's time, 0.0 for orders produced by `fill`.
+    """
 
     times: np.ndarray
     changes: int
@@ -57,21 +60,30 @@ class Load:
         return self._process.pid
 
     def prepare(self, topics: tuple[str, ...] = ()) -> None:
-        """Creates the workload's topics and those named, and produces all customers."""
+        """Creates the workload's topics and `topics`, and produces all customers."""
         self._ask("prepare", topics)
 
     def fill(self, orders: int, changing: bool = True) -> Produced:
-        """Produces so many more orders, with or without changes of customers. Returns when all of them are in."""
+        """Produces `orders` more orders, with or without changes of customers.
+
+        Waits until all are acknowledged.
+        """
         self._ask("fill", orders, changing)
         return self._produced()
 
     def start(self, rate: float, changes: float, seconds: float | None = None) -> float:
-        """Begins to produce at these rates per second, until `finish` or for so long; returns the time at which it began."""
+        """Starts to produce at rates per second, for `seconds` or until `finish`.
+
+        Returns the start time.
+        """
         self._endless = seconds is None
         return float(self._ask("run", rate, changes, seconds))
 
     def finish(self) -> Produced:
-        """Waits for the end of what `start` began, or ends it. Raises if a message was not taken by the broker."""
+        """Waits for the end of the run, or ends an endless one.
+
+        Raises if the broker refused a message.
+        """
         if self._endless:
             self._pipe.send(("finish",))
         return self._produced()
@@ -103,8 +115,8 @@ def _serve(pipe: Connection, brokers: str, workload: Workload) -> None:
             word, *arguments = pipe.recv()
             getattr(load, word)(*arguments)
     except EOFError:
-        return  # the parent has no more work, or has ended
-    except Exception as error:  # noqa: BLE001  # raised where the load was asked
+        return  # the parent has ended, or has no more work
+    except Exception as error:  # noqa: BLE001  # raised in the parent
         pipe.send(RuntimeError(f"the load failed: {error!r}"))
 
 

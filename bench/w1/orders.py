@@ -1,6 +1,6 @@
-"""The rows of workload W1, by their numbers, and what the view has to hold.
+"""The rows of workload W1 by number, and the expected content of the view.
 
-Row n is the same in every process and run, so that nothing but numbers of rows has to be passed on.
+Row n is the same in every process and run, so processes only exchange numbers of rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUERY = f"""SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amoun
             FROM {ORDERS} o JOIN {CUSTOMERS} c ON o.customer_id = c.id GROUP BY c.segment, o.item"""
 SEGMENTS, ITEMS = 10, 100
 GROUPS = SEGMENTS * ITEMS
-CHUNK = 10_000  # rows that are made at once
+CHUNK = 10_000  # rows generated at once
 SEED = 1
 CENTS_MIN, CENTS_MAX = 100, 100_000
 
@@ -46,7 +46,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows of so many customers. `customers` is even, so that half of them can change."""
+    """The workload for a number of customers, which must be even, so that half of them can change."""
 
     customers: int = 10_000
 
@@ -56,19 +56,19 @@ class Workload:
 
     @staticmethod
     def segment(customer: int) -> int:
-        """The customer's first segment."""
+        """Returns the customer's first segment."""
         return customer // 2 % SEGMENTS
 
     def orders(self, chunk: int) -> Orders:
-        """Orders [chunk * CHUNK, (chunk + 1) * CHUNK). An even customer buys an even item."""
+        """Returns orders [chunk * CHUNK, (chunk + 1) * CHUNK). Even customers buy even items."""
         return _orders(self.customers, chunk)
 
     def changes(self, chunk: int) -> Changes:
-        """Changes [chunk * CHUNK, (chunk + 1) * CHUNK), of odd customers."""
+        """Returns changes [chunk * CHUNK, (chunk + 1) * CHUNK), of odd customers."""
         return _changes(self.customers, chunk)
 
     def order_message(self, n: int) -> tuple[str, str]:
-        """Key and value of order n's message."""
+        """Returns the key and value of order n's message."""
         chunk, i = self.orders(n // CHUNK), n % CHUNK
         cents = chunk.cents[i]
         value = (
@@ -78,16 +78,16 @@ class Workload:
         return str(n), value
 
     def customer_message(self, customer: int) -> tuple[str, str]:
-        """Key and value of a customer's first message."""
+        """Returns the key and value of a customer's first message."""
         return _customer(customer, self.segment(customer))
 
     def change_message(self, n: int) -> tuple[str, str]:
-        """Key and value of change n's message."""
+        """Returns the key and value of change n's message."""
         chunk, i = self.changes(n // CHUNK), n % CHUNK
         return _customer(chunk.customers[i], chunk.segments[i])
 
     def groups(self, count: int) -> np.ndarray:
-        """Of the first `count` orders: the number of the group where its count only grows, or -1."""
+        """Returns each order's group, or -1 if the group's count may shrink, for the first `count` orders."""
         found = np.full(count, -1, dtype=np.int64)
         for chunk in range(-(-count // CHUNK)):
             part = self.orders(chunk)
@@ -98,7 +98,7 @@ class Workload:
         return found
 
     def fill(self, db: duckdb.DuckDBPyConnection, orders: int, changes: int) -> None:
-        """Creates the tables of the first `orders` orders and of the customers after `changes` changes."""
+        """Creates the tables with the first `orders` orders, and the customers after `changes` changes."""
         segments = {customer: self.segment(customer) for customer in range(self.customers)}
         for chunk in range(-(-changes // CHUNK)):
             part = self.changes(chunk)
@@ -116,19 +116,19 @@ class Workload:
         db.execute("DROP VIEW o; DROP VIEW c")
 
     def answer(self, orders: int, changes: int) -> frozenset[Row]:
-        """The view over the first `orders` orders, after `changes` changes of customers, computed by DuckDB."""
+        """Computes the view with DuckDB after `orders` orders and `changes` changes of customers."""
         with duckdb.connect() as db:
             self.fill(db, orders, changes)
             return frozenset(db.execute(QUERY).fetchall())
 
 
 def group(segment: Number, item: Number) -> Number:
-    """The number of a group, or of each group of two arrays."""
+    """Returns the number of a group, or the numbers of the groups of two arrays."""
     return segment * ITEMS + item
 
 
 def named_group(segment: str, item: str) -> int:
-    """The number of the group with these names if its count only grows, otherwise -1.
+    """Returns the number of the group with these names if its count only grows, otherwise -1.
 
     >>> named_group("segment 3", "item 42"), named_group("segment 3", "item 41")
     (342, -1)

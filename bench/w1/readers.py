@@ -1,12 +1,12 @@
-"""The measuring client: a process that reads the view of any system and records what it receives, when.
+"""The measuring client: a process that reads the view of any system and records what it receives, and when.
 
-    TAIL     COPY (TAIL …) TO STDOUT: changes as they come
-    SELECT   the whole view, every 20 ms; a poll that takes longer is followed by the next one at once
-    topic    a Kafka topic, of upserts by key or of changes; the system's manual says which isolation
+    TAIL     COPY (TAIL …) TO STDOUT: changes as they arrive
+    SELECT   the whole view, every 20 ms; after a poll that takes longer, the next one starts at once
+    topic    a Kafka topic with upserts by key or with changes; the system defines the isolation level
 
-Whatever the source, the reader keeps a copy of the view. It records the counts of the groups whose
-counts only grow (bench.w1 says why) with the time at which the row was received, and compares its
-copy with the recompute when it gets that.
+For all sources, the reader keeps a copy of the view. It records the counts of the groups whose counts
+only grow (see bench.w1), with the time when it received them. At the end it compares its copy with the
+recompute.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from bench.w1.ages import Received
 from bench.w1.orders import VIEW, Row, named_group
 
 POLL_S = 0.02
-LOOK_S = 0.05  # how long a reader waits for the system before it looks for its parent's requests
-BATCH = 1_000  # messages of a topic that are taken before the parent's requests are looked for
+LOOK_S = 0.05  # longest wait for the system between two checks for requests of the parent
+BATCH = 1_000  # messages of a topic between two checks for requests of the parent
 END_S = 30.0
 SHOWN = 3  # rows of a difference
 
@@ -43,10 +43,10 @@ Change = tuple[str, str, int, str, int]  # segment, item, orders, amount as text
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where and how a system's view is read; `name` is that of the relation or topic.
+    """The place and form of a system's view. `name` is that of the relation or topic.
 
-    `address`: a DSN, or Kafka's brokers. `form`, of a topic: messages are upserts by key, or changes
-    whose fields say in `diff` whether a row came or went. `unit`: amounts are multiples of it.
+    `address` is a DSN, or Kafka's brokers. With a topic, `form` says whether messages are upserts
+    by key, or changes whose field `diff` is the weight. Amounts are multiples of `unit`.
     """
 
     kind: Literal["tail", "select", "topic"]
@@ -58,16 +58,16 @@ class Output:
 
     @property
     def words(self) -> str:
-        """For tables."""
+        """Returns the description for tables."""
         return {"tail": "COPY (TAIL …)", "select": "SELECT every 20 ms", "topic": f"Kafka topic, {self.isolation}"}[self.kind]
 
 
 class Different(Exception):
-    """The reader's copy of the view did not become the recompute in time."""
+    """The error when the reader's copy of the view has not become equal to the recompute in time."""
 
 
 class Reader:
-    """The reader's process: reads from `read` until `stop`."""
+    """The reader's process. It reads from `read` until `stop`."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -82,19 +82,22 @@ class Reader:
         return self._process.pid
 
     def read(self, output: Output) -> None:
-        """Begins to read."""
+        """Starts to read."""
         self._pipe.send(output)
 
     def await_first(self, seconds: float) -> None:
-        """Returns when a row of the view was received."""
+        """Waits until a row of the view was received."""
         self._ask("first", seconds)
 
     def await_answer(self, answer: frozenset[Row], seconds: float) -> float:
-        """Returns the time at which the reader's copy became this; raises Different after so many seconds."""
+        """Waits until the reader's copy equals `answer`.
+
+        Returns the time, or raises Different after `seconds`.
+        """
         return float(self._ask("answer", answer, seconds))
 
     def received(self) -> Received:
-        """What was received until now."""
+        """Returns the counts received until now."""
         times, groups, counts = self._ask("received")
         return Received(np.frombuffer(times, np.float64), np.frombuffer(groups, np.int32), np.frombuffer(counts, np.int64))
 
@@ -103,7 +106,7 @@ class Reader:
         self._process.join(END_S)
 
     def _ask(self, *request: Any) -> Any:
-        with suppress(BrokenPipeError):  # the reader has failed: its last answer says why
+        with suppress(BrokenPipeError):  # the reader has failed, and its last answer is the error
             self._pipe.send(request)
         answer = self._pipe.recv()
         if isinstance(answer, Exception):
@@ -112,7 +115,7 @@ class Reader:
 
 
 class _Copy:
-    """The reader's copy of the view, and the record of what was received."""
+    """The reader's copy of the view, and the record of received counts."""
 
     def __init__(self, unit: Decimal) -> None:
         self.times, self.groups, self.counts = array("d"), array("i"), array("q")
@@ -135,7 +138,7 @@ class _Copy:
         return len(self._rows)
 
     def difference(self, answer: frozenset[Row]) -> str | None:
-        """None if the copy is the answer."""
+        """Describes the difference to the recompute; None if the copy is equal."""
         mine = Counter({(s, i, n, Decimal(amount) * self._unit): copies for (s, i, n, amount), copies in self._rows.items()})
         wanted = Counter(answer)
         if mine == wanted:
@@ -162,13 +165,13 @@ def _serve(pipe: Connection) -> None:
                     pipe.send(answer)
                     request = None
     except (EOFError, BrokenPipeError):
-        return  # the parent has no more requests, or has ended
-    except Exception as error:  # noqa: BLE001  # raised where the reader was asked
+        return  # the parent has ended, or has no more requests
+    except Exception as error:  # noqa: BLE001  # raised in the parent
         pipe.send(RuntimeError(f"the reader failed: {error!r}"))
 
 
 def _answered(copy: _Copy, request: tuple[Any, ...], now: float, deadline: float) -> Any:
-    """The answer to a request, or None if it has to wait."""
+    """Returns the answer to a request, or None if it has to wait."""
     match request:
         case ("received",):
             return copy.times.tobytes(), copy.groups.tobytes(), copy.counts.tobytes()
@@ -181,7 +184,7 @@ def _answered(copy: _Copy, request: tuple[Any, ...], now: float, deadline: float
 
 
 def _tail(output: Output) -> Iterator[list[Change]]:
-    """Text rows of COPY: time, diff, segment, item, orders, amount; a CopyData message each."""
+    """Yields changes from COPY's text rows: time, diff, segment, item, orders, amount; one per CopyData."""
     connection = Client(output.address).socket
     connection.sendall(query(f"COPY (TAIL {output.name}) TO STDOUT"))
     rest = b""
@@ -210,7 +213,7 @@ def _tail(output: Output) -> Iterator[list[Change]]:
 
 
 def _select(output: Output) -> Iterator[list[Change]]:
-    """What each poll shows that the one before did not."""
+    """Yields the changes between consecutive polls."""
     before: dict[tuple[str, str], tuple[int, str]] = {}
     with psycopg.connect(output.address, autocommit=True) as db:
         db.adapters.register_loader("numeric", psycopg.types.string.TextLoader)
@@ -226,9 +229,9 @@ def _select(output: Output) -> Iterator[list[Change]]:
 
 
 def _topic(output: Output) -> Iterator[list[Change]]:
-    """Messages of a topic's one partition, with the fields segment, item, orders and amount.
+    """Yields the changes in a topic with one partition and the fields segment, item, orders and amount.
 
-    An upsert replaces the earlier one with its key; without a value it removes it.
+    An upsert replaces the earlier one with its key; one without a value removes it.
     """
     consumer = Consumer(
         {
@@ -238,7 +241,7 @@ def _topic(output: Output) -> Iterator[list[Change]]:
             "enable.auto.commit": False,
         }
     )
-    consumer.assign([TopicPartition(output.name, 0, OFFSET_BEGINNING)])  # without a group, which would take seconds to join
+    consumer.assign([TopicPartition(output.name, 0, OFFSET_BEGINNING)])  # without a consumer group, since joining takes seconds
     before: dict[bytes, tuple[str, str, int, str]] = {}
     while True:
         changes: list[Change] = []

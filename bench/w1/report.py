@@ -1,4 +1,4 @@
-"""Tables in Markdown, and the machine that they were measured on."""
+"""Markdown tables, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CORES = 2
 
 
 def use_cores(count: int = CORES) -> None:
-    """Keeps this process, and all that it starts, on so many of the machine's cores, or on all if it has fewer."""
+    """Pins this process and its children to `count` cores, or to all if there are fewer."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def commit() -> str:
-    """The commit of this checkout, with a sign if files differ from it."""
+    """Returns the commit of this checkout, with `-dirty` if files have changed."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
@@ -31,7 +31,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Processor, cores in use, memory, kernel."""
+    """Returns processor, cores in use, memory and kernel."""
     model = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
     memory = next((int(line.split()[1]) >> 20 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -39,7 +39,7 @@ def machine() -> str:
 
 
 def header() -> str:
-    """The first lines of a report: when, of what, where, and the command."""
+    """Returns the first lines of a report: date, commit, machine and command."""
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     command = " ".join(["python", os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])
     lines = (f"{now}, commit {commit()}, load average {os.getloadavg()[0]:.1f} before the run", machine(), f"`{command}`")
@@ -47,7 +47,7 @@ def header() -> str:
 
 
 def head(columns: Sequence[str]) -> str:
-    """The first two lines of a Markdown table.
+    """Returns the first two lines of a Markdown table.
 
     >>> print(head(("", "p50")))
     |  | p50 |
@@ -57,7 +57,7 @@ def head(columns: Sequence[str]) -> str:
 
 
 def line(cells: Sequence[Any]) -> str:
-    """A line of a Markdown table.
+    """Returns a line of a Markdown table.
 
     >>> line(("COPY (TAIL …)", 45))
     '| COPY (TAIL …) | 45 |'
@@ -66,7 +66,7 @@ def line(cells: Sequence[Any]) -> str:
 
 
 def mark(value: float, limit: float | None, least: bool = False) -> str:
-    """A mark, and whether the value meets it; empty without a mark.
+    """Returns a mark and whether the value meets it; empty without a mark.
 
     >>> mark(41.0, 45), mark(54_000, 100_000, least=True), mark(1.0, None)
     ('at most 45: met', 'at least 100000: missed', '')

@@ -1,4 +1,4 @@
-"""What a system under test is, and Tailgate as one."""
+"""The interface of a system under test, and its implementation for Tailgate."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ STATEMENTS = (*SOURCES, f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")
 
 
 class System(ABC):
-    """A system that maintains the view from the workload's topics, with processes of its own below `folder`.
+    """A system that maintains the view from the workload's topics, with processes and files below `folder`.
 
-    A system is started once. Its topics are there before, with all customers and at least one order.
+    A system is started once. Before that, its topics exist, with all customers and at least one
+    order.
     """
 
     name: str
     version: str
-    settings: str  # what was set, and what was left as it is where that matters for latency
+    settings: str  # changed settings, and defaults that matter for latency
     guarantee: str  # of what a reader sees
-    sql: bool  # whether a reader can query the view in SQL
-    topics: tuple[str, ...] = ()  # topics of its own that it needs
+    sql: bool  # whether readers can query the view in SQL
+    topics: tuple[str, ...] = ()  # further topics that the system needs
 
     def __init__(self, folder: Path, brokers: str) -> None:
         self.folder, self.brokers = folder, brokers
@@ -42,12 +43,15 @@ class System(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Starts the processes and defines the view. Returns when `output` can be read, with or without rows."""
+        """Starts the processes and defines the view.
+
+        Returns when `output` can be read, with or without rows.
+        """
 
     @property
     @abstractmethod
     def output(self) -> Output:
-        """Where the view is read; known after `start`."""
+        """Returns where the view is read. Only valid after `start`."""
 
     def stop(self) -> None:
         for child in reversed(self.children):
@@ -61,7 +65,7 @@ class System(ABC):
 
 
 class Tailgate(System):
-    """An engine and a gateway; `reader` says how the view is read."""
+    """An engine and a gateway. `reader` says how the view is read."""
 
     name = "Tailgate"
     settings = "as shipped"

@@ -1,4 +1,4 @@
-"""One run of one system: for the ages of orders, or for the time that a backlog takes.
+"""One run of one system, which measures the ages of orders or the time for a backlog.
 
 Kafka ──► load: customers and a backlog ──► system ──► reader: the first row
       ──► load at its rates, warm-up and measured interval ──► reader equals the recompute ──► ages
@@ -25,30 +25,33 @@ from bench.w1.usage import Usage
 from embedded.kafka import Kafka
 
 FIRST = 1_000  # orders before the load begins, so that the view has rows
-FIRST_S = 180.0  # a JVM's start and a first result, on a busy machine
-EQUAL_S = 300.0  # from the last message to the complete view; longer means that the system does not hold the load
+FIRST_S = 180.0  # for a JVM's start and a first result, on a busy machine
+EQUAL_S = 300.0  # from the last message to the complete view; a longer time means that the system cannot hold the load
 CATCH_UP_S = 600.0
-BROKER = ("-Xms1g", "-Xmx1g")  # a broker as Kafka starts it: with the JVM's second compiler
+BROKER = ("-Xms1g", "-Xmx1g")  # as Kafka starts a broker: with the JVM's second compiler
 
 Make = Callable[[Path, str], System]
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Ages in ms of the orders of the measured interval. `parts`: of equal parts of the interval, in order."""
+    """Ages in ms of the orders of the measured interval.
+
+    `parts` has those of its equal parts, in order.
+    """
 
     orders: int
     ages_ms: dict[str, float]
     parts: tuple[dict[str, float], ...]
-    late_ms: dict[str, float]  # of the load, behind its own times
-    cores: dict[str, float]  # used over the measured interval, by who
+    late_ms: dict[str, float]  # delay of the load behind its schedule
+    cores: dict[str, float]  # used in the measured interval, by process
     peak_mib: int  # of the system, without broker, load and reader
     reader: str
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """From the start of the system's first process to the complete view in the reader's hands."""
+    """The time from the start of the system's first process until the reader has the complete view."""
 
     seconds: float
     cpu_s: float
@@ -58,7 +61,7 @@ class CatchUp:
 
 @contextmanager
 def _prepared(make: Make, workload: Workload, orders: int, changing: bool) -> Iterator[tuple[Kafka, Load, Produced, System, ExitStack]]:
-    """A broker with the topics, all customers and so many orders; a load; a system that is not started."""
+    """Starts a broker with the topics, customers and orders, and a load; the system is not yet started."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
         kafka = Kafka(folder / "kafka", jvm=BROKER)
@@ -73,12 +76,12 @@ def _prepared(make: Make, workload: Workload, orders: int, changing: bool) -> It
         try:
             yield kafka, load, produced, system, stack
         except Exception:
-            system.check()  # a process that has ended says more than a reader that waits in vain
+            system.check()  # the error of a process that has ended is better than a reader's timeout
             raise
 
 
 def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float, parts: int = 1) -> Freshness:
-    """Raises if the view is not its recompute, or an order of the interval was not received."""
+    """Measures ages. Raises if the view is wrong, or if an order of the interval was not received."""
     with _prepared(make, workload, FIRST, False) as (kafka, load, _, system, stack):
         reader = Reader()
         stack.callback(reader.stop)
@@ -109,7 +112,7 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
 
 
 def catch_up(make: Make, workload: Workload, orders: int) -> CatchUp:
-    """Raises if the view does not become its recompute."""
+    """Measures a backlog. Raises if the view does not become equal to the recompute."""
     with _prepared(make, workload, orders, True) as (_, _, produced, system, stack), Usage({"system": system.children}) as usage:
         answer = workload.answer(len(produced.times), produced.changes)
         reader = Reader()

@@ -1,4 +1,4 @@
-"""CPU and memory of processes and of what they started, as the kernel counts them."""
+"""CPU and memory of processes and their descendants, from the kernel."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Process(Protocol):
 
 
 class Usage:
-    """Use as a context: looks at named lists of processes until it is left. The lists may grow meanwhile.
+    """A context that samples the memory of named lists of processes. The lists may grow meanwhile.
 
-    `peak_mib`: the most resident memory of a list's processes together.
+    `peak_mib` is the maximum resident memory of all processes of a list together.
     """
 
     def __init__(self, processes: Mapping[str, Sequence[Process]]) -> None:
@@ -38,7 +38,7 @@ class Usage:
         self._thread.join()
 
     def cpu_s(self) -> dict[str, float]:
-        """Seconds of CPU so far, of the processes that live."""
+        """Returns the CPU seconds so far of the running processes."""
         return {name: sum(_of_each(cpu_s, pids)) for name, pids in self._pids().items()}
 
     def _look(self) -> None:
@@ -64,7 +64,7 @@ def _parent(pid: int) -> float:
 
 
 def _of_each(figure, pids: Sequence[int]) -> list[float]:  # type: ignore[no-untyped-def]
-    """Of those processes that live."""
+    """Returns the figures of the processes that still run."""
     found = []
     for pid in pids:
         try:

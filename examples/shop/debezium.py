@@ -1,4 +1,4 @@
-"""Change events of the shop's tables as Debezium's connector for MySQL writes them: Avro, with its schemas in a registry.
+"""Change events of the shop's tables, as Debezium's MySQL connector writes them: Avro with a registry.
 
 {"op": "u", "before": row | None, "after": row | None}  ──►  key {id}; value {before, after, source, op, ts_ms}
 """
@@ -88,7 +88,7 @@ def topic(table: str) -> str:
 
 
 def schemas(table: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of the key and of the value of a table's messages."""
+    """Returns the Avro schemas of a table's keys and values."""
     namespace, columns = topic(table), TABLES[table]
     row = {"type": "record", "name": "Value", "fields": columns, "connect.name": f"{namespace}.Value"}
     key = {"type": "record", "name": "Key", "namespace": namespace, "fields": columns[:1], "connect.name": f"{namespace}.Key"}
@@ -109,7 +109,10 @@ def schemas(table: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Encoder:
-    """A schema registered under a subject: values in Confluent's wire format."""
+    """An encoder for a schema that is registered under a subject.
+
+    It writes Confluent's wire format.
+    """
 
     def __init__(self, registry: SchemaRegistryClient, subject: str, schema: dict[str, Any]) -> None:
         self._header = struct.pack(">bI", 0, registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
@@ -123,7 +126,10 @@ class Encoder:
 
 
 class Table:
-    """A table's change events. `position`: in the binary log, which only grows."""
+    """A table whose change events are encoded.
+
+    `position` is that in the binary log, which only grows.
+    """
 
     def __init__(self, registry: str, name: str) -> None:
         self.name = name
@@ -131,12 +137,16 @@ class Table:
         with SchemaRegistryClient({"url": registry}) as client:
             self._key, self._value = Encoder(client, f"{topic(name)}-key", key), Encoder(client, f"{topic(name)}-value", envelope)
         self._decimals = [c["name"] for c in TABLES[name] if "decimal" in str(c)]
-        self.position = int(time.time() * 1000)  # above that of any events before
+        self.position = int(time.time() * 1000)  # after the positions of earlier runs
 
     def change(
         self, op: str, before: dict[str, Any] | None, after: dict[str, Any] | None, snapshot: str = "false", distance: int = 300
     ) -> tuple[bytes, bytes]:
-        """Key and value of a change, so many bytes of the log behind the one before; money may be text."""
+        """Returns the key and the value of a change event.
+
+        The event is `distance` bytes of the binary log after the previous one. Decimals may be
+        text.
+        """
         if snapshot == "false":
             self.position += distance
         now = int(time.time() * 1000)

@@ -1,4 +1,4 @@
-"""`tailgate demo`: everything on one machine, the shop's load, scenario 1's statements over the wire, a live table of the view.
+"""`tailgate demo`: a complete Tailgate with the shop's load, and a live table of the view.
 
     Kafka + registry + engine + gateway + sinks (embedded.supervisor)
     load ──► topics          statements.sql ──psycopg──► gateway          poller ──every 20 ms──► freshness
@@ -32,11 +32,11 @@ from lake import Lake
 
 SINK_TOPIC = "pageviews-user-segment-sink"
 SHOW_S = 0.5
-SETTLE = timedelta(seconds=60)  # how long view and sink may take to reach the end of the topics
+SETTLE = timedelta(seconds=60)  # time for view and sink to reach the end of the topics
 
 
 def statements(kafka: str, registry: str) -> list[str]:
-    """Scenario 1 with this machine's addresses."""
+    """Returns the statements of scenario 1 with this machine's addresses."""
     text = (Path(__file__).parent / "statements.sql").read_text()
     text = (
         re.sub(r"--.*", "", text)
@@ -50,7 +50,10 @@ def statements(kafka: str, registry: str) -> list[str]:
 def run(
     data: Path | None, listen: str, rate: float, seconds: float | None, check: bool, parallelism: int, listening: tuple[str, ...]
 ) -> int:
-    """Until Ctrl-C, or for so many seconds; 0, or 1 if the check found a difference."""
+    """Runs the demo until Ctrl-C or for `seconds`.
+
+    Returns 1 if the check found a difference, otherwise 0.
+    """
     console = Console(stderr=True)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -136,7 +139,7 @@ def _table(poller: Poller, freshness: Freshness, load: Load, psql: str) -> Table
 
 
 def _check(supervisor: Supervisor, dsn: str, console: Console) -> bool:
-    """Whether the view equals the recompute, and the sink's fold the view, once all that was sent is in."""
+    """Returns whether view and sink equal the recompute, after they have read all messages."""
     assert supervisor.kafka is not None and supervisor.registry is not None
     topics = Topics(supervisor.kafka, supervisor.registry)
     console.print("demo: computing the view again from the topics")

@@ -43,7 +43,7 @@ class Freshness:
             self.ages_ms.append(now * 1000 - sent_ms)
 
     def percentiles(self) -> dict[str, int]:
-        """p50, p95, p99 and max; empty before the first age."""
+        """Returns p50, p95, p99 and max; empty before the first age."""
         ordered = sorted(self.ages_ms)
         if not ordered:
             return {}

@@ -1,9 +1,9 @@
-"""The shop's load: page views as JSON, and users as a Debezium connector for MySQL would write them.
+"""The shop's load: page views as JSON, and users as Debezium's MySQL connector writes them.
 
     topic pageviews          {"user_id", "url", "channel", "received_at" (s), "sent_at" (ms)}
     topic mysql.shop.users   key {id}; value {before, after, source, op, …} in Avro, with updates, deletes and tombstones
 
-Deterministic but for the clock: the same seed writes the same users and views.
+Users and page views are determined by the seed; times are those of the clock.
 """
 
 from __future__ import annotations
@@ -24,21 +24,24 @@ from examples.shop.debezium import Table
 PAGEVIEWS, USERS = "pageviews", "mysql.shop.users"
 CHANNELS = ("organic search", "paid search", "referral", "social", "display")
 USER_COUNT = 1_000
-CHANGES_PER_VIEW = 0.02  # changes of users for each page view
-BATCH_S = 0.005  # how far apart the generator sends: events come as they would, not in one lump a second
-ALARM_QUEUE = 100_000  # messages that may wait for the broker before the generator waits for it
+CHANGES_PER_VIEW = 0.02  # changes of users per page view
+BATCH_S = 0.005  # seconds between two batches; short, so that events arrive evenly
+ALARM_QUEUE = 100_000  # limit of messages that wait for the broker; beyond it the generator waits
 
 
 class Load:
-    """The generator: `start` makes topics and users and begins to send; `stop` flushes. `events` counts messages."""
+    """The generator. `prepare` creates topics and users, `start` begins to send, `stop` flushes.
+
+    `events` counts messages.
+    """
 
     def __init__(
         self, kafka: str, registry: str, rate: float, seed: int = 7, users: int = USER_COUNT, settings: Mapping[str, Any] | None = None
     ) -> None:
-        """`settings`: the producer's besides ours."""
+        """Connects the producer, for which `settings` has further settings."""
         self.rate = rate
         self.events = 0
-        self.error: Exception | None = None  # that ended it
+        self.error: Exception | None = None  # the error that ended the generator
         self._kafka = kafka
         self._random = random.Random(seed)
         self._producer = Producer(
@@ -52,7 +55,7 @@ class Load:
         self._thread = threading.Thread(target=self._send, name="load", daemon=True)
 
     def prepare(self) -> None:
-        """Topics, and all users as a connector's first snapshot has them."""
+        """Creates the topics and sends all users, as a connector's first snapshot does."""
         admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 2})
         there = admin.list_topics(timeout=10).topics
         wanted = [NewTopic(t, num_partitions=1, replication_factor=1) for t in (PAGEVIEWS, USERS) if t not in there]
@@ -64,14 +67,14 @@ class Load:
         self._producer.flush(30)
 
     def adopt(self) -> None:
-        """Goes on with the users that another load has sent."""
+        """Takes over the users that another load has sent."""
         self._users = {id: self._new_user(id) for id in range(1, self._user_count + 1)}
 
     def start(self) -> None:
         self._thread.start()
 
     def sending(self) -> bool:
-        """Whether the generator sends page views now."""
+        """Returns whether the generator is sending page views."""
         return self._thread.is_alive() and not self._ended.is_set()
 
     def stop(self) -> None:
@@ -83,7 +86,7 @@ class Load:
     def _send(self) -> None:
         try:
             self._run()
-        except Exception as error:  # noqa: BLE001  # told to who started the thread
+        except Exception as error:  # noqa: BLE001  # stored for the thread that started this one
             self.error = error
 
     def _run(self) -> None:
@@ -104,7 +107,7 @@ class Load:
     def _view(self) -> None:
         now = time.time()
         view = {
-            "user_id": self._random.randint(1, self._user_count + self._user_count // 50),  # some views are of users that are not there
+            "user_id": self._random.randint(1, self._user_count + self._user_count // 50),  # some users do not exist
             "url": f"/{self._random.choice(('products', 'profiles'))}/{self._random.randint(1, 50)}",
             "channel": self._random.choice(CHANNELS),
             "received_at": int(now),

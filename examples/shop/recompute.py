@@ -1,6 +1,6 @@
-"""The truth: the view computed anew from every message in the topics, by DuckDB, and the sink's topic folded to its final state.
+"""Recomputes the view with DuckDB from all messages in the topics, and folds the sink's topic.
 
-Shares nothing with the engine: messages are read by Kafka's own client, Avro is decoded by fastavro.
+Shares no code with the engine: Kafka's client reads the messages, and fastavro decodes Avro.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from examples.shop.load import PAGEVIEWS, USERS
 
-READ_S = 60.0  # longest silence of a topic that has not been read to its end
+READ_S = 60.0  # longest silence before the end of a topic
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -32,7 +32,7 @@ FROM users u JOIN pageviews p ON p.user_id = u.id GROUP BY ALL
 
 
 class Topics:
-    """The messages of a Kafka with a registry."""
+    """The messages of a Kafka cluster with a schema registry."""
 
     def __init__(self, kafka: str, registry: str) -> None:
         self._kafka = kafka
@@ -40,7 +40,7 @@ class Topics:
         self._schemas: dict[int, Any] = {}
 
     def messages(self, topic: str) -> Iterator[Message]:
-        """Every committed message of a topic, in the order of its partitions."""
+        """Yields the committed messages of a topic, each partition in order."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._kafka,
@@ -69,7 +69,7 @@ class Topics:
             consumer.close()
 
     def decode(self, value: bytes) -> Any:
-        """A value in Confluent's wire format."""
+        """Decodes a value in Confluent's wire format."""
         (id,) = struct.unpack(">I", value[1:5])
         if id not in self._schemas:
             with SchemaRegistryClient({"url": self._registry}) as registry:
@@ -77,7 +77,7 @@ class Topics:
         return fastavro.schemaless_reader(io.BytesIO(value[5:]), self._schemas[id], None)
 
     def view(self) -> tuple[Rows, int]:
-        """What `pageviews_by_user_segment` must hold, and the number of messages that say so."""
+        """Returns the rows of `pageviews_by_user_segment`, and the number of messages read."""
         users: dict[bytes, dict[str, Any]] = {}
         count = 0
         for message in self.messages(USERS):
@@ -103,7 +103,7 @@ class Topics:
             return Counter(map(plain, db.execute(VIEW).fetchall())), count + len(views)
 
     def sink(self, topic: str) -> Rows:
-        """A sink's topic, folded: what came, less what went."""
+        """Folds a sink's topic: its insertions less its deletions."""
         rows: Rows = Counter()
         for message in self.messages(topic):
             event = self.decode(message.value())
@@ -115,5 +115,5 @@ class Topics:
 
 
 def plain(row: Any) -> tuple[Any, ...]:
-    """A row whose time is seconds since the epoch, whatever brought it here."""
+    """Returns a row with times in seconds since the epoch."""
     return tuple(int(v.timestamp()) if hasattr(v, "timestamp") else v for v in row)

@@ -1,7 +1,7 @@
-"""Roles that try to learn a value, and what tells whether they did: every byte that they receive is looked at.
+"""Roles that try to learn a value, with a check of every byte that they receive.
 
-boss        owns the canary, and reads it all the time, so that it is in caches, look-ups and followed relations
-low, helper cooperate: random statements over the wire, in both protocols, and over Presto's HTTP
+boss        owns the canary value and reads it often, so that it is in caches, indexes and feeds
+low, helper cooperate: they send random statements over the wire, in both protocols, and over Presto's HTTP
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tests.authorization.grammar import Grammar, Step
 from tests.authorization.world import World
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, cut
 
-NUMBER = 7382194650183726541  # int8; no other value of these worlds begins with these digits
+NUMBER = 7382194650183726541  # int8; no other value of these tests begins with these digits
 WORD = "cnry-8f2e61d7"
-VERIFIER = str(verifier("of nobody"))  # of a password: in pg_authid, which is for superusers
-ANSWER_S = 120.0  # after which a silent server counts as stopped
-FOLLOW_MS = 60  # that a statement which may go on for ever is given
+VERIFIER = str(verifier("of nobody"))  # a password's verifier, in pg_authid, which only superusers may read
+ANSWER_S = 120.0  # silence after which a server counts as hung
+FOLLOW_MS = 60  # time limit of statements that may run forever
 ATTACKERS = {"low": "lo", "helper": "he"}
 
 SET_UP = {
@@ -84,7 +84,7 @@ SET_UP = {
         "CREATE SUBSCRIPTION own.sub FROM own.m",
     ],
 }  # fmt: skip
-# What each of the attackers has at first, and makes again when it is gone.
+# The objects that each attacker has at first, and recreates after they were dropped.
 OWN = {
     **{f"t{i}": f"CREATE TABLE {{}}.t{i} (n bigint PRIMARY KEY, name text)" for i in range(2)},
     **{f"f{i}": f"CREATE FUNCTION {{}}.f{i}() RETURNS bigint LANGUAGE SQL AS 'SELECT {i}::bigint'" for i in range(2)},
@@ -97,8 +97,9 @@ OWN = {
     **{f"m{i}": f"CREATE MATERIALIZED VIEW {{}}.m{i} AS SELECT n, name FROM {{}}.t{i}" for i in range(2)},
     "b0": "CREATE SUBSCRIPTION {}.b0 FROM {}.t0",
 }
-# What boss and the superuser do meanwhile: they read what is theirs, and what others have put there.
-CALLS = "calls"  # begins the names of views of boss's that call functions of others, and go with these
+# Statements of boss and the superuser between the attacks. They read their own objects and those of
+# others.
+CALLS = "calls"  # name prefix of boss's views that call functions of others; CASCADE may drop them
 MEANWHILE = [
     ("boss", "CREATE OR REPLACE VIEW own.calls AS SELECT lo.f0() AS n, 'x' AS name UNION ALL SELECT he.f0(), 'y'"),
     ("boss", "CREATE MATERIALIZED VIEW own.calls_m AS SELECT lo.f0() AS n, 'x' AS name"),
@@ -127,7 +128,7 @@ MEANWHILE = [
 
 
 def spellings() -> list[bytes]:
-    """How the canary looks in bytes: as text, in binary formats, as hexadecimal digits and in base64."""
+    """Returns the byte forms of the canary: text, binary formats, hexadecimal digits, base64."""
     digits = str(NUMBER)
     found = [
         VERIFIER.encode(),
@@ -139,17 +140,20 @@ def spellings() -> list[bytes]:
     ]
     found.append(b"".join(pack(">h", int(part)) for part in ("738", "2194", "6501", "8372")))  # numeric
     found += [WORD.encode(), WORD.upper().encode(), WORD[::-1].encode(), WORD.encode().hex().encode(), digits.encode().hex().encode()]
-    # of base64 the letters that do not depend on where the text begins
+    # in base64, only the letters that do not depend on the position in the text
     found += [base64.b64encode(b"." * shift + WORD.encode())[4 if shift else 0 : -4] for shift in range(3)]
     return found
 
 
 class Leak(AssertionError):
-    """A role has received the canary."""
+    """The error when a role has received the canary."""
 
 
 class Attacker:
-    """One session of a role. `received`: how many bytes; `kinds`: statements by kind and outcome."""
+    """A session of an attacking role.
+
+    `received` counts bytes; `kinds` counts statements by kind and outcome.
+    """
 
     def __init__(self, world: World, user: str, choose: random.Random, kinds: Counter[tuple[str, str]], presto_port: int) -> None:
         self.world, self.user, self.kinds = world, user, kinds
@@ -160,7 +164,7 @@ class Attacker:
         self._client: Client | None = None
 
     def attack(self) -> int:
-        """One statement, or a few that belong together; how many."""
+        """Sends one statement, or a few related ones. Returns their number."""
         steps = self.grammar.statements()
         for step in steps:
             self._history = [*self._history[-300:], step.text]
@@ -183,7 +187,7 @@ class Attacker:
             if spelling in data:
                 raise Leak(f"{self.user} received {spelling!r}", data[-2000:], self._history[-40:])
 
-    # ---- the wire --------------------------------------------------------------------------------------------------------------
+    # ---- the wire -------------------------------------------------------------------------------
 
     def _over_wire(self, step: Step) -> str:
         if self._client is None:
@@ -214,7 +218,7 @@ class Attacker:
         return self._choose.choice(("public", f"{self.grammar.schema}, public", "own, public"))
 
     def _until_ready(self, client: Client) -> str:
-        """The tag's first word, or the SQLSTATE of the first error."""
+        """Reads the answer. Returns "ok", "closed", or the SQLSTATE of the first error."""
         outcome = ""
         while True:
             began = time.monotonic()
@@ -234,10 +238,10 @@ class Attacker:
             elif letter == "Z":
                 return outcome or "ok"
 
-    # ---- Presto ----------------------------------------------------------------------------------------------------------------
+    # ---- Presto ---------------------------------------------------------------------------------
 
     def _over_http(self, text: str) -> str:
-        """The statement over Presto's HTTP, at most a few pages of it."""
+        """Runs a statement over Presto's HTTP, reading at most four pages. Returns the outcome."""
         url, body = f"http://127.0.0.1:{self._port}/v1/statement", text.encode()
         outcome = "ok"
         for page in range(4):
@@ -278,13 +282,13 @@ def _kind(text: str) -> str:
     try:
         (part, *more) = split(text.removeprefix("presto:"))
         kind = "several" if more else type(parse(part.text)).__name__
-    except Exception:  # noqa: BLE001  # not a statement of ours
+    except Exception:  # noqa: BLE001  # not a statement of the grammar
         kind = "other"
     return f"Presto {kind}" if text.startswith("presto:") else kind
 
 
 class Attack:
-    """The world, and the roles that attack it: `users`, some of ATTACKERS, with two sessions each. `close` at the end."""
+    """A world, and the roles that attack it: `users`, each with two sessions."""
 
     def __init__(self, path: Path, seed: int, users: Sequence[str] = tuple(ATTACKERS)) -> None:
         self._users = users
@@ -304,7 +308,7 @@ class Attack:
         self._before = self._theirs(self.world.writer.catalog)
 
     def _spoil(self) -> None:
-        """`own.bad` fails with the canary in its error, and the engine quotes the canary wherever it says how things are."""
+        """Puts the canary into the error of `own.bad` and into every error that the engine's status quotes."""
         world = self.world
         bad = next(i for i in world.writer.catalog.visible if i.name == "bad")
         message = f'invalid input syntax for type integer: "{WORD} {NUMBER}"'
@@ -314,7 +318,10 @@ class Attack:
         world.errors = {"views": {"own.bad": said, "m": said}, "sources": {"clicks": said, "own.clicks": said}, "sinks": {"own.sink": said}}
 
     def run(self, count: int) -> None:
-        """Sends that many statements. Raises Leak, or AssertionError if what is not theirs changed."""
+        """Sends `count` statements.
+
+        Raises Leak, or AssertionError if an object of another role changed.
+        """
         sent = 0
         while sent < count:
             attacker = self._choose.choice(self.attackers)
@@ -322,7 +329,7 @@ class Attack:
             if self._choose.random() < 0.05:
                 self._meanwhile()
             if self._choose.random() < 0.02:
-                self._choose.choice(self.attackers).close()  # a session ends, another one begins
+                self._choose.choice(self.attackers).close()  # ends a session; the next attack starts a new one
             if self._choose.random() < 0.02:
                 self._restore(self._choose.choice(self._users))
             if self._theirs(self.world.writer.catalog) != self._before:
@@ -330,23 +337,23 @@ class Attack:
         self._check_rows()
 
     def _restore(self, user: str) -> None:
-        """Makes again what an attacker has dropped."""
+        """Recreates the objects that an attacker has dropped."""
         catalog, schema = self.world.writer.catalog, ATTACKERS[user]
         there = {i.name for i in catalog.visible if catalog.schema_of(i).name == schema}
         with self.world.connect(user) as connection:
             for name, text in OWN.items():
                 if name not in there:
-                    with contextlib.suppress(psycopg.Error):  # what it is made of may be something else now
+                    with contextlib.suppress(psycopg.Error):  # the objects that it refers to may have changed
                         connection.execute(text.replace("{}", schema).encode())
 
     def _meanwhile(self) -> None:
         user, text = self._choose.choice(MEANWHILE)
-        with contextlib.suppress(Exception):  # a view of theirs may be gone, or fail
+        with contextlib.suppress(Exception):  # one of the attackers' views may be gone, or fail
             self._victims[user].execute(text.encode())
         self._before = self._theirs(self.world.writer.catalog)
 
     def _theirs(self, catalog: Catalog) -> object:
-        """All items, roles and schemas that are not the attackers', and grants on them."""
+        """Returns all items, roles and schemas of other owners, and the grants on them."""
         mine = {catalog.role(name).id for name in (*self._users, "staff")}
         items = {i.id: i for i in catalog.items.values() if i.owner not in mine and not i.name.startswith(CALLS)}
         schemas = {s.id: s for s in catalog.schemas.values() if s.owner not in mine}
@@ -358,7 +365,7 @@ class Attack:
         return items, schemas, roles
 
     def _check_rows(self) -> None:
-        """Tables that nobody was granted anything on hold what they held."""
+        """Asserts that tables without any grant have their rows."""
         lake, catalog = self.world.lake, self.world.lake.catalog()
         held = {
             (catalog.schema_of(i).name, i.name): sorted(tuple(r.values()) for r in lake.snapshot(i.id).to_pylist())
@@ -384,7 +391,7 @@ class Attack:
 
 
 def table(kinds: Counter[tuple[str, str]]) -> str:
-    """Statements by kind: how many, how many succeeded, and which errors the others had."""
+    """Returns a table of the kinds: statements, successes, and the SQLSTATEs of the errors."""
     lines = []
     for kind in sorted({k for k, _ in kinds}):
         outcomes = {o: n for (k, o), n in kinds.items() if k == kind}

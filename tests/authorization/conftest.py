@@ -1,4 +1,4 @@
-"""A lake with a table that holds what nobody but its owner may read, and roles that may not."""
+"""A lake with a table that only its owner may read, and roles without privileges on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ CANARY = 918273645
 
 
 def made(path: Path) -> World:
-    """`salaries` belongs to boss and holds CANARY; `low` and `helper` have a schema each and no grant."""
+    """Creates a world in which boss owns `salaries`, which holds CANARY.
+
+    `low` and `helper` have a schema each and no grant.
+    """
     world = World(path / "lake")
     world.sql(
         "tailgate",
@@ -35,7 +38,11 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """For statements that are refused. low has `lo.own`, `lo.sub` of it and `lo.t()`, which reads it; `own.f()` reads the canary."""
+    """Creates a world that tests share, for statements that are refused.
+
+    low has `lo.own`, the subscription `lo.sub` to it, and `lo.t()`, which reads it. `own.f()` reads
+    the canary.
+    """
     world = made(tmp_path_factory.mktemp("shared"))
     world.sql(
         "low",
@@ -53,7 +60,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def refused(world: World, user: str, *texts: str, sqlstate: str = "42501") -> psycopg.Error:
-    """The error of the last statement, which tells nothing of the canary."""
+    """Runs statements.
+
+    Returns the error of the last one, after asserting that it does not show the canary.
+    """
     with world.connect(user) as connection:
         for text in texts[:-1]:
             connection.execute(text.encode())

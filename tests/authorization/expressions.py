@@ -1,7 +1,10 @@
-"""Random names, expressions and queries, for a role that may read little. `grammar` makes statements of them.
+"""Random names, expressions and queries for a role with few privileges.
 
-All relations have the columns n (bigint) and name (text), so that most statements are valid; those of others have fixed names
-(`VICTIM`), those of the roles are numbered (`lo.t0`). An expression may read anything.
+`grammar` builds statements of them.
+
+All relations have the columns n (bigint) and name (text), so that most statements are valid. The
+names of boss's relations are fixed (`VICTIM`); those of the roles are numbered (`lo.t0`). An
+expression may read any relation.
 """
 
 from __future__ import annotations
@@ -9,23 +12,23 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-# What belongs to boss. `salaries`, m, bad, kept and hidden hold the canary.
+# Objects of boss. `salaries`, m, bad, kept and hidden hold the canary.
 VICTIM = ("salaries", "public.salaries", "own.m", "own.bad", "own.kept", "m", "own.hidden", "hidden", "own.m_errors", "own.bad_errors")
-GRANTED = ("own.names", "own.calls", "own.open", "own.calls_m")  # SELECT is granted, and none of them shows the canary
+GRANTED = ("own.names", "own.calls", "own.open", "own.calls_m")  # with a grant of SELECT; none shows the canary
 OTHERS = ("word", "own.word", "clicks", "own.clicks", "own.sink", "own.sub", "own.far", "own.clicks_dead_letters", "own.m_n_idx")
 SCHEMAS = ("lo", "he")
-KINDS = {"t": 2, "v": 3, "m": 2}  # relations of a role, by the letter of their names
+KINDS = {"t": 2, "v": 3, "m": 2}  # number of relations of a role, by the first letter of their names
 
 
 class Expressions:
-    """`schema`: the role's own."""
+    """A generator of expressions and queries. `schema` is the role's schema."""
 
     def __init__(self, choose: random.Random, schema: str) -> None:
         self.r, self.schema = choose, schema
         self.depth = 0
-        self.defining = False  # what is defined of definitions grows with each layer, so there are few of these in it
+        self.defining = False  # within a definition: limits references to other definitions, whose size would grow with each layer
 
-    # ---- names ---------------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------
 
     def some(self, *weighted: tuple[float, Callable[[], str]]) -> str:
         (chosen,) = self.r.choices([f for _, f in weighted], [w for w, _ in weighted])
@@ -35,7 +38,7 @@ class Expressions:
         return self.r.choice(texts)
 
     def own(self, letter: str) -> str:
-        """The name of something of this role, or of the other one."""
+        """Returns the name of an object of this role, sometimes of the other attacker."""
         schema = self.schema if self.r.random() < 0.85 else self.of(*SCHEMAS)
         return f"{schema}.{letter}{self.r.randrange(KINDS.get(letter, 2))}"
 
@@ -45,7 +48,7 @@ class Expressions:
         return self.own(self.of("t", "v", "m"))
 
     def within(self, text: Callable[[], str]) -> str:
-        """A part of a definition."""
+        """Generates a part of a definition."""
         self.defining = True
         try:
             return text()
@@ -53,7 +56,7 @@ class Expressions:
             self.defining = False
 
     def relation(self) -> str:
-        """Anything that rows may be read from."""
+        """Returns the name of a relation with rows."""
         return self.some(
             (8, self.own_relation),
             (1.5, lambda: self.of(*VICTIM)),
@@ -63,7 +66,7 @@ class Expressions:
         )
 
     def name(self) -> str:
-        """Anything at all."""
+        """Returns the name of any object."""
         return self.some(
             (3, lambda: self.own(self.of("t", "v", "m", "s", "k", "b", "w", "c", "f", "i"))),
             (3, lambda: self.of(*VICTIM, *OTHERS)),
@@ -71,7 +74,7 @@ class Expressions:
             (2, lambda: self.of("salaries", "word", "clicks", "m", "hidden", "v0", "pg_temp.salaries", "pg_temp.v0")),
         )
 
-    # ---- expressions ---------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def number(self, columns: tuple[str, ...] = ()) -> str:
         if self.depth > 3:
@@ -134,7 +137,7 @@ class Expressions:
         return f"SELECT {what} FROM {self.source()} AS x"
 
     def call(self) -> str:
-        """A call of a function that some statement made."""
+        """Generates a call of a function that other statements may have created."""
         if self.defining and self.r.random() < 0.6:
             return str(self.r.randrange(9))
         return self.some(
@@ -144,7 +147,7 @@ class Expressions:
             (0.5, lambda: self.of("own.g()", "f0()", "own.g(1::bigint)")),
         )
 
-    # ---- queries -------------------------------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------
 
     def source(self) -> str:
         if self.depth > 3:
@@ -157,7 +160,7 @@ class Expressions:
         )
 
     def query(self) -> str:
-        """A query with the columns n and name."""
+        """Generates a query with the columns n and name."""
         if self.depth > 3:
             return f"SELECT n, name FROM {self.relation()}"
         self.depth += 1

@@ -1,7 +1,7 @@
-"""Random statements of every kind, for a role that may read little: what it says to get more, by chance.
+"""Random statements of every kind for a role with few privileges, some of which try to read more.
 
-Clauses that take an expression get one that may read anything (`expressions`); clauses that take a name get any name, that of a
-temporary view too. Most statements are valid.
+A clause that takes an expression gets one that may read any relation (`expressions`). A clause that
+takes a name gets any name, including that of a temporary view. Most statements are valid.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ ROLES = ("low", "helper", "boss", "tailgate", "PUBLIC", "staff")
 
 @dataclass(frozen=True)
 class Step:
-    """One statement. `follows`: it may go on for ever. `parameters`: of the extended protocol, if it is sent so."""
+    """One statement.
+
+    `follows` means that it may run forever. `parameters` are sent with the extended protocol.
+    """
 
     text: str
     follows: bool = False
@@ -25,17 +28,17 @@ class Step:
 
 class Grammar(Expressions):
     def statements(self) -> list[Step]:
-        """One statement, or a few that belong together."""
+        """Generates one statement, or a few related ones."""
         made = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
         steps = [Step(step) if isinstance(step, str) else step for step in ([made] if isinstance(made, (str, Step)) else made)]
-        return [replace(step, follows=step.follows or " AS OF " in step.text) for step in steps]  # a time to come may be long
+        return [replace(step, follows=step.follows or " AS OF " in step.text) for step in steps]  # AS OF a future time may wait long
 
     def reads(self) -> str:
         as_of = f" AS OF {self.of('', 'AT LEAST ')}{self.time()}" if self.r.random() < 0.15 else ""
         return self.query() + as_of
 
     def parameters(self) -> Step:
-        """By the extended protocol, in the binary format."""
+        """Generates a query for the extended protocol, with binary results."""
         text = self.of(
             "SELECT a.n, $1::text AS name FROM {} AS a", "SELECT $1::text, ({})", "SELECT a.name FROM {} AS a WHERE a.n = $1::bigint"
         )
@@ -297,7 +300,7 @@ class Grammar(Expressions):
         return f"TRUNCATE {self.target()}"
 
     def several(self) -> str:
-        """Some statements in one message."""
+        """Generates several statements in one message."""
         return "; ".join(self.r.choice((self.reads, self.inserts, self.temporary, self.shows))() for _ in range(2))
 
     def presto(self) -> Step:
@@ -307,7 +310,7 @@ class Grammar(Expressions):
         )
 
 
-# kinds of statements, with how often each comes
+# The kinds of statements, with their weights.
 WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
     Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,

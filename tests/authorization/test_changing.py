@@ -1,4 +1,7 @@
-"""A statement changes exactly the objects whose owner was asked for; names are resolved once."""
+"""Tests that a statement changes exactly the objects whose ownership was checked.
+
+Names are resolved once, by the gateway.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from sql.resolving import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
 
-# What boss has under names that a temporary view may have too.
+# Objects of boss with names that a temporary view may also have.
 OF_BOSS = [
     "CREATE SECRET word AS 'unsaid'",
     "CREATE SOURCE clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
@@ -63,7 +66,7 @@ HIDDEN = [
 
 @pytest.fixture(scope="module")
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """With what boss has; low may create in public, so that its names are no obstacle."""
+    """Creates the objects of boss. low may create objects in public, so no test fails for that reason."""
     world = made(tmp_path_factory.mktemp("hidden"))
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("boss", *OF_BOSS)
@@ -79,7 +82,9 @@ def of_boss(world: World) -> object:
 
 @pytest.mark.parametrize(("name", "text"), HIDDEN, ids=lambda part: part)
 def test_a_temporary_view_stands_for_nothing_else(hidden: World, name: str, text: str) -> None:
-    """Seen: the gateway asked for the ownership of the temporary view, and the engine changed what has its name."""
+    """Regression: the gateway checked the owner of the temporary view, and the engine changed
+    another object with the same name.
+    """
     before = of_boss(hidden)
     with hidden.connect("low") as low:
         low.execute(f"CREATE TEMPORARY VIEW {name} AS SELECT 1 AS n")
@@ -105,13 +110,13 @@ def test_to_replace_is_to_own(world: World, text: str) -> None:
     error = refused(world, "low", text)
     assert (error.diag.message_primary or "").startswith("must be owner of")
     refused(world, "low", text.replace("public.", ""))
-    # a function with other arguments is another one
+    # a function with other arguments is a different function
     world.sql("low", "CREATE OR REPLACE FUNCTION public.f(int) RETURNS int LANGUAGE SQL AS 'SELECT $1'")
     assert {i: world.lake.catalog().items[i] for i in before} == before
 
 
 def test_a_changed_function_is_asked_of_the_owners_above_it(world: World) -> None:
-    """Seen: what the function reads was asked of nobody."""
+    """Regression: the privileges on what the function reads were not checked."""
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "CREATE VIEW lo.v AS SELECT lo.f()")
     refused(world, "low", "CREATE OR REPLACE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
     assert world.sql("low", "TABLE lo.v") == [(1,)]
@@ -119,7 +124,7 @@ def test_a_changed_function_is_asked_of_the_owners_above_it(world: World) -> Non
 
 @pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
 def test_a_changed_function_needs_what_the_views_above_it_may_read(world: World, kind: str) -> None:
-    """The function's owner may read it, the owner of the view above may not."""
+    """The function's owner may read the table, but the owner of the view above may not."""
     world.sql("boss", "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "GRANT USAGE ON SCHEMA own TO low")
     world.sql("low", f"CREATE {kind} lo.v AS SELECT own.f()")
     error = refused(world, "boss", "CREATE OR REPLACE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
@@ -129,17 +134,21 @@ def test_a_changed_function_needs_what_the_views_above_it_may_read(world: World,
 
 
 def test_a_changed_view_needs_what_the_views_above_it_may_call(world: World) -> None:
-    """A materialized view keeps rows of what its owner may not read if a view below it gets another text: that one's owner may."""
+    """A view may be replaced if those who read it through other views may read it.
+
+    boss owns the view below and has granted SELECT on it, so low's materialized view may show the
+    table's rows. Without that grant the replacement is refused.
+    """
     world.sql("boss", "CREATE VIEW own.below AS SELECT 1 AS n", "GRANT USAGE ON SCHEMA own TO low", "GRANT SELECT ON own.below TO low")
     world.sql("low", "CREATE MATERIALIZED VIEW lo.m AS SELECT n FROM own.below")
-    world.sql("boss", "CREATE OR REPLACE VIEW own.below AS SELECT n FROM salaries")  # boss grants it
+    world.sql("boss", "CREATE OR REPLACE VIEW own.below AS SELECT n FROM salaries")  # boss grants SELECT on it
     assert world.sql("low", "TABLE lo.m") == [(CANARY,)]
     world.sql("boss", "REVOKE SELECT ON own.below FROM low")
     refused(world, "boss", "CREATE OR REPLACE VIEW own.below AS SELECT n + 1 AS n FROM salaries")
 
 
 def test_the_schema_of_a_role_s_name_is_not_made_by_others(world: World) -> None:
-    """`$user` is the first schema of the path: whoever could give a schema the name of a role would be in front of all its names."""
+    """`$user` is the first schema of the path, so a schema named like a role would hide all other names."""
     refused(world, "low", "ALTER SCHEMA lo RENAME TO boss")
     refused(world, "low", "ALTER SCHEMA lo OWNER TO boss")
 
@@ -151,11 +160,11 @@ def test_to_rename_is_to_create(world: World) -> None:
     refused(world, "low", "ALTER VIEW own.w RENAME TO x")
 
 
-# ---- resolved once --------------------------------------------------------------------------------------------------------
+# ---- names are resolved once -------------------------------------------------------------------
 
 
 class Between:
-    """Runs something between the check of a statement and its execution, once: `with Between(world, …):`."""
+    """A context in which `change` runs `times` times between check and execution of statements."""
 
     def __init__(self, world: World, change: Callable[[], object], times: int = 1) -> None:
         self._world, self._change, self._left = world, change, times
@@ -180,7 +189,7 @@ class Between:
 
 
 def test_what_takes_a_name_meanwhile_is_not_what_was_checked(world: World) -> None:
-    """low drops its view and somebody else's gets the name: the statement is checked again, and refused."""
+    """low drops its view and boss creates one of that name: the new check refuses the statement."""
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("low", "CREATE VIEW public.v AS SELECT 1 AS n")
     with Between(world, lambda: (world.sql("low", "DROP VIEW public.v"), world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries"))):
@@ -201,7 +210,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("changes", CHANGES, ids=lambda texts: texts[0])
 def test_the_engine_refuses_what_was_checked_of_something_else(world: World, changes: tuple[str, ...]) -> None:
-    """40001, and the gateway looks the names up again."""
+    """The engine raises 40001; the gateway then resolves the names again."""
     world.sql("low", "CREATE VIEW lo.v AS SELECT 1 AS n")
     text = "COMMENT ON VIEW lo.v IS 'mine'"
     resolution = resolve(text, world.lake.catalog(), world.lake.catalog())
@@ -234,7 +243,7 @@ def test_a_statement_whose_names_change_all_the_time_fails_with_40001(world: Wor
 
 
 def test_names_of_a_resolution_mean_nothing_else(world: World) -> None:
-    """The engine asks nobody for a name that the gateway did not look up."""
+    """The engine resolves only names that the gateway has resolved."""
     world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries")
     catalog = world.lake.catalog()
     nothing = resolve("", catalog, catalog)

@@ -1,4 +1,7 @@
-"""The noninterference test notices when a check is removed: each of these breaks one, and the attack then finds something."""
+"""Tests that the noninterference test detects missing checks.
+
+Each test disables one check; the attack must then find a leak or a change.
+"""
 
 from __future__ import annotations
 
@@ -20,51 +23,51 @@ from sql.authorization import Followed, shared
 from sql.binding import tables
 from tests.authorization.attack import Attack, Leak
 
-STATEMENTS_MAX = 6_000  # in all, before a broken check counts as unnoticed
+STATEMENTS_MAX = 6_000  # limit of the statements, after which a disabled check counts as undetected
 Patch = pytest.MonkeyPatch
 
 
 def reads(patch: Patch) -> None:
-    """Nothing is asked of a plan."""
+    """Disables the check of plans."""
     patch.setattr(authorization, "_check", lambda *_: None)
 
 
 def views(patch: Patch) -> None:
-    """What a view reads is asked of nobody."""
+    """Disables the check of the relations that views read."""
     below = tables.Names.below
     patch.setattr(tables.Names, "below", lambda self, view: replace(below(self, view), demands={}))
 
 
 def functions(patch: Patch) -> None:
-    """A function reads with its caller's privileges alone."""
+    """Checks the relations that a function reads for its caller only."""
     within = tables.Names.within
     patch.setattr(tables.Names, "within", lambda self, function: replace(within(self, function), readers=self.readers))
 
 
 def callers(patch: Patch) -> None:
-    """A function reads with its owner's privileges alone."""
+    """Checks the relations that a function reads for its owner only."""
     within = tables.Names.within
     patch.setattr(tables.Names, "within", lambda self, function: replace(within(self, function), readers=(function.id,)))
 
 
 def definitions(patch: Patch) -> None:
-    """A definition may read anything; what reads it later is asked."""
+    """Disables the check of definitions; later reads are still checked."""
     patch.setattr(ddl, "check_definitions", lambda *_: None)
 
 
 def changes(patch: Patch) -> None:
-    """Who changes something need not own it."""
+    """Disables the check that changes need ownership."""
     patch.setattr(gateway_ddl, "check_change", lambda *_: None)
 
 
 def owners(patch: Patch) -> None:
-    """The same, where something is replaced."""
+    """Disables the check that replacements need ownership."""
     patch.setattr(ownership._Check, "_target", lambda *_: None)
     patch.setattr(ownership._Check, "_functions", lambda *_: ())
 
 
 def names(patch: Patch) -> None:
-    """Ownership is asked of what the session sees, temporary views first; the engine looks the names up again."""
+    """Checks the names that the session sees, but lets the engine resolve the statement without temporary views."""
     sent = gateway_ddl.sent
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:
@@ -81,7 +84,7 @@ def names(patch: Patch) -> None:
 
 
 def arguments(patch: Patch) -> None:
-    """Arguments of EXECUTE and times are evaluated as anything else, for nobody in particular."""
+    """Evaluates arguments of EXECUTE and times without any check of privileges."""
 
     async def row(session: Any, text: Any) -> list[Any]:
         plan = shared(session.serving.prepare(text, (), session.naming.seen))
@@ -91,27 +94,27 @@ def arguments(patch: Patch) -> None:
 
 
 def ready_bytes(patch: Patch) -> None:
-    """Bytes that are ready are for everybody."""
+    """Returns cached results to every role."""
     patch.setattr(access.Access, "may", lambda *_: True)
 
 
 def status(patch: Patch) -> None:
-    """Errors of views, sources and sinks are for everybody."""
+    """Shows errors of views, sources and sinks to every role."""
     patch.setattr(session.Session, "may_see", lambda *_: True)
 
 
 def verifiers(patch: Patch) -> None:
-    """The whole system catalog is for everybody."""
+    """Shows the whole system catalog to every role."""
     patch.setattr(CatalogQuery, "demands", ())
 
 
 def sessions(patch: Patch) -> None:
-    """Statements of others' sessions are for everybody."""
+    """Shows the statements of all sessions to every role."""
     patch.setattr(activity, "_may_see", lambda *_: True)
 
 
 def roles(patch: Patch) -> None:
-    """SET ROLE to anybody."""
+    """Allows SET ROLE to any role."""
     find = access.Access.find
 
     def found(self: Any, wanted: str) -> Any:
@@ -123,7 +126,7 @@ def roles(patch: Patch) -> None:
 
 
 def subscribers(patch: Patch) -> None:
-    """FETCH FROM SUBSCRIPTION gives to everybody."""
+    """Allows FETCH FROM SUBSCRIPTION to every role."""
     patch.setattr(subscriptions, "_authorized", lambda session, item: shared(Followed(session.serving.catalog[item.depends[0]])))
 
 

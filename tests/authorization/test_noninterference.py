@@ -1,7 +1,8 @@
-"""Data that a role may not read has no influence on the bytes that it receives, and a role changes only what it owns.
+"""Tests that data a role may not read has no influence on what it receives.
 
-A role alone, or two roles that cooperate, send random statements of every kind (`grammar`). A value that only a table of another role
-holds appears in no byte that they receive. TAILGATE_STATEMENTS sets the number of statements, TAILGATE_SEED the choice.
+A role alone, or two that cooperate, send random statements of every kind (`grammar`). A value that
+only another role's table holds must not appear in any byte that they receive, and a role must
+change only what it owns. TAILGATE_STATEMENTS sets the number of statements, TAILGATE_SEED the seed.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tests.authorization.grammar import Grammar
 
 SHORT, FULL = 300, 20_000
 USERS = {"one role": ("low",), "two roles that cooperate": ("low", "helper")}
-TRIES = 20_000  # until every kind of statement has come
-SUCCEEDING_MIN = 0.3  # of the statements: refused statements show little
+TRIES = 20_000  # limit of the statements until every kind has been generated
+SUCCEEDING_MIN = 0.3  # share of the statements; refused statements reveal little
 
 
 def attacked(path: Path, seed: int, users: Sequence[str], count: int) -> None:

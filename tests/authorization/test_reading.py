@@ -1,4 +1,4 @@
-"""Whatever expression or plan a statement evaluates, SELECT is asked of what it reads."""
+"""Tests that SELECT is checked on every relation that a statement reads, in any expression or plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway.presto import main as presto
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 
-# A constant time or argument takes no subquery, whoever asks.
+# A constant time or argument must not contain a subquery, for any role.
 CONSTANT = [
     ("PREPARE p(text) AS SELECT $1", "EXECUTE p((SELECT string_agg(n::text, ',') FROM salaries))"),
     ("PREPARE p(int) AS SELECT $1", "EXECUTE p(1 + (SELECT max(n) FROM public.salaries))"),
@@ -51,7 +51,7 @@ TIMES = [
 
 @pytest.mark.parametrize("text", TIMES)
 def test_times_take_no_function_that_reads(shared: World, text: str) -> None:
-    """Not even one that may be called."""
+    """A function that the role may call is refused, too."""
     refused(shared, "low", text, sqlstate="0A000")
 
 
@@ -102,7 +102,8 @@ def test_select_is_asked(shared: World, texts: tuple[str, ...]) -> None:
     refused(shared, "low", *texts)
 
 
-# Clauses that take an expression and never evaluate one that reads: `own.f()` reads the canary, `lo.t()` a table of low's own.
+# Clauses that never evaluate an expression that reads. `own.f()` reads the canary, `lo.t()` a table
+# of low.
 NOT_READING = [
     ("CREATE TABLE lo.x (n int PRIMARY KEY, m bigint DEFAULT (SELECT max(n) FROM salaries))", "0A000"),
     ("CREATE TABLE lo.x (n int PRIMARY KEY, m bigint DEFAULT own.f())", "42883"),
@@ -144,7 +145,7 @@ def test_presto_asks_too(shared: World) -> None:
 
 
 def presto_answer(url: str, user: str, text: str) -> str:
-    """All pages of the answer."""
+    """Returns all pages of the answer."""
     pages, body = [], text.encode() or None
     while url:
         request = urllib.request.Request(url, body, {"X-Trino-User": user})
@@ -156,7 +157,7 @@ def presto_answer(url: str, user: str, text: str) -> str:
 
 
 def test_a_view_reads_with_its_owner_s_privileges(world: World) -> None:
-    """As in PostgreSQL: at each read, whoever reads."""
+    """As in PostgreSQL, the owner's privileges are checked at each read, for every reader."""
     world.sql("boss", "GRANT SELECT ON salaries TO low")
     world.sql("low", "CREATE VIEW lo.v AS SELECT n FROM salaries", "CREATE VIEW lo.w AS SELECT n FROM lo.v")
     world.sql("low", "GRANT USAGE ON SCHEMA lo TO helper", "GRANT SELECT ON lo.w TO helper")
@@ -170,7 +171,7 @@ def test_a_view_reads_with_its_owner_s_privileges(world: World) -> None:
 
 
 def test_a_function_reads_with_its_owner_s_and_its_caller_s_privileges(world: World) -> None:
-    """What a function of somebody reads, both may read: neither borrows from the other."""
+    """Both the function's owner and its caller need the privileges on what it reads."""
     world.sql("boss", "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
     world.sql("boss", "GRANT USAGE ON SCHEMA own TO PUBLIC")
     refused(world, "low", "SELECT own.f()")
@@ -179,13 +180,13 @@ def test_a_function_reads_with_its_owner_s_and_its_caller_s_privileges(world: Wo
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM lo.mine'")
     refused(world, "boss", "SELECT lo.f()")
     assert world.sql("tailgate", "SELECT lo.f()") == [(1,)]
-    # a view that calls its owner's function is read by all who may read the view
+    # every role with SELECT on a view may read it, even if it calls its owner's function
     world.sql("boss", "CREATE VIEW own.v AS SELECT own.f()", "GRANT SELECT ON own.v TO low")
     assert world.sql("low", "TABLE own.v") == [(CANARY,)]
 
 
 def test_a_function_cannot_borrow_from_a_view_that_calls_it(world: World) -> None:
-    """Nor from a superuser who does."""
+    """It cannot use the privileges of the view's owner or of a superuser who calls it either."""
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "GRANT USAGE ON SCHEMA lo TO PUBLIC")
     world.sql("boss", "CREATE VIEW own.v AS SELECT lo.f()", "GRANT USAGE ON SCHEMA own TO low", "GRANT SELECT ON own.v TO low")
     assert world.sql("low", "TABLE own.v") == [(1,)]
@@ -237,7 +238,7 @@ def test_a_view_made_by_a_role_is_not_another_role_s_in_one_session(world: World
 
 
 def test_a_cursor_is_asked_with_the_role_that_opens_it(world: World) -> None:
-    """DECLARE reads nothing yet: it is the first FETCH that is asked."""
+    """DECLARE reads no rows; the first FETCH checks the privileges."""
     with world.connect("tailgate") as session:
         session.execute("BEGIN")
         session.execute("DECLARE c CURSOR FOR TABLE salaries")
@@ -247,7 +248,7 @@ def test_a_cursor_is_asked_with_the_role_that_opens_it(world: World) -> None:
 
 
 def test_rows_in_errors_are_for_those_who_may_read(world: World) -> None:
-    """PostgreSQL leaves them out of 23505, 23502 and 23514 for a role without SELECT."""
+    """PostgreSQL omits the row from 23505, 23502 and 23514 for a role without SELECT."""
     world.sql("boss", "CREATE TABLE own.t (n int PRIMARY KEY, hidden text NOT NULL DEFAULT 'of the table', CHECK (n > 0))")
     world.sql("boss", "GRANT USAGE ON SCHEMA own TO low", "GRANT INSERT ON own.t TO low", "INSERT INTO own.t VALUES (5)")
     for text in ("INSERT INTO own.t VALUES (5)", "INSERT INTO own.t VALUES (-1)", "INSERT INTO own.t VALUES (NULL)"):
@@ -260,7 +261,7 @@ def test_rows_in_errors_are_for_those_who_may_read(world: World) -> None:
     assert raised.value.diag.message_detail == "Key (n)=(5) already exists."
 
 
-# ready bytes, look-ups and the shared readings behind followers are no way around
+# Cached results, look-ups and shared feeds check the privileges, too.
 def test_what_is_ready_is_asked_for_too(world: World) -> None:
     with world.connect("boss") as boss, world.connect("low") as low:
         for _ in range(40):

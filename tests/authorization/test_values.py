@@ -1,4 +1,4 @@
-"""What says how things are tells nothing of rows to a role that may not read them, and nothing of secrets to anybody."""
+"""Tests that status and activity show no rows to roles without SELECT, and secrets to nobody."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET_TEXTS = [
     "CREATE SECRET IF NOT EXISTS s AS 'unsaid'",
     "ALTER SECRET s AS E'\\'unsaid'",
     "SELECT 1; CREATE SECRET s2 AS 'unsaid'",
-    # none of these succeeds
+    # the remaining statements fail
     "CREATE SECRET s AS unsaid",
     "ALTER ROLE helper PASSWORD unsaid",
     "ALTER ROLE helper PASSWORD 'unsaid",
@@ -75,7 +75,7 @@ STATUS = [
 
 
 def test_errors_of_views_sources_and_sinks_are_for_their_readers(world: World) -> None:
-    """Seen: SHOW MATERIALIZED VIEWS quotes the value of a row that could not be cast."""
+    """Regression: SHOW MATERIALIZED VIEWS quoted the value of a row that could not be cast."""
     world.sql("boss", "CREATE MATERIALIZED VIEW own.m AS SELECT n FROM salaries")
     world.sql("boss", "CREATE SOURCE own.s FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT")
     world.sql("boss", "CREATE SINK own.k FROM own.m INTO KAFKA BROKER 'k' TOPIC 't' KEY (n) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT")
@@ -88,7 +88,7 @@ def test_errors_of_views_sources_and_sinks_are_for_their_readers(world: World) -
         assert str(CANARY) in str(world.sql("tailgate", text)), text
         told = str(world.sql("low", text))
         assert str(CANARY) not in told, text
-        assert "fail" in told, text  # the status itself is for everybody
+        assert "fail" in told, text  # every role may see the status
     world.sql("boss", "GRANT USAGE ON SCHEMA own TO low", "GRANT SELECT ON own.m TO low", "GRANT SELECT ON own.s TO low")
     for text in STATUS:
         assert str(CANARY) in str(world.sql("low", text)), text
@@ -120,7 +120,7 @@ def test_verifiers_of_passwords_are_for_superusers(shared: World) -> None:
 
 
 def test_the_system_catalog_is_only_read(shared: World) -> None:
-    """Statements that only its grammar reads are queries or syntax errors."""
+    """Statements that only the catalog's parser accepts are queries or syntax errors."""
     for text in (
         "UPDATE pg_authid SET rolsuper = true FROM ONLY pg_class AS c WHERE (c.oid).x = 1",
         "WITH x AS (DELETE FROM pg_class RETURNING *) SELECT * FROM x",

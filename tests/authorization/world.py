@@ -1,9 +1,9 @@
-"""A whole Tailgate without Spark: the engine's statements, writes and control over a lake, and a gateway.
+"""Tailgate without Spark: the engine's statements, writes and control over a lake, and a gateway.
 
     gateway ──POST /statement──► engine.runtime.statements ──► an entry of the log, rows of new views
             ──POST /write──────► engine.runtime.writes ──► an entry of the log
 
-Nothing that decides who may do what is replaced.
+All code that checks privileges is the product's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from tests.tables.world import Served
 
 
 class World:
-    """`dsn`, and `sql(user, text, …)`: what a user is answered. `errors`: what the engine says of views, by name."""
+    """A gateway and an engine without Spark.
+
+    `errors` is the status that the engine reports, by name.
+    """
 
     def __init__(self, path: Path) -> None:
         self.lake = Lake.create(path)
@@ -34,7 +37,7 @@ class World:
         self._boundary = threading.RLock()
         self.statements = WithoutKafka(Engine(self.lake, self.writer, self._boundary, self._enter))
         self.errors: dict[str, dict[str, dict[str, Any]]] = {"sources": {}, "views": {}, "sinks": {}}
-        self.execute = self.statements.execute  # what the control calls; a test may put something in front of it
+        self.execute = self.statements.execute  # called by the control interface; a test may replace it
         writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         self.control = Control(
             lambda *arguments: self.execute(*arguments), self.statements.newest, lambda: {**self.errors, "ticks": 0}, writes.write
@@ -44,7 +47,7 @@ class World:
         self.served = Served(self.lake)
 
     def _enter(self, records: list[Record]) -> int:
-        """Writes are durable and committed at once: a tick for each."""
+        """Commits writes at once, as one tick. Returns its time."""
         with self._boundary:
             number = self.inbox.write(records)
             before = self.writer.newest.inbox
@@ -53,11 +56,14 @@ class World:
         return number
 
     def connect(self, user: str = "tailgate", **words: Any) -> psycopg.Connection:
-        """A session of a role; `tailgate` is the superuser."""
+        """Opens a session of a role; `tailgate` is the superuser."""
         return psycopg.connect(self.served.dsn, user=user, autocommit=True, **words)
 
     def sql(self, user: str, *texts: str) -> list[Any]:
-        """The rows, or the tag, of the last statement. Raises the first error."""
+        """Runs statements as a user.
+
+        Returns the rows of the last one, or its tag. Raises the first error.
+        """
         with self.connect(user) as connection:
             for text in texts:
                 cursor = connection.execute(text.encode())

@@ -1,4 +1,4 @@
-"""Ages of orders from the records of load and reader."""
+"""Tests the computation of ages of orders from the records of load and reader."""
 
 from __future__ import annotations
 

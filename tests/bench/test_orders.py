@@ -1,4 +1,4 @@
-"""Workload W1: its rows, and the recompute, beside a second computation of the same messages."""
+"""Tests the rows and the recompute of workload W1 against another computation from the messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def workload() -> Workload:
 
 
 def folded(workload: Workload, orders: int, changes: int) -> frozenset[Row]:
-    """The view, from the messages' text alone."""
+    """Computes the view from the text of the messages only."""
     segments = {}
     messages = [workload.customer_message(n) for n in range(workload.customers)]
     for key, value in (*messages, *(workload.change_message(n) for n in range(changes))):

@@ -1,4 +1,4 @@
-"""The measuring client over real servers: what it records, and that it compares the whole view."""
+"""Tests what the measuring client records from real servers, and that it compares the complete view."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def message(orders: int, amount: str, item: str = "item 2", **more: int) -> str:
 
 @pytest.mark.kafka
 def test_upserts(kafka: Kafka, topic: str, producer: Producer) -> None:
-    """More messages than are taken at once; a row that goes; rows of the groups that shrink are not recorded."""
+    """There are more messages than one batch, and a deletion. Groups that shrink are not recorded."""
     for n in range(3 * BATCH + 7):
         producer.produce(topic, key="a", value=message(1 + n % 3, "9.99"))
     producer.produce(topic, key="a", value=message(3, "4.5"))
@@ -65,7 +65,7 @@ def test_upserts(kafka: Kafka, topic: str, producer: Producer) -> None:
 
 @pytest.mark.kafka
 def test_changes(kafka: Kafka, topic: str, producer: Producer) -> None:
-    """The row that goes may come after the one that replaces it. Amounts are in cents."""
+    """A row's deletion may arrive after its replacement. Amounts are in cents."""
     producer.produce(topic, value=message(2, "300", diff=1))
     producer.produce(topic, value=message(3, "450", diff=1))
     producer.produce(topic, value=message(2, "300", diff=-1))

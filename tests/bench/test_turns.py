@@ -1,4 +1,4 @@
-"""A short run of Tailgate on workload W1, by each reader, and a small backlog."""
+"""Runs Tailgate on workload W1 for a short time with each reader, and on a small backlog."""
 
 from __future__ import annotations
 

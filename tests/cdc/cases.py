@@ -1,7 +1,7 @@
-"""One scenario through one database and one kind of worker, into a schema of its own in Tailgate.
+"""One scenario with one database and one kind of worker, in a separate schema of Tailgate.
 
 database ──Debezium in a worker──► topics ──► sources ──► views ──► sinks
-   └────────────── the same queries ──────────────┴─────────┘  must be the same rows
+   └────────────── the same queries ──────────────┴─────────┘  must return the same rows
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tests.cdc.worker import Mode, Worker
 from tests.cdc.writing import MARK, Pageviews, Writer, alter, begin, mark
 from tests.engine.runtime.parts import until
 
-SESSIONS = 2  # that write at once
-RATE = 10.0  # transactions a second of each
-ARRIVES_S = 900.0  # the last row of a table: 10 s measured on an idle machine, 150 on one with eight times the load that it can bear
+SESSIONS = 2  # concurrent writers
+RATE = 10.0  # transactions per second of each writer
+ARRIVES_S = 900.0  # for the last row of a table: 10 s measured on an idle machine, 150 s under eight times the sustainable load
 SINK_S = 120.0
 
 Say = Callable[[str], None]
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Words:
-    """What a case is called: `scenario:database:mode`."""
+    """The parameters of a case, written as `scenario:database:mode`."""
 
     scenario: str
     database: str
@@ -53,7 +53,7 @@ class Words:
 
 
 class Case:
-    """`start`, `write`, let things happen, `settle`, `checks`, `stop`."""
+    """A run of one case: `start`, `write`, wait, `settle`, `await_last`, `checks`, `stop`."""
 
     def __init__(self, words: Words, folder: Path, kafka: str, registry: str, dsn: str, seed: int) -> None:
         self.name = f"{words.scenario}_{words.database}"
@@ -71,14 +71,14 @@ class Case:
         self.writers: list[Writer] = []
         self.glances = 0
         self._awaited = self.scenario.refreshed
-        # of page views nothing is kept but what views have of them
+        # page views are not stored, so views of them cannot be recomputed
         made = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
         self._queries = {view[1]: view[2].rstrip(";") for view in made if view is not None and "pageviews" not in view[2]}
 
-    # ---- the way there -------------------------------------------------------------------------------------------------
+    # ---- setup ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Everything up to the views, with the tables' first rows on their way."""
+        """Starts the database with the first rows, the worker, and the sources, views and sinks."""
         self.server.start()
         begin(self.server, self.scenario, self._seed)
         tables = [table.name for table in self.scenario.tables]
@@ -98,13 +98,14 @@ class Case:
             self.pageviews = Pageviews(self._kafka, f"{self.name}.pageviews", self._seed)
         registry = self._registry if self.scenario.avro else None
         self.worker = Worker(self._folder / self.name, self.name, self._mode, self._kafka, self.server.name, connector, registry)
-        # what has no key cannot be told from what a second snapshot brings, and rows of snapshots are of no transaction
+        # A worker may lose its offsets only if a second snapshot is harmless. Without keys its rows
+        # would be duplicates, and its rows belong to no transaction.
         snapshots = all(table.keyed for table in self.scenario.tables) and self.scenario.transaction is None
         self.worker.forgetful = self._mode == "standalone" and snapshots
         self.worker.make()
         wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
         until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
-        if self.scenario.avro and "transaction" in self.scenario.topics:  # its source needs its schema
+        if self.scenario.avro and "transaction" in self.scenario.topics:  # CREATE SOURCE needs the registered schema
             until(self._captured, 60)
         with psycopg.connect(self._dsn, autocommit=True) as db:
             db.execute(f"CREATE SCHEMA {self.name}")  # type: ignore[call-overload]
@@ -113,12 +114,17 @@ class Case:
                 db.execute(self._here(statement))  # type: ignore[call-overload]
 
     def _captured(self) -> bool:
-        """Makes a transaction. Whether one was behind the snapshot, so that the schema of the transaction topic is registered."""
+        """Runs a transaction in the database.
+
+        Returns whether the transaction topic's schema is registered.
+
+        Debezium registers it with the first transaction after the snapshot.
+        """
         assert self.scenario.transaction is not None
         session = self.server.session()
         session.transaction(self.scenario.transaction(random.Random()))
         session.close()
-        time.sleep(1)  # until it is captured
+        time.sleep(1)  # time to capture it
         with SchemaRegistryClient({"url": self._registry}) as registry:
             return f"{self.name}.transaction-value" in registry.get_subjects()
 
@@ -138,11 +144,16 @@ class Case:
         return sum(writer.transactions for writer in self.writers)
 
     def alter(self) -> None:
-        """The database's tables get other columns."""
+        """Alters the database's tables."""
         alter(self.server, self.scenario)
 
     def refresh(self) -> bool:
-        """Asks for the column that a table has got, until its source has it, too: its schema comes with the first change behind it."""
+        """Refreshes the schema of the source whose table has a new column.
+
+        Returns whether it has the column.
+
+        Debezium registers the new schema with the first change after the ALTER TABLE.
+        """
         if self._awaited is not None:
             source, column = self._awaited
             try:
@@ -151,7 +162,7 @@ class Case:
                     db.execute(f"ALTER SOURCE {source} REFRESH SCHEMA")  # type: ignore[call-overload]
                     found = db.execute(f"SELECT * FROM {source} LIMIT 0").description  # type: ignore[call-overload]
             except psycopg.OperationalError:
-                return False  # the engine is away
+                return False  # the engine is restarting
             self._awaited = None if column in [c.name for c in found or ()] else self._awaited
         return self._awaited is None
 
@@ -160,7 +171,7 @@ class Case:
             writer.check()
 
     def settle(self, watch: Callable[[], None]) -> None:
-        """Nothing is written any more but a last row of every table. `watch` is called while something is waited for."""
+        """Stops the writers and adds a last row to every table. Calls `watch` while it waits."""
         until(lambda: (watch(), self.refresh())[1], ARRIVES_S)
         for writer in self.writers:
             writer.stop()
@@ -172,12 +183,12 @@ class Case:
         mark(self.server, self.scenario)
 
     def await_last(self, watch: Callable[[], None]) -> None:
-        """The last row of every table has arrived. `watch` is called while it waits."""
+        """Waits until Tailgate has the last row of every table. Calls `watch` meanwhile."""
         until(lambda: (watch(), self._arrived())[1], ARRIVES_S)
 
     def _arrived(self) -> bool:
         assert self.worker is not None
-        self.worker.running()  # a task that failed is started again
+        self.worker.running()  # restarts a failed task
         try:
             with self._connect() as db:
                 counts = [db.execute(f"SELECT count(*) FROM {t.name} WHERE id = {MARK}").fetchone() for t in self.scenario.tables]  # type: ignore[call-overload]
@@ -192,13 +203,16 @@ class Case:
         db.execute("SET real_time_recency_timeout = '60s'")
         return db
 
-    # ---- what must be equal --------------------------------------------------------------------------------------------
+    # ---- comparisons ----------------------------------------------------------------------------
 
     def checks(self, told: Callable[[str, str | None], None]) -> None:
-        """Tells each check with what is wrong, or None."""
+        """Compares sources, views and sinks with the database.
+
+        Calls `told` with each check and its error, or None.
+        """
         session = self.server.session()
         held: dict[str, Counter[Row]] = {}
-        with self._connect() as db, db.transaction():  # of one time
+        with self._connect() as db, db.transaction():  # reads everything at one time
             for table in self.scenario.tables:
                 ours = Counter(tuple(map(plain, row)) for row in db.execute(self._rows(table)))  # type: ignore[call-overload]
                 theirs = Counter(session.query(self._rows(table)))
@@ -210,7 +224,7 @@ class Case:
                 held[view.name] = Counter(spelt(row) for row in db.execute(f"SELECT * FROM {view.name}"))  # type: ignore[call-overload]
             if self.scenario.refreshed is not None:
                 source, column = self.scenario.refreshed
-                last = f"SELECT {column} FROM {source} WHERE id = {MARK}"  # what came before the refresh has NULL
+                last = f"SELECT {column} FROM {source} WHERE id = {MARK}"  # earlier rows have NULL
                 ours = Counter(tuple(map(plain, row)) for row in db.execute(last))  # type: ignore[call-overload]
                 told(f"source {source} has got column {column}", difference(ours, Counter(session.query(last))))
         session.close()
@@ -255,7 +269,7 @@ class Case:
                 told(f"source {name} runs and has no dead letters", None if good else f"{found}, {letters}")
 
     def amount(self) -> str:
-        """How many changes the topics have, and how many of them more than once."""
+        """Returns the number of changes in the topics and how many of them are duplicates."""
         changes: Counter[tuple[Any, ...]] = Counter()
         for table in self.scenario.tables:
             for message in self._topics.messages(f"{self.name}.{SCHEMA}.{table.name}"):
@@ -264,12 +278,15 @@ class Case:
                     source = event["source"]
                     position = [source.get(part) for part in ("file", "pos", "row", "lsn")]
                     if event["op"] == "r" and message.key() is None:
-                        position.append(message.offset())  # rows of one snapshot stand at one position
+                        position.append(message.offset())  # the rows of a snapshot share a position
                     changes[(table.name, message.key(), event["op"], *position)] += 1
         return f"{changes.total()} changes, {changes.total() - len(changes)} of them copies"
 
     def glance(self) -> str | None:
-        """While everything goes on: a view is its query over the sources at the same time. What is wrong, or None."""
+        """Compares each view with its query at the same time, while writes continue.
+
+        Returns an error, or None.
+        """
         with self._connect() as db:
             db.execute("SET real_time_recency = off")
             for name, query in self._queries.items():
@@ -277,7 +294,7 @@ class Case:
                 try:
                     rows = db.execute(f"SELECT count(*) FROM ({both}) AS different").fetchone()  # type: ignore[call-overload]
                 except psycopg.OperationalError:
-                    continue  # the engine is away, and something waits for it
+                    continue  # the engine is restarting
                 self.glances += 1
                 if rows != (0,):
                     return f"{name} is not its query: {rows}"
@@ -292,7 +309,7 @@ class Case:
 
 
 def difference(ours: Counter[Row], theirs: Counter[Row]) -> str | None:
-    """What is too much and what is missing, a few rows of each."""
+    """Describes surplus and missing rows, with a few examples; None if there are none."""
     more, less = ours - theirs, theirs - ours
     if not more and not less:
         return None

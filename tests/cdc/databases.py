@@ -1,9 +1,9 @@
-"""The two databases, behind one interface: statements in, rows as text out, and the words in which they differ.
+"""MariaDB and PostgreSQL behind one interface: statements, rows as text, and their SQL dialects.
 
     Server ──session()──► Session: a connection that runs transactions and queries
-       └──connector()───► what Debezium is told to capture it
+       └──capture()─────► the settings of Debezium's connector
 
-Rows are compared as text; `plain` says how a value that comes from elsewhere is spelt.
+Rows are compared as text; `plain` converts values from other clients to that text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.cdc import needed
 from tests.cdc.scenarios import Table
 from tests.postgres import Postgres, as_user, other_user
 
-SCHEMA = "shop"  # of the tables, in both: MariaDB's databases are its schemas
+SCHEMA = "shop"  # schema of the tables in both: a MariaDB database is a schema
 READY = timedelta(seconds=60)  # 0.3 s measured
 INSTALL_TIMEOUT_S = 120.0  # 1.1 s measured
 
@@ -33,12 +33,15 @@ Row: TypeAlias = tuple[str | None, ...]
 
 
 class Refused(Exception):
-    """The server said no, or the connection ended; nothing of the transaction stays."""
+    """The error when the server refuses a statement or disconnects; the transaction is rolled back."""
 
 
 class Session(Protocol):
     def transaction(self, statements: Sequence[str], *, keep: bool = True) -> None:
-        """All of them, then COMMIT, or ROLLBACK without `keep`. Raises Refused; the session can be used again."""
+        """Runs the statements, then COMMIT, or ROLLBACK without `keep`.
+
+        Raises Refused; the session stays usable.
+        """
 
     def query(self, sql: str) -> list[Row]: ...
 
@@ -47,23 +50,23 @@ class Session(Protocol):
 
 class Server(Protocol):
     name: str
-    insert: tuple[str, str]  # what stands before and behind a row, so that one whose key is there is left out
+    insert: tuple[str, str]  # text before and after the rows of an INSERT that skips existing keys
 
     def start(self) -> None: ...
 
     def define(self, table: Table) -> list[str]:
-        """Statements that make it."""
+        """Returns the statements that create the table."""
 
     def session(self) -> Session: ...
 
     def capture(self, tables: Sequence[str]) -> dict[str, str]:
-        """Lets these tables of SCHEMA be captured; the connector's settings that say how."""
+        """Prepares the capture of these tables of SCHEMA. Returns the connector's settings."""
 
     def stop(self) -> None: ...
 
 
 def plain(value: Any) -> str | None:
-    """As both databases print it, by the queries of the scenarios."""
+    """Returns a value as both databases print it in the scenarios' queries."""
     match value:
         case None:
             return None
@@ -79,11 +82,14 @@ def _key(table: Table) -> str:
     return " PRIMARY KEY" if table.keyed else " NOT NULL"
 
 
-# ---- MariaDB -----------------------------------------------------------------------------------------------------------------
+# ---- MariaDB -----------------------------------------------------------------------------------
 
 
 class MariaDB:
-    """Debian's server over a folder of its own; a session is its own client, fed through a pipe."""
+    """Debian's MariaDB over a temporary folder.
+
+    A session is its command-line client, fed through a pipe.
+    """
 
     name = "mariadb"
     insert = ("INSERT IGNORE INTO", "")
@@ -154,7 +160,10 @@ class MariaDB:
 
 
 class _Client:
-    """`mariadb --batch` as a connection. It ends at the first error, and the server then rolls back."""
+    """A `mariadb --batch` process as a connection.
+
+    It exits at the first error; the server then rolls back.
+    """
 
     END = "that was all"
 
@@ -189,15 +198,15 @@ class _Client:
         except BrokenPipeError:
             pass
         process, self._process = self._process, None
-        process.stdin = None  # what is left in its buffer has nowhere to go
+        process.stdin = None  # so that communicate() does not flush to a closed pipe
         raise Refused(process.communicate(timeout=30)[1].strip())
 
 
-# ---- PostgreSQL --------------------------------------------------------------------------------------------------------------
+# ---- PostgreSQL --------------------------------------------------------------------------------
 
 
 class PostgreSQL:
-    """Debian's server with logical decoding by pgoutput."""
+    """Debian's PostgreSQL with logical decoding by pgoutput."""
 
     name = "postgres"
     insert = ("INSERT INTO", " ON CONFLICT DO NOTHING")
@@ -214,7 +223,8 @@ class PostgreSQL:
     def define(self, table: Table) -> list[str]:
         columns = table.columns.format(instant="TIMESTAMPTZ(6) NOT NULL", long="TEXT")
         made = [f"CREATE TABLE {table.name} (id BIGINT{_key(table)}, {columns})"]
-        # never compressed, so that long ones are out of line and an update of another column sends a placeholder
+        # External storage is not compressed, so long values are TOASTed, and an update of another
+        # column sends a placeholder.
         made += [
             f"ALTER TABLE {table.name} ALTER COLUMN {name} SET STORAGE EXTERNAL" for name in re.findall(r"(\w+) \{long\}", table.columns)
         ]
@@ -245,7 +255,7 @@ class PostgreSQL:
             "table.include.list": ",".join(f"{SCHEMA}.{table}" for table in tables),
             "plugin.name": "pgoutput",
             "slot.name": "cdc",
-            "slot.max.retries": "60",  # a killed worker's slot is taken until the server notices
+            "slot.max.retries": "60",  # the slot of a killed worker stays active until the server notices
             "slot.retry.delay.ms": "1000",
             "publication.name": "cdc",
             "publication.autocreate.mode": "disabled",

@@ -1,4 +1,4 @@
-"""A sink's topic, read with read_committed: its events one after the other, each of which must fit what those before it gave."""
+"""Folds a sink's topic, read with read_committed, into rows, and checks that each event fits the earlier ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.cdc.databases import Row, plain
 
 
 class Misfit(Exception):
-    """An event that is there twice, or that misses one before it."""
+    """The error for a duplicate event, or one that does not fit the earlier events."""
 
 
 def spelt(values: Iterable[Any]) -> Row:
-    """A row of a sink or of a view, whatever form its numbers have."""
+    """Returns a row of a sink or view as text, with numbers normalized."""
     return tuple(_number(value) for value in values)
 
 
@@ -30,7 +30,7 @@ def _number(value: Any) -> str | None:
 
 
 def fold(topics: Topics, topic: str, envelope: str) -> tuple[Counter[Row], int]:
-    """What the events come to, and how many they are. Raises Misfit."""
+    """Returns the rows that the events add up to, and the number of events. Raises Misfit."""
     return _debezium(topics, topic) if envelope == "debezium" else _upsert(topics, topic)
 
 
@@ -62,7 +62,10 @@ def _upsert(topics: Topics, topic: str) -> tuple[Counter[Row], int]:
 
 
 def counted(topics: Topics, topic: str) -> int:
-    """The events that a consistency topic tells of: of each time one BEGIN and one END, times only rising. Raises Misfit."""
+    """Returns the number of events that a consistency topic reports.
+
+    Raises Misfit unless each time has one BEGIN and one END, and the times increase.
+    """
     total, newest, open = 0, 0, False
     for message in topics.messages(topic):
         told = json.loads(message.value())

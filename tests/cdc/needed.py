@@ -1,6 +1,9 @@
-"""What `make test-cdc` needs besides `make setup`: two servers of Debian's, and jars from Maven Central.
+"""Finds or fetches what `make test-cdc` needs besides `make setup`.
 
-.cdc/<plugin>/*.jar    one folder a plugin of Kafka Connect, each a class path of its own; fetched when its pom has changed
+It needs two servers packaged by Debian, and jars from Maven Central.
+
+.cdc/<plugin>/*.jar    a folder for each plugin of Kafka Connect, with a separate class path; fetched
+                       again when its pom has changed
 """
 
 from __future__ import annotations
@@ -15,19 +18,19 @@ POMS = Path(__file__).parent / "jars"
 CACHE = REPOSITORY / ".cdc"
 DEBIAN = "apt-get install mariadb-server postgresql"
 MARIADB = ("mariadbd", "mariadb-install-db", "mariadb")
-# the worker has these; a second copy in a plugin makes its discovery fail
+# The worker has these; a second copy in a plugin breaks its discovery.
 WORKERS_OWN = "org.apache.kafka,org.slf4j,org.lz4,org.xerial.snappy,com.github.luben"
-# Apicurio's converter does not name itself as Connect's service_load wants it
+# Apicurio's converter lacks the service file that Connect's service_load needs.
 CONVERTER = ("META-INF/services/org.apache.kafka.connect.storage.Converter", "io.apicurio.registry.utils.converter.AvroConverter\n")
 FETCH_TIMEOUT_S = 600.0  # 30 s measured
 
 
 class Missing(Exception):
-    """A program that is not on this machine; the message says how to get it."""
+    """The error for a missing program; the message says how to install it."""
 
 
 def program(name: str) -> Path:
-    """A program of Debian's, also one that is for root alone."""
+    """Returns the path of a program, also from the sbin folders."""
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") or shutil.which(name)
     if found is None:
         raise Missing(f"{name} is not on this machine; on Debian and Ubuntu: {DEBIAN}")
@@ -35,7 +38,7 @@ def program(name: str) -> Path:
 
 
 def postgresql() -> Path:
-    """The folder of the newest PostgreSQL server's programs: Debian keeps them off the PATH, by version."""
+    """Returns the folder of the newest PostgreSQL server's programs, which Debian keeps off the PATH."""
     versions = sorted((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")), key=lambda bin: float(bin.parent.name))
     if not versions:
         raise Missing(f"there is no PostgreSQL server in /usr/lib/postgresql; on Debian and Ubuntu: {DEBIAN}")
@@ -43,7 +46,7 @@ def postgresql() -> Path:
 
 
 def jars(name: str) -> Path:
-    """The folder of a plugin's jars, or of the worker's own ("connect")."""
+    """Returns the folder with a plugin's jars, or with the worker's jars ("connect")."""
     pom, folder = POMS / name / "pom.xml", CACHE / name
     stamp = folder / ".fetched"
     if stamp.exists() and stamp.read_text() == pom.read_text():

@@ -1,9 +1,10 @@
-"""`make test-cdc`: real databases, Debezium and Kafka before a whole Tailgate, with kills; at the end everything must be equal.
+"""`make test-cdc`: real databases, Debezium and Kafka with a complete Tailgate, and kills.
 
     python -m tests.cdc.run [--for SECONDS] [--seed N] [--no-kills] [--keep] [scenario:database:mode …]
 
-One Kafka, registry, engine, gateway and sinks process (`tailgate up`) serve all cases; each case has a server, a worker and a schema of
-its own. A line a check; the exit code is 1 if one of them failed, 2 if something that is needed is missing.
+One Kafka, registry, engine, gateway and sinks process (`tailgate up`) serve all cases. Each case has a
+separate database server, worker and schema. At the end, databases, views and sinks must be equal. The
+run prints one line for each check. The exit code is 1 if a check failed, 2 if a requirement is missing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SECONDS = 300.0
 STEP_S = 0.2
 PROGRESS_S = 20.0
 GAP_S = (2.0, 12.0)  # between two kills
-PAUSE_S = (0.0, 3.0)  # until a worker is started again; the supervisor has waits of its own
+PAUSE_S = (0.0, 3.0)  # until a worker is restarted; the supervisor has other delays
 
 
 def kills(supervisor: Supervisor, workers: list[Worker]) -> list[Fault]:
@@ -47,7 +48,7 @@ class Run(Report):
     def __init__(self, options: argparse.Namespace) -> None:
         super().__init__(Path(tempfile.mkdtemp(prefix="tailgate-cdc-")), options.seed)
         self.options = options
-        self.wrong: dict[str, str | None] = {}  # of cases, seen while everything went on
+        self.wrong: dict[str, str | None] = {}  # by case, errors found during the run
 
     def all(self) -> int:
         words = [Words.of(text) for text in self.options.cases or DEFAULT]
@@ -70,7 +71,7 @@ class Run(Report):
         return self.end()
 
     def live(self, supervisor: Supervisor, cases: list[Case]) -> None:
-        """Transactions, and kills."""
+        """Runs the writers and kills processes until the time is over."""
         workers = [case.worker for case in cases if case.worker is not None]
         killer = Faults(self.seed, kills(supervisor, workers), GAP_S, self.say, faults.starting(supervisor))
         for case in cases:
@@ -137,7 +138,7 @@ def main(words: list[str]) -> int:
         print(f"test-cdc: {error}", file=sys.stderr)
         return 2
     code = 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers and folders are not left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers and folders are removed
     try:
         code = run.all()
     except (ChildFailed, AssertionError) as error:

@@ -1,7 +1,7 @@
-"""What is captured and what Tailgate makes of it: scenario 1, a shop; scenario 5, a user information service; a bank.
+"""The scenarios: a shop, a user information service, and a bank.
 
-A scenario has tables, which are written at random; statements for Tailgate (an .sql file); and for each view the same query twice: what
-is asked of Tailgate, and what of the database. The two answers must be the same rows, as text.
+A scenario has tables with random rows, statements for Tailgate (an .sql file), and for each view
+one query for Tailgate and one for the database. Both must return the same rows, as text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Literals = Mapping[str, str]  # SQL literals by column
 
 @dataclass(frozen=True)
 class Table:
-    """`columns`: of its definition; a server says what {instant} and {long} are. `row`: values for them.
+    """A table with random rows. Its key is `id`, below `ids`.
 
-    The key is `id`, below `ids`.
-
-    `shown`: its columns as the database is to print them, where that is not their name; `full`: whether PostgreSQL logs whole rows;
-    `keyed`: whether the database knows of the key, otherwise rows may have the same; `truncated`: now and then it is.
+    `columns` are the columns of its definition, where each server replaces {instant} and {long}.
+    `row` generates their values. `shown` has the expressions that the database prints, where they
+    are not the column. `full` means that PostgreSQL logs whole old rows. Without `keyed`, the
+    database has no key and rows may have equal ids. A `truncated` table is truncated now and then.
     """
 
     name: str
@@ -41,9 +41,10 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """`ours` and `theirs`: the rows as Tailgate and as the database have them. `sink`: the envelope of the sink of the view.
+    """A view. `ours` and `theirs` are its query for Tailgate and for the database.
 
-    `never`: it must not have had a row at any time, so that its sink has no event.
+    `sink` is the envelope of the view's sink. A view with `never` must be empty at all times, so
+    that its sink has no event.
     """
 
     name: str
@@ -55,12 +56,15 @@ class View:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`alters`: done to the tables half-way; sources go on without. `refreshed`: a source that gets the column, and its name.
+    """A scenario.
 
-    `taken`: the views of the examples that are taken as they are, by file. `avro`: whether the topics are Avro's; otherwise JSON without
-    schemas. `topics`: those that are there before the connector writes: `pageviews`, to which visits are sent, and `transaction`, to which
-    Debezium writes where transactions begin and end. `transaction`: one at random; otherwise random statements for random tables.
-    `written`: what stands for {placeholders} of the statements. `file`: theirs, if it is not the scenario's name.
+    `alters` are run in the database halfway, while the sources run. `refreshed` is a source that
+    then gets a column, and the column. `taken` are the views taken unchanged from the examples, by
+    file. With `avro` the topics have Avro, otherwise JSON without schemas. `topics` exist before
+    the connector writes: `pageviews`, to which visits are sent, and `transaction`, in which
+    Debezium marks the begin and end of transactions. `transaction` generates a transaction; without
+    it, random statements change random tables. `written` replaces {placeholders} in the statements.
+    `file` names the file with the statements, by default that of the scenario.
     """
 
     name: str
@@ -76,7 +80,7 @@ class Scenario:
     file: str = ""
 
     def statements(self) -> list[str]:
-        """Sources, the views of the examples, what is made of them."""
+        """Returns the statements that create sources, the views of the examples, further views, and sinks."""
         own = [self._said(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
         views = [s for file, names in self.taken.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
         sources = [s for s in own if s.startswith("CREATE SOURCE")]
@@ -94,12 +98,12 @@ def _statements(file: Path) -> list[str]:
 
 
 def _made(statement: str) -> str | None:
-    """The name of a view."""
+    """Returns the name of the view that a statement creates."""
     found = re.match(r"CREATE (?:MATERIALIZED )?VIEW (\w+)", statement)
     return found and found[1]
 
 
-# ---- scenario 1 --------------------------------------------------------------------------------------------------------------
+# ---- scenario 1 --------------------------------------------------------------------------------
 
 USERS, ITEMS = 200, 40
 CHANNELS = ("organic search", "paid search", "referral", "social", "display")
@@ -191,13 +195,13 @@ SHOP = Scenario(
     },
 )
 
-# ---- scenario 5 --------------------------------------------------------------------------------------------------------------
+# ---- scenario 5 ---------------------------------------------------------------------------------
 
 PEOPLE, TWEETS = 150, 1200
 
 
 def _person(r: random.Random) -> Literals:
-    long = f"repeat('{r.choice('abc')}', {r.randint(2500, 4000)})"  # PostgreSQL keeps it out of line: updates of others do not send it
+    long = f"repeat('{r.choice('abc')}', {r.randint(2500, 4000)})"  # TOASTed by PostgreSQL: updates of other columns do not send it
     return {
         "username": _text(r, "ada", "bob", "zoë", "🚀"),
         "name": _text(r, "Ada", "Bob"),
@@ -262,7 +266,7 @@ SERVICE = Scenario(
     taken={"user_information/statements.sql": ("user_information",)},
 )
 
-# ---- whole transactions ------------------------------------------------------------------------------------------------------
+# ---- whole transactions -------------------------------------------------------------------------
 
 ACCOUNTS = 40
 

@@ -1,4 +1,4 @@
-"""What `make test-cdc` says of a sink's topic: an event too many or too few is seen."""
+"""Tests how `make test-cdc` reads a sink's topic: missing and surplus events are detected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Message:
 
 
 class Topic:
-    """Messages as `Topics` has them."""
+    """Messages with the interface of `Topics`."""
 
     def __init__(self, *messages: tuple[bytes | None, Any]) -> None:
         self._messages = [Message(i, key, None if said is None else json.dumps(said).encode()) for i, (key, said) in enumerate(messages)]

@@ -1,7 +1,7 @@
-"""A worker of Kafka Connect with one Debezium connector, to be killed and started again.
+"""A Kafka Connect worker with one Debezium connector, which tests kill and restart.
 
-standalone    keeps offsets in a file, written every OFFSETS_MS: what came after that comes again after a kill
-distributed   with exactly-once source support: messages and offsets are one transaction of Kafka's
+standalone    stores offsets in a file every OFFSETS_MS; later messages are repeated after a kill
+distributed   with exactly-once source support: messages and offsets are one Kafka transaction
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.cdc import needed
 
 Mode: TypeAlias = Literal["standalone", "distributed"]
 
-READY = timedelta(seconds=120)  # 3 s measured; after a kill a distributed one waits until its predecessor's session has ended
+READY = timedelta(seconds=120)  # 3 s measured; after a kill, a distributed worker waits for the end of its predecessor's session
 ANSWER_S = 10.0
-OFFSETS_MS = 3000  # of the default 60 s: a run has kills both after a flush and before the first
-SESSION_MS = 6000  # the shortest that a broker takes: a worker that was killed is missed by its group for so long
+OFFSETS_MS = 3000  # instead of 60 s, so that a run has kills before and after a flush
+SESSION_MS = 6000  # the shortest that a broker accepts; the group misses a killed worker for that long
 JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _LOGGING = """\
 rootLogger.level=info
@@ -36,7 +36,11 @@ appender.o.layout.pattern=[%d] %p %m (%c)%n
 
 
 class Worker:
-    """`connector`: its settings without converters: they are JSON's, or Avro's through the registry. `forgetful`: may lose its offsets."""
+    """A worker with one connector.
+
+    `connector` has the connector's settings without converters, which are for JSON or, with a
+    registry, Avro. A `forgetful` worker may lose its offsets.
+    """
 
     def __init__(
         self, folder: Path, name: str, mode: Mode, kafka: str, plugin: str, connector: Mapping[str, str], registry: str | None
@@ -60,7 +64,7 @@ class Worker:
     def _settings(self, kafka: str) -> dict[str, str]:
         settings = {
             "bootstrap.servers": kafka,
-            "plugin.discovery": "service_load",  # a tenth of the time of the default
+            "plugin.discovery": "service_load",  # ten times faster than the default
             "listeners": f"http://127.0.0.1:{self._port}",
             "rest.advertised.host.name": "127.0.0.1",
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -79,20 +83,20 @@ class Worker:
             "exactly.once.source.support": "enabled",
             "session.timeout.ms": str(SESSION_MS),
             "heartbeat.interval.ms": str(SESSION_MS // 3),
-            "scheduled.rebalance.max.delay.ms": "0",  # of five minutes, for a worker that comes back: nobody else would take its tasks
+            "scheduled.rebalance.max.delay.ms": "0",  # instead of 5 minutes: no other worker could take the tasks meanwhile
         }
 
     def start(self) -> None:
-        """Does not wait; `running` tells when the connector is at work."""
+        """Starts the worker without waiting; `running` returns whether the connector runs."""
         main = "ConnectStandalone" if self.mode == "standalone" else "ConnectDistributed"
         command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{needed.jars('connect')}/*"]
         command += [f"org.apache.kafka.connect.cli.{main}", str(self._folder / "worker.properties")]
         if self.mode == "standalone":
-            command.append(str(self._folder / "connector.json"))  # it forgets those made over REST
+            command.append(str(self._folder / "connector.json"))  # it does not keep connectors created over REST
         self._child = Child(self.name, command, log=self._folder / "log", folder=self._folder)
 
     def make(self) -> None:
-        """The first start: returns when the connector is at work."""
+        """Starts the worker for the first time. Returns when the connector runs."""
         self.start()
         assert self._child is not None
         if self.mode == "distributed":
@@ -107,7 +111,7 @@ class Worker:
         return True
 
     def running(self) -> bool:
-        """Whether the connector's task runs; one that failed is started again."""
+        """Returns whether the connector's task runs. Restarts a failed one."""
         try:
             status = self._ask("GET", f"/connectors/{self.name}/status")
         except OSError:
@@ -118,7 +122,7 @@ class Worker:
         return status["connector"]["state"] == "RUNNING" and tasks == ["RUNNING"]
 
     def failure(self) -> str | None:
-        """What the connector or its task failed with, if it has."""
+        """Returns the stack trace of a failed connector or task, or None."""
         try:
             status = self._ask("GET", f"/connectors/{self.name}/status")
         except OSError:
@@ -126,15 +130,18 @@ class Worker:
         return next((each["trace"] for each in (status["connector"], *status["tasks"]) if each["state"] == "FAILED"), None)
 
     def restart(self) -> bool:
-        """The connector and its task, in the worker that runs; False if it does not answer."""
+        """Restarts the connector and its task in the running worker.
+
+        Returns False if it does not answer.
+        """
         try:
             self._ask("POST", f"/connectors/{self.name}/restart?includeTasks=true")
         except OSError:
-            return False  # it comes up, or just now rebalances
+            return False  # starting, or rebalancing
         return True
 
     def kill(self) -> bool:
-        """SIGKILL; False if it was down."""
+        """Kills the worker with SIGKILL. Returns False if it was not running."""
         assert self._child is not None
         if not self._child.running():
             return False
@@ -142,7 +149,7 @@ class Worker:
         return True
 
     def lose_offsets(self) -> bool:
-        """SIGKILL, and its file is gone: the connector begins with a new snapshot."""
+        """Kills the worker and deletes its offsets, so that the connector begins with a new snapshot."""
         if not self.kill():
             return False
         (self._folder / "offsets").unlink(missing_ok=True)
@@ -168,7 +175,7 @@ def _json() -> dict[str, str]:
 
 
 def _avro(registry: str) -> dict[str, str]:
-    """Confluent's wire format with the id that Confluent's interface answers for."""
+    """Returns the settings for Confluent's wire format, with the ids of Confluent's API."""
     settings = {
         "": "io.apicurio.registry.utils.converter.AvroConverter",
         ".apicurio.registry.url": f"{registry}/apis/registry/v2",

@@ -1,7 +1,8 @@
-"""What happens in a database while it is captured: random transactions of several sessions at once, and visits to the shop's pages.
+"""Writes to a captured database: random transactions of several sessions, and page views.
 
-a transaction: 1 to STATEMENTS of {insert, update, delete, move to another key, delete and insert again, the same to many rows, truncate},
-each of a random table; some are rolled back, by us or by the server
+A transaction has 1 to STATEMENTS steps, each for a random table: insert, update, delete, a change of
+the key, delete and insert, changes of many rows, truncate. Some transactions are rolled back by the
+client, some by the server.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from confluent_kafka import Producer
 from tests.cdc.databases import Refused, Server, Session
 from tests.cdc.scenarios import CHANNELS, USERS, Scenario, Table
 
-STATEMENTS = 6  # of a transaction, at most
-ROLLED_BACK = 0.04  # of the transactions, by ourselves
-FIRST_ROWS = 0.5  # of a table's keys that are there before it is captured
+STATEMENTS = 6  # maximum for a transaction
+ROLLED_BACK = 0.04  # share of the transactions that the client rolls back
+FIRST_ROWS = 0.5  # share of a table's keys that exist before the capture
 BATCH = 200  # rows of one INSERT
-MARK = 1_000_000  # a key that no random row has: of the last row of every table
+MARK = 1_000_000  # key of the last row of every table, larger than random keys
 
 
 class Pageviews:
-    """Sent to their topic, and remembered for the database's own query."""
+    """Page views, sent to a topic and kept to fill a table of the database."""
 
     def __init__(self, kafka: str, topic: str, seed: str) -> None:
         self._producer = Producer({"bootstrap.servers": kafka, "enable.idempotence": True, "log_level": 2})
@@ -45,7 +46,7 @@ class Pageviews:
         assert self._producer.flush(30) == 0, "the broker takes no page views"
 
     def into(self, session: Session) -> None:
-        """A table of them, which is not captured."""
+        """Creates a table with the page views; it is not captured."""
         session.transaction(["CREATE TABLE pageviews (user_id INT, channel VARCHAR(40), received_at BIGINT)"])
         for first in range(0, len(self.sent), BATCH):
             rows = ", ".join(f"({user}, '{channel}', {at})" for user, channel, at in self.sent[first : first + BATCH])
@@ -53,7 +54,7 @@ class Pageviews:
 
 
 class Writer(threading.Thread):
-    """One session's transactions, about `rate` a second, until `stop`."""
+    """A thread that runs transactions in a session, about `rate` per second, until `stop`."""
 
     def __init__(self, server: Server, scenario: Scenario, seed: str, rate: float, also: Callable[[], None] | None = None) -> None:
         super().__init__(name=f"writer of {server.name}", daemon=True)
@@ -76,10 +77,10 @@ class Writer(threading.Thread):
                     self._session.transaction(self._transaction(), keep=r.random() > ROLLED_BACK)
                     self.transactions += 1
                 except Refused:
-                    self.refused += 1  # a key that is taken, a deadlock
+                    self.refused += 1  # duplicate key, or deadlock
                 if self._also is not None:
                     self._also()
-        except Exception as error:  # noqa: BLE001  # told to who started the thread
+        except Exception as error:  # noqa: BLE001  # raised by check()
             self.error = error
 
     def _transaction(self) -> list[str]:
@@ -89,13 +90,13 @@ class Writer(threading.Thread):
         return [statement for table in tables for statement in self._statements(table)]
 
     def end(self) -> None:
-        """Doing it again changes nothing."""
+        """Stops the writer. Calls after the first have no effect."""
         self._ended.set()
         self.join()
         self._session.close()
 
     def check(self) -> None:
-        """Raises what ended it, if it did not go on to its end."""
+        """Raises the error that ended the writer early, if any."""
         if self.error is not None:
             raise self.error
 
@@ -105,7 +106,7 @@ class Writer(threading.Thread):
 
 
 class Statements:
-    """Random statements for one table, in a server's words."""
+    """A generator of statements for one table in a server's dialect."""
 
     def __init__(self, server: Server, r: random.Random) -> None:
         self._before, self._behind = server.insert
@@ -141,7 +142,7 @@ class Statements:
 
 
 def begin(server: Server, scenario: Scenario, seed: str) -> None:
-    """The tables with their first rows, which the connector's snapshot finds."""
+    """Creates the tables with their first rows, which the connector's snapshot reads."""
     session, r = server.session(), random.Random(seed)
     statements = Statements(server, r)
     for table in scenario.tables:
@@ -160,7 +161,7 @@ def alter(server: Server, scenario: Scenario) -> None:
 
 
 def mark(server: Server, scenario: Scenario) -> None:
-    """One more row in every table, after all others: where it is seen, all before it must be."""
+    """Inserts one last row into every table. When it has arrived, all earlier changes have."""
     session = server.session()
     statements = Statements(server, random.Random(0))
     session.transaction([statements.insert(table, [MARK]) for table in scenario.tables])

@@ -1,6 +1,6 @@
-"""Faults that strike a running Tailgate at random: processes are killed or paused, and go on after a while.
+"""Random faults in a running Tailgate: processes are killed or paused, and continue after a while.
 
-step() ──► [time for the next?] ──► a random fault whose process is there ──► strike ──► after a while: heal
+step() ──► [time for the next?] ──► a random fault whose process runs ──► strike ──► after a while: heal
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from embedded import children
 from embedded.supervisor import Supervisor
 
-STARTING = 0.2  # of the faults that strike an engine which still starts, those that are done: it shall also get on
+STARTING = 0.2  # share of the faults that also hit an engine during its start, so that it can make progress
 PAUSE_S = (0.5, 8.0)  # between SIGSTOP and SIGCONT
-SETTLED_S = 5.0  # without a fault for a part after it was struck, so that its restart is seen, too
+SETTLED_S = 5.0  # without faults after a part was hit or healed, so that its restart can finish
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`strike`: whether there was something to strike. `heal`: called after a random while of `lasts` seconds.
+    """A kind of fault.
 
-    `part`: what is struck; a part is not struck again before it is healed. `fatal`: whether its process ends by it.
+    `part` names what it hits; a part is not hit again before it is healed. `strike` returns whether
+    it found a process. `heal` is called after a random time in the range `lasts`, in seconds. A
+    `fatal` fault ends the process.
     """
 
     part: str
@@ -38,7 +40,11 @@ class Fault:
 
 
 class Faults:
-    """`step` often. `gap`: seconds between two faults, from and to. `busy`: whether a part is to be left alone for now."""
+    """A generator of faults; the caller calls `step` often.
+
+    `gap` is the range of seconds between two faults. `busy` returns whether a part should mostly be
+    spared.
+    """
 
     def __init__(
         self,
@@ -71,7 +77,7 @@ class Faults:
                 return
 
     def end(self) -> None:
-        """Everything goes on."""
+        """Heals all faults."""
         self._heal(float("inf"))
 
     def _struck(self, fault: Fault, now: float) -> None:
@@ -96,11 +102,11 @@ class Faults:
         return self._busy(part) and self._random.random() > STARTING
 
 
-# ---- what can be done to the processes of `tailgate up` --------------------------------------------------------------------
+# ---- faults for the processes of `tailgate up` -------------------------------------------------
 
 
 def starting(supervisor: Supervisor) -> Callable[[str], bool]:
-    """For `Faults.busy`: an engine that has not announced itself, or only just: it shall mostly start, and then run for a while."""
+    """Returns a function for `Faults.busy`, which is true for an engine that starts or has just started."""
     seen_ready_at: list[float] = []
 
     def busy(part: str) -> bool:
@@ -124,7 +130,7 @@ def engine_kills(supervisor: Supervisor) -> list[Fault]:
 
 
 def engine_pauses(supervisor: Supervisor) -> list[Fault]:
-    """All of it, or one of its two processes, while the other goes on."""
+    """Returns faults that pause the engine as a whole, or one of its two processes."""
     return [
         pause(supervisor, "engine", "the engine"),
         _pause("engine", "the engine's JVM", lambda: _jvm(supervisor)),
@@ -163,7 +169,7 @@ def _pause(part: str, name: str, target: Callable[[], int | None]) -> Fault:
 
 
 def _signal(target: int | None, number: signal.Signals) -> bool:
-    """To a process, or to a group if it is negative; whether there is one."""
+    """Sends a signal to a process or, if negative, a process group. Returns whether it exists."""
     if target is None:
         return False
     try:
@@ -177,7 +183,7 @@ def _pid(supervisor: Supervisor, part: str) -> int | None:
     try:
         return supervisor.pid(part)
     except AssertionError:
-        return None  # it is down already
+        return None  # not running
 
 
 def _group(supervisor: Supervisor, part: str) -> int | None:
@@ -188,8 +194,8 @@ def _group(supervisor: Supervisor, part: str) -> int | None:
 def _jvm(supervisor: Supervisor) -> int | None:
     try:
         jvm = int(json.loads((supervisor.plan.data / "engine.json").read_text())["jvm"]["pid"])
-        if os.getpgid(jvm) != supervisor.pid("engine"):  # of the life before; the number may be anybody's now
+        if os.getpgid(jvm) != supervisor.pid("engine"):  # a JVM of an earlier engine, whose process id may have been reused
             return None
     except (OSError, ValueError, KeyError, TypeError, AssertionError):
-        return None  # it is down already, or only begins
+        return None  # not running, or starting
     return jvm

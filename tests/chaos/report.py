@@ -1,4 +1,4 @@
-"""What a long run says while it lasts, and what it ends with: a line a check, with the time."""
+"""The output of a long run: one line for each check, with the time, and a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 class Report:
-    """`told` each check with what is wrong, or None. `folder` is kept when something was wrong."""
+    """A report.
+
+    `told` records a check with its error, or None. `clean` keeps `folder` after a failure.
+    """
 
     def __init__(self, folder: Path, seed: int | None) -> None:
         self.folder = folder
@@ -26,7 +29,7 @@ class Report:
             self.failed.append(check)
 
     def end(self) -> int:
-        """The exit code."""
+        """Prints the summary. Returns the exit code."""
         self.say(f"{'FAILED: ' + '; '.join(self.failed) if self.failed else 'all is equal'} (seed {self.seed})")
         return 1 if self.failed else 0
 

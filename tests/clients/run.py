@@ -1,11 +1,12 @@
-"""Runs the checks of real clients against a live Tailgate and, as the control, against PostgreSQL 15: one line a client.
+"""Runs the checks of real clients against Tailgate and, for comparison, against PostgreSQL 15.
 
     .clients/<kind>/      what a kind of client needs, installed once from its registry, outside of the repository
     tailgate up           over an empty lake ─┐
     PostgreSQL 15         (tests/postgres)   ─┴─ world.sql ──► each program of CLIENTS, twice ──► `passed/total passed/total  client`
 
-A program says where its server is by PGHOST, PGPORT, PGUSER and PGDATABASE, which one by FLAVOUR, and tells its checks in the Test
-Anything Protocol. `python tests/clients/run.py [client …]` runs some of them; the exit code is 1 if any check of any failed.
+A program reads the server's address from PGHOST, PGPORT, PGUSER and PGDATABASE, and its kind from
+FLAVOUR. It prints its checks in the Test Anything Protocol. `python tests/clients/run.py [client …]`
+runs some of the clients. The exit code is 1 if any check failed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from tests.postgres import Postgres  # noqa: E402
 HERE = Path(__file__).parent
 CACHE = REPOSITORY / ".clients"
 READY_TIMEOUT = timedelta(seconds=120)  # a JVM with Spark: 12 s measured on two cores
-CHECKS_TIMEOUT_S = 600.0  # of one program; the longest, psql, takes 100 s
+CHECKS_TIMEOUT_S = 600.0  # of one program; psql takes longest, 100 s
 PYTHON = [str(CACHE / "python/bin/python")]
 DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium"
 
 
 @dataclass(frozen=True)
 class Client:
-    """`kind`: the folder of its program and of what it needs. `command`: run in that folder of the cache."""
+    """A client. `kind` is the folder of its program; `command` is run in that folder of the cache."""
 
     name: str
     kind: str
@@ -67,7 +68,7 @@ CLIENTS = (
     _python("statements of BI tools", "bi"),
     Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
 )
-# how a kind is installed, in its folder of the cache, when what it is made from has changed
+# How a kind is installed, in its folder of the cache, if its source has changed.
 INSTALL = {
     "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "node": ["npm install --silent --no-audit --no-fund"],
@@ -83,7 +84,9 @@ INSTALL = {
 
 
 def main(names: list[str]) -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C, and so would the clients
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # A shell's background job ignores Ctrl-C, and its child processes inherit that.
     chosen = [client for client in CLIENTS if not names or client.name in names or client.kind in names]
     for kind in dict.fromkeys(client.kind for client in chosen):
         install(kind)
@@ -116,7 +119,10 @@ def main(names: list[str]) -> int:
 
 
 def install(kind: str) -> None:
-    """The program and what it needs, in the cache; done again when the program's folder has changed."""
+    """Returns the cache folder with the program and its dependencies.
+
+    Installs them if the source has changed.
+    """
     source, folder = HERE / kind, CACHE / kind
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     made_from = "\n".join(
@@ -139,7 +145,7 @@ def psql(port: int, *arguments: str) -> None:
 
 
 def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) -> tuple[list[str], list[str]]:
-    """What a program says: checks that passed, and those that failed with the reason."""
+    """Parses a program's output. Returns the passed checks, and the failed ones with the reason."""
     own = folder / f"{client.kind}-{flavour}"
     own.mkdir(exist_ok=True)
     environment = {
@@ -156,7 +162,7 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
         said, end = (late.stdout or b"").decode(), f"took more than {time.monotonic() - begun:.0f} s"
     good = re.findall(r"^ok \d+ - (.*)", said, re.MULTILINE)
     bad = [f"{name}: {why[:1500]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", said, re.MULTILINE)]
-    if not re.search(r"^1\.\.\d+", said, re.MULTILINE):  # it did not come to its end
+    if not re.search(r"^1\.\.\d+", said, re.MULTILINE):  # it did not run to the end
         bad.append(end.replace("\n", " | "))
     return good, bad
 

@@ -9,6 +9,6 @@ from tests.docs.system import System
 
 @pytest.fixture(scope="package")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    """Started once for all pages and examples."""
+    """Starts a system for all pages and examples."""
     with System(tmp_path_factory.mktemp("docs")) as system:
         yield system

@@ -1,9 +1,10 @@
-"""What statements can say, from the classes of `sql.statements`: what a page of docs/sql must show.
+"""The parts of statements that the pages of docs/sql must show, derived from the classes of `sql.statements`.
 
-    Statement ──► its classes and those of their fields ──► a word for each: class | field given | value of a field that has a few
-    examples ──► parse ──► the words that they have
+    Statement ──► its classes and those of their fields ──► a word for each: class | field without default
+                                                            | value of a Literal
+    examples ──► parse ──► the words that they contain
 
-So a new statement, a new field and a new value of a Literal each ask for an example by themselves.
+Each new statement, field and Literal value therefore needs an example.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sql.statements import SHOWS, Empty, Statement, asked, defined, every, exter
 
 MODULES = (asked, defined, every, external, sessions, values, written)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
-_VALUES = {("Show", "what"): SHOWS}  # fields whose values are told elsewhere than in their type
+_VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 
 
 def wanted() -> set[str]:
@@ -35,7 +36,7 @@ def wanted() -> set[str]:
 
 
 def shown(value: Any) -> set[str]:
-    """By a statement, or a part of one."""
+    """Returns the words that a statement, or a part of one, shows."""
     if isinstance(value, tuple):
         return set().union(*map(shown, value))
     kind = type(value)
@@ -59,12 +60,12 @@ def _word(kind: type, field: dataclasses.Field[Any], choice: object) -> str:
 
 
 def _fields(kind: type) -> Iterator[dataclasses.Field[Any]]:
-    """Without positions, and without trees: what a query may say is another matter."""
+    """Yields the fields that are compared, that is, no positions and no trees of queries."""
     return (f for f in dataclasses.fields(kind) if f.compare)
 
 
 def _missing(field: dataclasses.Field[Any]) -> bool:
-    """Whether it has no default: then it is given whenever its class is."""
+    """Returns whether the field has no default. Every example of the class then shows it."""
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 

@@ -1,7 +1,7 @@
-"""The same examples, typed at a PostgreSQL.
+"""Runs the examples of pages on PostgreSQL.
 
-There a materialized view is a plain one: that one always is what its query says. What is marked as ours is passed over, and so
-are details and hints that one of the two has not.
+A materialized view becomes a plain view, which always shows its query's rows. Examples marked as
+Tailgate's are skipped, and so are details and hints that only one of the two prints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.docs.terminal import Terminal
 
 
 def differences(server: str, page: list[Part]) -> list[str]:
-    """Of examples from what PostgreSQL prints."""
+    """Returns the examples for which PostgreSQL prints something else than the page."""
     with psycopg.connect(server, autocommit=True) as own:
         own.execute("DROP DATABASE IF EXISTS pages WITH (FORCE)")
         own.execute("CREATE DATABASE pages")
@@ -43,7 +43,7 @@ def differences(server: str, page: list[Part]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Of a plain view what was said of a materialized one."""
+    """Replaces materialized views by plain views in a text."""
     text = re.sub(r"\bCREATE OR REPLACE MATERIALIZED VIEW\b", "CREATE OR REPLACE VIEW", text)
     text = re.sub(r"(?<!AS )\bMATERIALIZED VIEW\b", "VIEW", text)
     return re.sub(r"\bmaterialized view\b", "view", text)

@@ -1,20 +1,21 @@
-"""Pages of docs whose examples are run: each statement is followed by what psql prints for it, as comments.
+"""Parses pages of docs whose examples are run. After each statement, comments show what psql prints.
 
     ```sql                                     ```kafka topic [key]
     SELECT id, who FROM large;                 1: {"id": 1}
     --  id | who                               1: null
     -- ----+-----                              ```
     --   3 | ann
-    -- (1 row)                                 records that are written to a topic, with their keys if the word
-    SHOW TABLES; -- Tailgate                   `key` stands there; NULL is written null
+    -- (1 row)                                 records to write to a topic, with keys if `key` is
+    SHOW TABLES; -- Tailgate                   present; NULL is written as null
     …
     ```
-`-- Tailgate` behind a statement: it is ours alone, or differs, and is not asked of PostgreSQL. A statement ends with a semicolon, or
-psql's `\\gset`, at the end of its line; psql's `\\i file` is one, too. Lines between `COPY … FROM STDIN;` and `\\.` are its data. `…` in
-a line of output stands for anything, and alone for any number of lines. `^C` as the last line of output: the statement goes on until it
-is cancelled. Rows without ORDER BY may come in any order.
+`-- Tailgate` after a statement means that it is not run on PostgreSQL, because it exists only in
+Tailgate or differs. A statement ends at a line that ends with a semicolon or psql's `\\gset`; psql's
+`\\i file` is also a statement. Lines between `COPY … FROM STDIN;` and `\\.` are its data. In output, `…`
+in a line matches any text, and a line with only `…` matches any lines. `^C` as the last line of output
+means that the statement runs until it is cancelled. Without ORDER BY, rows may be in any order.
 
-A block ```debezium table has change events of a table of `examples/shop`, a line of JSON each.
+A block ```debezium table has change events of a table of `examples/shop`, one JSON object per line.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ ANYTHING = "…"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A statement. `data`: lines of COPY FROM STDIN. `output`: what is printed. `ours`: marked so. `line`: counts from 1."""
+    """A statement with its expected output.
+
+    `data` has the lines of COPY FROM STDIN. `ours` means marked as Tailgate's. `line` counts from
+    1.
+    """
 
     statement: str
     output: tuple[str, ...]
@@ -52,7 +57,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Lines for a topic: (key, value), NULL as None."""
+    """Records for a topic: (key, value), with None for NULL."""
 
     topic: str
     records: tuple[tuple[str | None, str | None], ...]
@@ -60,17 +65,17 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Change events of a table of the shop, as Debezium writes them: op, before, after."""
+    """Change events of a table of the shop, in Debezium's form: op, before, after."""
 
     table: str
     changes: tuple[Mapping[str, Any], ...]
 
 
-Part = str | Example | Records | Changes  # str: lines of the page that are no example, as they are
+Part = str | Example | Records | Changes  # str: text outside examples, unchanged
 
 
 def parts(text: str) -> Iterator[Part]:
-    """A page, in order; `written` makes it again."""
+    """Yields the parts of a page in order. `written` is the inverse."""
     lines = text.splitlines()
     at = 0
     while at < len(lines):
@@ -128,7 +133,7 @@ def _examples(block: list[str], first: int) -> Iterator[Part]:
 
 
 def written(page: list[Part]) -> str:
-    """The text of a page."""
+    """Returns the text of a page."""
     out: list[str] = []
     for part in page:
         if isinstance(part, str):
@@ -144,7 +149,7 @@ def examples(page: Path) -> list[Example]:
 
 
 def same(expected: tuple[str, ...], got: tuple[str, ...], ordered: bool) -> bool:
-    """Whether a page says what was printed."""
+    """Returns whether the output matches the expected lines."""
     if any(ANYTHING in line for line in expected):
         return re.fullmatch("".join(map(_pattern, expected)), "".join(_plain(line) + "\n" for line in got)) is not None
     return expected == got if ordered else Counter(expected) == Counter(got)
@@ -155,10 +160,10 @@ def _pattern(line: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Widths of columns depend on the values that are not told, so blanks and rules count as one."""
+    """Collapses blanks and rules, because column widths depend on values that `…` omits."""
     return re.sub(r"-{2,}", "--", re.sub(r"\s+", " ", line)).strip()
 
 
 def recorded(example: Example, got: tuple[str, ...]) -> Example:
-    """The example with what was printed, unless it says so already."""
+    """Returns the example with new output; unchanged if the output already matches."""
     return example if same(example.output, got, example.ordered) else replace(example, output=got)

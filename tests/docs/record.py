@@ -1,7 +1,7 @@
-"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs and examples what is printed now.
+"""`python -m tests.docs.record PAGE.md …`: writes the current output into pages of docs and examples.
 
-It says where PostgreSQL prints another thing.
-Look at the difference before you commit it: the page says what is right, not what happened.
+It prints where PostgreSQL's output differs. Review the diff before the commit: a page must say what
+is correct, which may not be what happened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.docs.system import System
 from tests.docs.test_pages import EXAMPLES
 from tests.postgres import Postgres
 
-SLOW_S = 1.0  # statements that take longer are told
+SLOW_S = 1.0  # slower statements are reported
 
 
 def record(system: System, page: Path) -> list[Part]:

@@ -1,4 +1,4 @@
-"""A whole system for pages and examples: Kafka, a registry, the engine, a gateway and sinks, each a process, over one folder."""
+"""A complete system for pages and examples: Kafka, registry, engine, gateway and sinks, each a process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
 KINDS = ("sink", "materialized view", "view", "source", "table", "connection", "secret")  # in the order in which they are dropped
-STATEMENT_MS = 120_000  # a statement that hangs is cancelled
+STATEMENT_MS = 120_000  # cancels a statement that hangs
 INCLUDE = "\\i "
 KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
 
 class System:
-    """Use as a context."""
+    """A running system, as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         key = folder / "secret.key"
@@ -41,7 +41,7 @@ class System:
     def __enter__(self) -> System:
         self.supervisor.__enter__()
         self.kafka, self.registry = str(self.supervisor.kafka), str(self.supervisor.registry)
-        self._producer = Producer({"bootstrap.servers": self.kafka, "enable.idempotence": True, "log_level": 2})  # in order
+        self._producer = Producer({"bootstrap.servers": self.kafka, "enable.idempotence": True, "log_level": 2})  # keeps the order
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,11 +56,11 @@ class System:
         return Terminal(self.dsn)
 
     def here(self, text: str) -> str:
-        """With this machine's addresses."""
+        """Replaces the addresses in pages by this machine's."""
         return re.sub("'(kafka|localhost|kafka:9092|localhost:9092)'", f"'{self.kafka}'", text).replace(REGISTRY, self.registry)
 
     def there(self, text: str) -> str:
-        """With the names that pages say."""
+        """Replaces this machine's addresses by those in pages."""
         return text.replace(self.kafka, KAFKA).replace(self.registry, REGISTRY)
 
     def write(self, part: Records | Changes) -> None:
@@ -76,7 +76,10 @@ class System:
         assert self._producer.flush(30) == 0
 
     def run(self, terminal: Terminal, part: Part, folder: Path) -> tuple[str, ...]:
-        """Lines that were printed; none but for an example. `folder`: of files that are named."""
+        """Runs a part of a page. Returns the printed lines; none for parts that are not examples.
+
+        `folder` is the folder of files named in statements.
+        """
         if isinstance(part, Records | Changes):
             self.write(part)
         if not isinstance(part, Example):
@@ -89,7 +92,7 @@ class System:
         return tuple(self.there(line) for line in terminal.type(self.here(part.statement), part.data, until))
 
     def clear(self) -> None:
-        """Drops everything."""
+        """Drops all objects and roles."""
         terminal, catalog = self.terminal(), Lake.open(self.folder).catalog()
         for schema in catalog.schemas.values():
             if schema.id not in BUILT_IN:

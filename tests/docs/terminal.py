@@ -1,9 +1,9 @@
-r"""What psql prints for a statement, with `\pset null NULL` and `\set VERBOSITY verbose`.
+r"""Formats results as psql does, with `\pset null NULL` and `\set VERBOSITY verbose`.
 
-Of errors LINE, LOCATION and names of objects are left out.
+Errors have no LINE, LOCATION or object names.
 
-Notices come first. A row asked for with `\gset` is kept: its values stand for `:name` in later statements. How far a view is filled is
-not told: it depends on the machine.
+Notices come first. `\gset` keeps a row, whose values replace `:name` in later statements. The progress
+of backfills is not shown, because it depends on the machine.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
-NUMBERS = frozenset((20, 21, 23, 26, 28, 29, 700, 701, 790, 1700))  # types whose values stand at the right
+NUMBERS = frozenset((20, 21, 23, 26, 28, 29, 700, 701, 790, 1700))  # types that are right-aligned
 INTERRUPT = "^C"
-VARIABLE = re.compile(r"(?<![:\w']):([a-z]\w*)")  # and not a cast
+VARIABLE = re.compile(r"(?<![:\w']):([a-z]\w*)")  # does not match a cast
 
 
 class Terminal:
-    """A connection at which statements are typed."""
+    """A connection for typed statements."""
 
     def __init__(self, dsn: str) -> None:
         self._connection = psycopg.connect(dsn, autocommit=True)
@@ -33,7 +33,7 @@ class Terminal:
         self._connection.close()
 
     def type(self, statement: str, data: tuple[str, ...] = (), interrupt_after: int | None = None) -> tuple[str, ...]:
-        """The lines printed. `interrupt_after`: cancelled after so many of them."""
+        """Runs a statement. Returns the printed lines. Cancels it after `interrupt_after` lines."""
         self._notices.clear()
         wire: PGconn = self._connection.pgconn
         out: list[str] = []
@@ -109,7 +109,7 @@ def printed(result: PGresult) -> list[str]:
 
 
 def table(result: PGresult) -> list[str]:
-    """psql's aligned table, its footer last."""
+    """Returns psql's aligned table with its footer."""
     columns = range(result.nfields)
     names = [(result.fname(c) or b"").decode() for c in columns]
     right = [result.ftype(c) in NUMBERS for c in columns]

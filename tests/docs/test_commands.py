@@ -1,4 +1,4 @@
-"""Commands and files that documents name exist: `make` targets, options of `tailgate`, paths of modules."""
+"""Tests that the commands and files in documents exist: `make` targets, options, paths of modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"
 COMMAND = re.compile(r"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:up|demo|engine|gateway|presto|sinks)\b[^#\n]*)$", re.MULTILINE)
 MAKE = re.compile(r"(?:^(?:\$ |    )|`)make ([a-z][a-z-]*)", re.MULTILINE)
 PATH = re.compile(r"`((?:bench|docs|engine|gateway|lake|sinks|sql|tests)/[\w/.-]+)`")
-EXACT = (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "walk.md")  # they name modules as they are
+EXACT = (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "walk.md")  # they name modules by path
 
 
 def test_every_command_line_is_one_that_the_program_takes() -> None:

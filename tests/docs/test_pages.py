@@ -1,4 +1,4 @@
-"""Pages of docs/sql do what they say, on a whole system and, but for what is marked, on PostgreSQL; and they say everything."""
+"""Tests that pages of docs/sql print what they say on Tailgate and PostgreSQL, and that they are complete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.docs.pages import DOCS, SQL, Example, examples, parts, same, written
 from tests.docs.system import System
 from tests.docs.terminal import VARIABLE, Terminal
 
-UNPRINTABLE = ("CopyFrom.format = 'binary'", "CopyTo.format = 'binary'", "DeclareCursor.binary")  # bytes, which no terminal shows
+UNPRINTABLE = ("CopyFrom.format = 'binary'", "CopyTo.format = 'binary'", "DeclareCursor.binary")  # binary output cannot be shown
 PAGES = sorted(p for p in SQL.rglob("*.md") if "```sql" in p.read_text())
-SETTLE_S = 120.0  # how long sinks may take to begin and to write: seconds, and longer on a busy machine
-OF_OTHERS = re.compile(r"SHOW|PRINT|SELECT .* FROM tailgate\.", re.DOTALL)  # statements about what other processes do meanwhile
-# Pages that run on Tailgate alone.
+SETTLE_S = 120.0  # until sinks have started and written: seconds, longer on a busy machine
+OF_OTHERS = re.compile(r"SHOW|PRINT|SELECT .* FROM tailgate\.", re.DOTALL)  # statements about the state of other processes
+# Pages that run on Tailgate only.
 EXAMPLES = [DOCS / "quickstart.md", *sorted((DOCS.parent / "examples").glob("*/README.md"))]
 
 
@@ -49,7 +49,7 @@ def test_examples(system: System, page: Path) -> None:
 
 
 def _at_last(system: System, terminal: Terminal, example: Example, folder: Path, got: tuple[str, ...]) -> tuple[str, ...]:
-    """What is printed, asked again for a while if that is not what is to come: sinks write on their own."""
+    """Repeats an example until it prints the expected lines or the time is over, for sinks write asynchronously."""
     deadline = time.monotonic() + SETTLE_S
     asks = re.match("SELECT|SHOW|PRINT", example.statement) or any(line.startswith("ERROR") for line in got)
     while asks and not same(example.output, got, example.ordered) and time.monotonic() < deadline:
@@ -75,7 +75,7 @@ def test_every_statement_is_told() -> None:
             try:
                 told |= shown(parse(VARIABLE.sub("1", example.statement.replace("\\gset", ";"))))
             except TailgateError:
-                continue  # an example of what is refused
+                continue  # an example of an error
     missing = sorted(wanted() - told)
     assert not missing, f"no page of docs/sql has an example of {', '.join(missing)}"
 

@@ -1,4 +1,4 @@
-"""README.md and the pages of docs: links lead somewhere, and sessions have the columns that the program has."""
+"""Tests README.md and the pages of docs: links are valid, and sessions show the current columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """Of a page's headings, as GitHub makes them."""
+    """Returns the anchors of a page's headings, as GitHub builds them."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 

@@ -1,4 +1,4 @@
-"""What pages say is what psql prints: the examples that PostgreSQL knows, typed at both."""
+"""Tests that the terminal prints what psql prints for the examples that PostgreSQL supports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.docs.pages import Example, parts
 from tests.docs.terminal import Terminal
 from tests.docs.test_pages import PAGES as ALL
 
-PAGES = [p for p in ALL if p.stem != "roles"]  # roles are the whole server's
+PAGES = [p for p in ALL if p.stem != "roles"]  # its roles belong to the whole server
 
 MARK = "=====" * 4
 

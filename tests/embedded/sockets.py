@@ -1,8 +1,8 @@
-"""Listening TCP sockets of a process tree, and what each answers to a client that has not authenticated.
+"""Finds the listening TCP sockets of a process tree, and what each answers without authentication.
 
-Every socket gets the first request of every protocol that Tailgate's processes speak. `verdicts` names what came back:
-`<protocol> open` if the request was served, `<protocol> refused` if the answer asks for authentication. Silence and a
-closed connection give no verdict.
+Every socket gets the first request of every protocol that Tailgate's processes speak. `verdicts`
+returns `<protocol> open` if the request was served, and `<protocol> refused` if the answer asks for
+authentication. Silence and a closed connection give no verdict.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from struct import pack, unpack
 
-ANSWER_S = 5.0  # of a socket that stays silent; an answer takes milliseconds
-LISTEN = "0A"  # a state of /proc/net/tcp
+ANSWER_S = 5.0  # wait for a silent socket; an answer takes milliseconds
+LISTEN = "0A"  # the state in /proc/net/tcp
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Listener:
 
 
 def descendants(root: int) -> dict[int, str]:
-    """Process ids of a process and all below it, with their command lines."""
+    """Returns the command lines of a process and its descendants, by process id."""
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             text = stat.read_text()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # ended meanwhile
         parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
     family = {root}
     while more := {pid for pid, parent in parents.items() if parent in family} - family:
@@ -50,7 +50,7 @@ def _command(pid: int) -> str:
 
 
 def listeners(pids: list[int]) -> list[Listener]:
-    """The listening sockets that these processes hold."""
+    """Returns the listening sockets of these processes."""
     ports = {}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -71,7 +71,7 @@ def listeners(pids: list[int]) -> list[Listener]:
 
 
 def _host(hexadecimal: str) -> str:
-    """The address of a row of /proc/net/tcp or tcp6: 32-bit words in the machine's order."""
+    """Parses an address of /proc/net/tcp or tcp6, which has 32-bit words in native byte order."""
     words = b"".join(pack("=I", int(hexadecimal[i : i + 8], 16)) for i in range(0, len(hexadecimal), 8))
     if len(words) == 4:
         return socket.inet_ntop(socket.AF_INET, words)
@@ -79,7 +79,7 @@ def _host(hexadecimal: str) -> str:
     return text.removeprefix("::ffff:")
 
 
-# --- requests and what their answers mean: True for "served", False for "authentication is required", None for neither
+# --- requests, and functions of their answers: True for served, False for refused, None for neither
 
 
 def _http(path: str) -> bytes:
@@ -103,7 +103,7 @@ def _postgresql_answer(answer: bytes) -> bool | None:
 
 
 def _spark() -> bytes:
-    """An RpcRequest that opens blocks: BlockTransferMessage.OpenBlocks(app, executor, no blocks)."""
+    """Returns an RpcRequest that opens no blocks: BlockTransferMessage.OpenBlocks(app, executor, [])."""
     body = pack("!B", 0) + pack("!I", 3) + b"app" + pack("!I", 1) + b"0" + pack("!I", 0)
     message = pack("!BQI", 3, 1, len(body)) + body
     return pack("!Q", len(message) + 8) + message
@@ -122,7 +122,7 @@ def _spark_answer(answer: bytes) -> bool | None:
 
 
 def _kafka(endpoint: int) -> bytes:
-    """DescribeCluster, version 1, of the brokers (1) or the controllers (2)."""
+    """Returns a DescribeCluster request, version 1, about the brokers (1) or the controllers (2)."""
     body = pack("!hhih", 60, 1, 7, -1) + b"\0" + pack("!bb", 0, endpoint) + b"\0"
     return pack("!I", len(body)) + body
 
@@ -142,7 +142,7 @@ PROBES: tuple[tuple[str, bytes, Meaning], ...] = (
     ("presto", _http("/v1/info"), _http_answer),
     ("registry", _http("/subjects"), _http_answer),
     ("peers", b'{"do": "sessions", "role": 10, "superuser": true}\n', lambda answer: True if answer.startswith(b"{") else None),
-    ("py4j", b"m\nd\nnothing\ne\n", _py4j_answer),  # removes an object that is not there
+    ("py4j", b"m\nd\nnothing\ne\n", _py4j_answer),  # removes an unknown object
     ("py4j callbacks", b"g\np999\ne\n", _py4j_answer),
     ("spark", _spark(), _spark_answer),
     ("kafka", _kafka(1), _kafka_answer),
@@ -151,7 +151,7 @@ PROBES: tuple[tuple[str, bytes, Meaning], ...] = (
 
 
 def verdicts(host: str, port: int) -> set[str]:
-    """What the socket answers to every protocol's first request."""
+    """Sends every protocol's first request to a socket. Returns the verdicts."""
     with ThreadPoolExecutor(len(PROBES)) as pool:
         answers = pool.map(lambda probe: exchange(host, port, probe[1]), PROBES)
         meanings = [(name, meaning(answer)) for (name, _, meaning), answer in zip(PROBES, answers, strict=True)]
@@ -159,7 +159,7 @@ def verdicts(host: str, port: int) -> set[str]:
 
 
 def exchange(host: str, port: int, request: bytes, wait_s: float = ANSWER_S) -> bytes:
-    """What is answered to some bytes: the first piece, or nothing."""
+    """Sends a request. Returns the first piece of the answer, or b"" without one."""
     try:
         with socket.create_connection((host, port), timeout=wait_s) as connection:
             connection.sendall(request)

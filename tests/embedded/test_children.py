@@ -1,4 +1,4 @@
-"""Children: they end with their parent, their logs are bounded, and waiting for them has an end."""
+"""Tests child processes: they end with their parent, their logs are bounded, and waits have timeouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embedded.children import Child, ChildFailed, free_port, listening
 
 SOON = timedelta(seconds=10)
 
-# A parent with a child that has a child of its own, all saying who they are; then it sleeps for ever.
+# A parent, a child and a grandchild, which print their process ids; then the parent sleeps.
 PARENT = """
 import time
 from datetime import timedelta
@@ -117,7 +117,7 @@ def test_environment_and_signals_of_a_child_are_plain(tmp_path: Path) -> None:
 
 
 def test_a_child_keeps_no_pipe_of_its_parent(tmp_path: Path) -> None:
-    """Otherwise a child would keep the watcher waiting for ever after the parent is gone."""
+    """Otherwise the watcher, which waits for the end of the pipe, would not notice that the parent has ended."""
     child = Child("looker", ["sh", "-c", "ls -l /proc/self/fd"], log=tmp_path / "log")
     assert child.wait(SOON) == 0
     child.stop()

@@ -1,4 +1,4 @@
-"""What every HTTP server of Tailgate answers to the head of a request that is not well-formed: control, Presto, the registry."""
+"""Tests how control, Presto and registry answer malformed HTTP requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gateway.presto.main import Server as Presto
 SERVERS = ("control", "presto", "registry")
 PATHS = {"control": "/statement", "presto": "/v1/statement", "registry": "/subjects/s/versions"}
 
-Doors = dict[str, tuple[int, str]]  # port and headers that let a request in
+Doors = dict[str, tuple[int, str]]  # port, and headers that authenticate a request
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 
 
 def answered(port: int, request: str) -> bytes:
-    """Everything that comes until the server closes the connection."""
+    """Sends bytes. Returns everything received until the server closes the connection."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(request.encode())
@@ -67,7 +67,7 @@ def test_two_lengths_are_400(doors: Doors, server: str) -> None:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_bodies_in_chunks_are_501(doors: Doors, server: str) -> None:
-    """Otherwise the chunks would be read as the next request."""
+    """Otherwise the server would read the chunks as the next request."""
     port, headers = doors[server]
     head = f"POST {PATHS[server]} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}"
     answer = answered(port, f"{head}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")

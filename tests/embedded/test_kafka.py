@@ -1,4 +1,4 @@
-"""The embedded broker: what it holds and where it listens outlive it, however it ends."""
+"""Tests that data and address of the embedded broker survive its end, including a kill."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def produce(broker: Kafka, topic: str, *values: str) -> None:
 
 
 def consume(broker: Kafka, topic: str, count: int, seconds: float = 20) -> list[str]:
-    """The topic's first values that a `read_committed` reader sees."""
+    """Returns the first `count` values of a topic, read with `read_committed`."""
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "test", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[str] = []

@@ -1,4 +1,4 @@
-"""The PostgreSQL of the tests is one."""
+"""Tests the PostgreSQL server of the tests."""
 
 from __future__ import annotations
 

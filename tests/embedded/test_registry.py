@@ -1,4 +1,4 @@
-"""The embedded registry as confluent-kafka's own client sees it, and over raw HTTP what that client does not call."""
+"""Tests the embedded registry with confluent-kafka's client, and over HTTP where the client has no call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USER_WITH_TEXT_ID = user('{"name": "id", "type": "string"}')
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Registry]:
-    """A registry of the test's own, empty, ids from 1."""
+    """Starts an empty registry for one test; its ids begin at 1."""
     registry = Registry(tmp_path / "registry")
     registry.start()
     yield registry
@@ -54,7 +54,7 @@ _opened: list[SchemaRegistryClient] = []
 
 
 def client_of(registry: Registry) -> SchemaRegistryClient:
-    """A client with nothing remembered; closed at the end of the test."""
+    """Returns a client with an empty cache; it is closed at the end of the test."""
     _opened.append(SchemaRegistryClient({"url": registry.url}))
     return _opened[-1]
 
@@ -90,7 +90,7 @@ def test_serializers_write_and_read(own: Registry) -> None:
     data = AvroSerializer(client_of(own), USER_WITH_EMAIL)({"id": 7, "email": "a@b"}, context)
     assert data[:5] == b"\0" + (1).to_bytes(4, "big")
     assert AvroDeserializer(client_of(own))(data, context) == {"id": 7, "email": "a@b"}
-    # An older reader, the deserializer's own schema.
+    # The deserializer reads with an older schema.
     assert AvroDeserializer(client_of(own), USER)(data, context) == {"id": 7}
     assert client_of(own).get_subjects() == ["users-value"]
 
@@ -248,7 +248,7 @@ def test_references(own: Registry, client: SchemaRegistryClient) -> None:
 
 
 def test_protobuf(own: Registry, client: SchemaRegistryClient) -> None:
-    """Kept as it is, read with what it imports, and held to what its level says."""
+    """Protobuf schemas are stored unchanged, parsed with their imports, and checked for compatibility."""
     part = 'syntax = "proto3"; package shop; message Part { int32 n = 1; }'
     client.register_schema("part", Schema(part, "PROTOBUF"))
     order = 'syntax = "proto3"; import "part.proto"; message Order { int64 id = 1; %s shop.Part part = 2; }'
@@ -258,7 +258,7 @@ def test_protobuf(own: Registry, client: SchemaRegistryClient) -> None:
         "the same but for white space"
     )
     with refused(42201):
-        client.register_schema("order", Schema(order % "", "PROTOBUF"))  # without what it imports
+        client.register_schema("order", Schema(order % "", "PROTOBUF"))  # without its import
     with refused(42201):
         client.register_schema("order", Schema("message Order {", "PROTOBUF"))
     with refused(42201):
@@ -300,7 +300,7 @@ def test_everything_outlives_the_process(own: Registry) -> None:
     first.delete_version("a", 1)
     port = own.port
     os.killpg(own.pid, signal.SIGKILL)
-    # A crash in the middle of a line: it was promised to nobody.
+    # A crash in the middle of a line, before the registration was acknowledged.
     with (own.data / "events.jsonl").open("ab") as events:
         events.write(b'{"event":"version","subject":"c","ver')
 
@@ -333,7 +333,7 @@ def test_many_register_at_once(registry: Registry) -> None:
 
 
 def test_debezium_schemas_are_taken(registry: Registry) -> None:
-    """Names used twice, logical types of its own, unions in both orders."""
+    """The schemas reuse names, have Debezium's logical types, and have null first or last in unions."""
     value = {
         "type": "record",
         "name": "Value",

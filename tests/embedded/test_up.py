@@ -1,4 +1,4 @@
-"""`tailgate up` as a process: where it listens, and what it does when its processes are killed."""
+"""Tests `tailgate up`: its listening sockets, and restarts after its processes are killed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 READY_S = 180.0
 
 REFUSING_HTTP = frozenset({"control refused", "presto refused", "registry refused"})
-# By the command that holds it and by what it answers. The four that are open are so by design: docs/security.md, "Ports".
+# By command and verdicts. The four open sockets are intended: docs/security.md, "Ports".
 SOCKETS = Counter(
     {
         ("embedded.registry", frozenset({"registry open"})): 1,
-        ("kafka.Kafka", frozenset({"kafka open", "kafka controller open"})): 1,  # the latter is an answer: "not a controller"
+        ("kafka.Kafka", frozenset({"kafka open", "kafka controller open"})): 1,  # the controller's answer is "not a controller"
         ("kafka.Kafka", frozenset()): 1,  # the controller
         ("cli engine", REFUSING_HTTP): 1,  # control
         ("cli engine", frozenset()): 1,  # PySpark's accumulators
@@ -53,7 +53,7 @@ PARTS = ("engine", "gateway", "presto", "sinks")
 
 
 class Up:
-    """`tailgate up` in a process of its own, with everything embedded; or `tailgate demo`."""
+    """A `tailgate up` process with everything embedded, or a `tailgate demo` process."""
 
     def __init__(self, folder: Path, command: str = "up") -> None:
         self._command = command
@@ -79,7 +79,10 @@ class Up:
         return next((line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("ready ")), "")
 
     def ask(self, text: str) -> Any:
-        """The first value of the answer; None without rows. Raises OSError for a gateway or an engine that is down."""
+        """Returns the first value of the answer, or None without rows.
+
+        Raises OSError if the gateway or the engine is down.
+        """
         try:
             with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
                 cursor = connection.execute(text)  # type: ignore[call-overload]
@@ -89,12 +92,18 @@ class Up:
             raise OSError(str(error)) from error
 
     def pids(self, name: str) -> list[int]:
-        """The processes of the tree whose command line has this in it; those that only begin still have another."""
+        """Returns the processes of the tree with this text in the command line.
+
+        A process that has just been forked still has its parent's command line.
+        """
         found = descendants(self.process.pid)
         return [pid for pid, words in found.items() if name in words and (name.startswith("/bin/sh") or not words.startswith("/bin/sh"))]
 
     def works(self, number: int, *, name: str, killed: int) -> bool:
-        """Whether every part serves again, after `name` was killed: a row is written, Kafka, registry and Presto answer."""
+        """Returns whether all parts serve again after `name` was killed.
+
+        Writes a row, and asks Kafka, registry and Presto. Raises OSError if one does not answer.
+        """
         now = self.pids(name)
         if len(now) != 1 or now == [killed]:
             return False
@@ -127,7 +136,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
-    """The listening sockets of all processes of the tree, as in SOCKETS."""
+    """Returns the listening sockets of the process tree, in the form of SOCKETS."""
     family = descendants(up.process.pid)
     found = listeners(list(family))
     assert {listener.host for listener in found} == {"127.0.0.1"}
@@ -137,7 +146,7 @@ def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
 
 
 def test_every_listening_socket_asks_who_comes(up: Up) -> None:
-    """Of all processes below `tailgate up` no socket but the four public ones serves a client that has not authenticated."""
+    """Only the four public sockets of `tailgate up` serve clients without authentication."""
     assert sockets(up) == SOCKETS
 
 
@@ -152,7 +161,7 @@ def test_every_listening_socket_of_the_demo(tmp_path: Path) -> None:
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """A command of `tailgate` that is expected to end."""
+    """Runs a command of `tailgate` and waits for its end."""
     return subprocess.run([sys.executable, "-m", "cli", *words], capture_output=True, text=True, timeout=READY_S)
 
 
@@ -213,7 +222,7 @@ def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_the_watcher_may_be_killed(up: Up) -> None:
-    """It was the helper whose death ended the supervisor at the next end of a child, with everything else left behind."""
+    """Regression: after the watcher's death, the end of the next child ended the supervisor, but not its children."""
     (watcher,) = up.pids("/bin/sh -c")
     os.kill(watcher, signal.SIGKILL)
     (sinks,) = up.pids("cli sinks")
@@ -237,7 +246,7 @@ def test_every_process_may_be_killed(up: Up) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_start_ends_what_an_earlier_one_left(up: Up, sent: signal.Signals) -> None:
-    """The supervisor and its watcher are killed at once, so nobody ends the children; those may be stopped, too."""
+    """Supervisor and watcher are killed together, so the children survive, running or stopped."""
     left = marked(up.data)
     assert len(left) >= 6
     (watcher,) = up.pids("/bin/sh -c")

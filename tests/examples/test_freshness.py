@@ -1,4 +1,4 @@
-"""The shop's freshness: which ages count. The view is a pair of tables of a real PostgreSQL."""
+"""Tests which ages count in the shop's freshness; two tables of PostgreSQL replace the view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is let in: every kind of peer against every kind of role; SCRAM against RFC 7677's example and against what is not SCRAM."""
+"""Tests authentication: each kind of peer with each kind of role, and SCRAM with valid and invalid messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_decide(catalog: Catalog, user: str, peer: Peer, expected: object) -> No
 
 
 def test_unknown_roles_look_like_others() -> None:
-    """The same salt each time, another for each name."""
+    """The salt depends on the name only."""
     salts = set()
     for user in ("nobody", "nobody", "somebody"):
         decision = decide(ROLES, user, HERE, SECRET)
@@ -84,7 +84,7 @@ def test_unknown_roles_look_like_others() -> None:
 
 
 def test_salts_of_unknown_roles_need_the_secret() -> None:
-    """Whoever knows the lake's public id must not be able to compute them."""
+    """A client that knows the lake's public id cannot compute the salts."""
 
     def salt(secret: bytes) -> bytes:
         decision = decide(ROLES, "nobody", HERE, secret)
@@ -112,7 +112,7 @@ SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 
 
 def example() -> Exchange:
-    """RFC 7677, section 3."""
+    """The example of RFC 7677, section 3."""
     return Exchange(verifier("pencil", SALT, 4096), None, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
 
 
@@ -164,7 +164,10 @@ def test_first_messages_that_are_none(mechanism: str, message: str) -> None:
 
 
 def test_a_downgrade_is_noticed() -> None:
-    """A client that could bind and was told that the server cannot says y: somebody stands between."""
+    """The client sends y if it supports channel binding but believes that the server does not.
+
+    Here the server does, so an attacker in between has changed the list of mechanisms.
+    """
     exchange = Exchange(verifier("x"), b"hash", "nonce")
     with pytest.raises(Refused, match="thinks the server does not"):
         exchange.first(initial("SCRAM-SHA-256", "y,,n=,r=abc"))
@@ -185,11 +188,11 @@ def test_random_bytes(seed: int) -> None:
 
 
 def test_saslprep() -> None:
-    """RFC 4013, section 3."""
+    """The examples of RFC 4013, section 3."""
     assert prepared("I\u00adX") == b"IX"
     assert prepared("\u00aa") == b"a"
     assert prepared("\u2168") == b"IX"
     assert prepared("a\u00a0b\u00e9") == "a bé".encode()
-    assert prepared("\u0627\u0031") == "\u06271".encode()  # forbidden: as it is
+    assert prepared("\u0627\u0031") == "\u06271".encode()  # prohibited, so unchanged
     assert parse(str(verifier("\u2168"))) is not None
     assert parse("SCRAM-SHA-256$0:aa$bb:cc") is None

@@ -1,4 +1,4 @@
-"""COPY … TO STDOUT: the bytes of a real server, and the same bytes for few rows and for many."""
+"""Tests the bytes of COPY … TO STDOUT against PostgreSQL's, for few and for many rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of every type, both formats, are those of a real PostgreSQL; the fast way gives the same as the plain one."""
+"""Tests the bytes of every type in both formats against PostgreSQL's, and the fast encoders against the plain ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lake.types import Field, Type
 
 INT = (t.INT2, t.INT4, t.INT8)
 
-# per type: the value in stored form, and the same as PostgreSQL's literal
+# By type: the stored form of a value, and PostgreSQL's literal.
 VALUES: list[tuple[Type, list[tuple[Any, str]]]] = [
     (t.BOOL, [(True, "true"), (False, "false")]),
     (t.INT2, [(v, str(v)) for v in (0, 7, -32768, 32767)]),
@@ -166,7 +166,7 @@ def test_a_column_at_a_time_is_a_value_at_a_time(style: Style, binary: int) -> N
 
 @pytest.mark.parametrize("binary", [0, 1])
 def test_common_ranges_take_the_fast_way_too(binary: int) -> None:
-    """The values above send their columns to the plain functions; these stay inside what Arrow does."""
+    """The values above use the plain functions; these are in the ranges that Arrow's functions encode."""
     chance = random.Random(2)
     size = 2_000
     columns: list[tuple[Type, list[Any]]] = [

@@ -1,4 +1,4 @@
-"""Envelopes against a model that looks at one key after the other; order against Python's."""
+"""Tests envelopes against a model that handles one key at a time, and their order against Python's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_keys(seed: int, kind: str, key: tuple[str, ...]) -> None:
 
 
 def test_names_and_order_of_columns() -> None:
-    """Keys first, in the order of KEY."""
+    """The keys come first, in the order of KEY."""
     assert [f.name for f in shape_of(COLUMNS, KeyEnvelope("upsert", ("b",)), ()).outputs] == ["mz_state", "b", "a", "c"]
     assert [f.name for f in shape_of(COLUMNS, KeyEnvelope("debezium", ("b",)), ()).outputs] == [
         "mz_state", "b", "before_a", "before_c", "after_a", "after_c",
@@ -79,7 +79,7 @@ def test_names_and_order_of_columns() -> None:
 
 
 def test_order(seed: int) -> None:
-    """Each key with NULLs where it says."""
+    """Each sort key puts NULLs where its option says."""
     chance = random.Random(seed)
     order = (OrderWithin("b", True, True), OrderWithin(4), OrderWithin("mz_diff"), OrderWithin(2, True, False))
     shape = shape_of(COLUMNS, None, order)

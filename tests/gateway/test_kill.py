@@ -1,4 +1,4 @@
-"""A gateway killed at random moments: who follows a view goes on where it was, nothing missing or doubled; reads are of one time."""
+"""Kills gateways at random: followers resume without missing or doubled changes, and reads have one time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWER_S = 60.0
 
 
 class Writer(threading.Thread):
-    """Ticks that move one unit from one row to another: whatever the time, the amounts sum to zero."""
+    """A thread that writes ticks which move one unit between two rows, so that amounts always sum to zero."""
 
     def __init__(self, path: Path, seed: int) -> None:
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class Writer(threading.Thread):
         self.rows: dict[int, Row] = {k: (k, "", 0.0) for k in range(KEYS)}
         self.last = self.made.tick({self.v.id: [(row, 1) for row in self.rows.values()]})
         self.ended = threading.Event()
-        self.lock = threading.Lock()  # between two ticks
+        self.lock = threading.Lock()  # held during a tick
 
     def run(self) -> None:
         while not self.ended.wait(TICK_S):
@@ -60,7 +60,7 @@ def writer(tmp_path: Path, seed: int) -> Iterator[Writer]:
 
 
 class Life:
-    """A gateway process and a connection to it."""
+    """A gateway process."""
 
     def __init__(self, data: Path) -> None:
         port = free_port()
@@ -76,15 +76,17 @@ class Life:
 
 
 class Follower(Tail):
-    """What a TAIL has brought, while another connection reads the view."""
+    """A follower with TAIL; another connection reads the view meanwhile."""
 
     def __init__(self) -> None:
         super().__init__("v")
         self.reads = 0
 
     def follow(self, dsn: str, upto: int | None, reads: int = 0, then: Callable[[], None] = lambda: None) -> None:
-        """Until this time, or until the gateway is gone; meanwhile another connection reads the view whole. `then` is called after `reads`
-        of these, however long they take."""
+        """Follows until the time `upto` or until the gateway is gone, and reads the complete view meanwhile.
+
+        Calls `then` after `reads` of these reads, however long they take.
+        """
         if reads == 0:
             then()
         with psycopg.connect(dsn) as connection, psycopg.connect(dsn, autocommit=True) as reader:

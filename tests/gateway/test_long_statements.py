@@ -1,6 +1,7 @@
-"""A long statement keeps nobody else waiting: what the event loop's thread works between two beats of a clock that runs in it.
+"""Tests that a long statement does not block the event loop, by the loop's CPU time between two beats.
 
-Time of the thread's processor is measured, not of the clock on the wall: that is the same however busy the machine is.
+CPU time of the thread is measured, not elapsed time, because it does not depend on the machine's
+load.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pytest
 
 from tests.tables.world import World
 
-HELD_S_MAX = 0.1  # 2-20 ms measured; 150-600 ms where these are bound in the loop
+HELD_S_MAX = 0.1  # 2-20 ms measured; 150-600 ms if the event loop binds these statements
 ROWS = 3000
 STATEMENTS = {
     "IN": "SELECT 1 WHERE 1 IN (" + ", ".join(map(str, range(3 * ROWS))) + ")",
@@ -26,7 +27,7 @@ STATEMENTS = {
 
 
 class Beats:
-    """The longest work of a loop's thread between two beats, in seconds."""
+    """A periodic task that measures the longest CPU time of the loop's thread between two beats, in seconds."""
 
     def __init__(self) -> None:
         self.longest = 0.0

@@ -1,4 +1,4 @@
-"""What is bound reads as PostgreSQL reads it: each value goes there and back through a real server's text and binary forms."""
+"""Tests parameters against PostgreSQL: its text and binary forms of each value are read and sent back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presto over HTTP: by hand, and by Trino's own client."""
+"""Tests Presto's protocol over HTTP, directly and with Trino's client."""
 
 from __future__ import annotations
 

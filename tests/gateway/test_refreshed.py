@@ -1,4 +1,7 @@
-"""A relation gets columns (ALTER SOURCE … REFRESH SCHEMA) beside those who read it: who has begun goes on with those that there were."""
+"""Tests reads while a relation gets new columns (ALTER SOURCE … REFRESH SCHEMA).
+
+A transaction or cursor that has begun keeps the old columns.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class World:
         self.served.reach(self.time)
 
     def widen(self) -> None:
-        """What REFRESH SCHEMA commits: the relation with a column more; views of it that know how many there were."""
+        """Adds a column to the relation.
+
+        Its views keep their number of columns, as after REFRESH SCHEMA.
+        """
         views = [i for i in self.made.writer.catalog.items.values() if i.kind == "view" and self.item.id in i.depends]
         self.item = replace(self.item, columns=(*self.item.columns, Field(f"more{len(self.item.columns)}", INT8)))
         self.made.put(self.item)
@@ -44,7 +50,7 @@ class World:
         self.put()
 
     def view(self) -> None:
-        """A plain view of all columns, made or made anew."""
+        """Creates or recreates a plain view of all columns."""
         known = self.made.writer.catalog.find("plain")
         id = self.made.writer.catalog.next_id if known is None else known.id
         query = "SELECT * FROM users"
@@ -78,7 +84,7 @@ READS = [
     ("SELECT * FROM plain ORDER BY id", OLD),
 ]
 
-ERRORS = [  # the second is found when it runs
+ERRORS = [  # the second error occurs during execution
     (psycopg.errors.UndefinedColumn, "SELECT more2 FROM users"),
     (psycopg.errors.DivisionByZero, "SELECT 1 / (id - 1) FROM users"),
 ]
@@ -88,7 +94,10 @@ ERRORS = [  # the second is found when it runs
 @pytest.mark.parametrize("first", ["users", "other"])
 @pytest.mark.parametrize("prepare", [False, True])
 def test_a_block(world: World, first: str, prepare: bool) -> None:
-    """`other`: the relation itself is read for the first time when it has its columns, but at the time of the block."""
+    """A block keeps its time and the columns of that time.
+
+    With `other`, the relation is first read after it has new columns.
+    """
     world.view()
     with world.connect() as mine, world.connect() as theirs:
         mine.execute("BEGIN")
@@ -103,7 +112,7 @@ def test_a_block(world: World, first: str, prepare: bool) -> None:
         for sql, rows in READS:
             assert mine.execute(sql, prepare=prepare).fetchall() == rows
         for error, sql in ERRORS:
-            with pytest.raises(error), mine.transaction():  # a savepoint
+            with pytest.raises(error), mine.transaction():  # uses a savepoint
                 mine.execute(sql)
             assert mine.execute("SELECT * FROM users ORDER BY id").fetchall() == OLD
         world.widen()
@@ -139,7 +148,7 @@ def test_cursors(world: World) -> None:
 
 
 def test_a_cursor_that_was_declared_first(world: World) -> None:
-    """Nothing was read yet: its rows are read at a later time, with the columns that it has."""
+    """The first FETCH reads the rows, with the columns that the relation had at DECLARE."""
     with world.connect() as mine:
         mine.execute("BEGIN")
         mine.execute("DECLARE c CURSOR FOR SELECT * FROM users ORDER BY id")
@@ -148,7 +157,7 @@ def test_a_cursor_that_was_declared_first(world: World) -> None:
 
 
 def test_prepared(world: World) -> None:
-    """As in PostgreSQL: a statement that would have other columns now is refused, others go on."""
+    """As in PostgreSQL, a prepared statement whose result type would change is refused; others still work."""
     with world.connect() as mine:
         mine.execute("PREPARE narrow AS SELECT id, name FROM users ORDER BY id")
         mine.execute("PREPARE wide AS SELECT * FROM users ORDER BY id")
@@ -160,9 +169,9 @@ def test_prepared(world: World) -> None:
 
 @pytest.mark.parametrize("bound", [False, True])
 def test_rows_by_key(world: World, bound: bool) -> None:
-    """They are kept in an index when they are asked for often: it has the columns of then."""
+    """Frequent look-ups use an index, which must have the columns of the block's time."""
     with world.connect() as mine, world.connect() as theirs:
-        theirs.prepare_threshold = None  # simple Queries
+        theirs.prepare_threshold = None  # uses simple queries
 
         def ask() -> list[Any]:
             simple, extended = psycopg.sql.SQL("SELECT * FROM users WHERE id = {}"), "SELECT * FROM users WHERE id = %s::int8"
@@ -215,7 +224,7 @@ def test_followers_of_queries(world: World) -> None:
 
 
 def test_beside_readers(world: World) -> None:
-    """Statements without a block, hammered while columns come: each answer is one time's, with the columns of that time."""
+    """Each answer has one time and the columns of that time, while columns are added and no block is open."""
     ended = threading.Event()
     wrong: list[object] = []
 

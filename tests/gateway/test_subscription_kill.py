@@ -1,4 +1,7 @@
-"""Gateways killed at random moments and inside ACKNOWLEDGE: a consumer that keeps rows with their time misses and doubles nothing."""
+"""Kills gateways at random and inside ACKNOWLEDGE: a consumer that stores rows with their time loses nothing.
+
+It also receives nothing twice.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ POINTS = ("subscription.acknowledge", "subscription.acknowledged")
 
 
 def consume(consumer: Subscriber, dsn: str, upto: int | None) -> None:
-    """Until all of this time is taken, or until the gateway is gone."""
+    """Fetches until everything up to this time is stored, or until the gateway is gone."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         while upto is None or consumer.saved < upto:
             consumer.fetch(connection)

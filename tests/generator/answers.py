@@ -1,10 +1,12 @@
-"""Two answers side by side: whether they agree, as far as docs/sql/differences.md promises.
+"""Compares PostgreSQL's answer to a statement with Tailgate's, and returns a verdict.
 
-same        equal rows                        refused    Tailgate does not know it, by name (0A000, 42883)
-failed      both end in an error              limit      a limit that PostgreSQL has not (54000, 54001)
-evaluated   a row fails in one of them alone: which rows an expression is asked of is open
-more        Tailgate answers what PostgreSQL refuses, as documented
-else        what is wrong, in a few words that stay the same while a statement shrinks
+same        equal rows                        refused    not supported by Tailgate (0A000, 42883)
+failed      both end in an error              limit      a limit that only Tailgate has (54000, 54001)
+evaluated   a row fails on one server only: SQL leaves open for which rows an expression is evaluated
+more        Tailgate answers a statement that PostgreSQL refuses, as documented
+
+Any other verdict is a short description of the defect. It contains nothing that changes while the
+statement is shrunk. docs/sql/differences.md lists the differences that are allowed.
 """
 
 from __future__ import annotations
@@ -22,17 +24,17 @@ AGREED = frozenset({"same", "refused", "failed", "limit", "evaluated", "more"})
 INTERNAL = ("XX000", "58000")
 REFUSED = ("0A000", "42883")
 LIMITS = ("54000", "54001")
-# what PostgreSQL refuses, and Tailgate answers
+# Errors of PostgreSQL for statements that Tailgate supports.
 MORE = ("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",)
-# errors of rows that have other SQLSTATEs than theirs
+# Messages of errors about a row's values whose SQLSTATE is not in class 21 or 22.
 OF_ROWS = (
     "timestamps cannot be binned into intervals containing months or years",
     "invalid Unicode escape",
     "requested character too large",
     "null character not permitted",
 )
-BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # the same bytes everywhere
-TEXT, NAME = FACTS["text"].oid, FACTS["name"].oid  # what functions take a name of an encoding as
+BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # unique binary form
+TEXT, NAME = FACTS["text"].oid, FACTS["name"].oid  # a parameter of type name counts as text
 TOLERANCE = {"float8": 1e-11, "float4": 1e-5}
 NUMERIC_DIGITS = Decimal("1e-13")
 
@@ -45,7 +47,7 @@ def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool 
     if ours.sqlstate in INTERNAL:
         return f"internal error {ours.sqlstate}"
     if theirs.hung or theirs.gone or theirs.sqlstate in ("57014", "53200", "54001"):
-        return "same"  # there is nothing to compare with
+        return "same"  # PostgreSQL's answer cannot be compared
     if ours.failed:
         return _failed(theirs, ours)
     if theirs.failed:
@@ -56,7 +58,7 @@ def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool 
 
 
 def of_rows(answer: Answer) -> bool:
-    """Whether it is a row that failed."""
+    """Returns whether the error is about the values of a row."""
     format = answer.sqlstate == "42601" and not answer.message.startswith(("syntax error", "each ", "VALUES ", "SELECT "))
     return answer.sqlstate[:2] in ("21", "22") or answer.message.startswith(OF_ROWS) or format
 
@@ -113,7 +115,7 @@ def _results(theirs: Result, ours: Result, *, sorted: bool, binary: bool) -> str
 
 
 def normal(value: bytes | None, type: str) -> object:
-    """A value so that equal ones are equal, whatever they look like."""
+    """Returns a value in a form in which equal values compare equal, whatever their text."""
     if value is None or type == "bytes":
         return value
     text = value.decode(errors="replace")
@@ -142,7 +144,7 @@ def _number(text: str) -> str:
 
 
 def _close(one: list[tuple[object, ...]], other: list[tuple[object, ...]], types: list[str]) -> bool:
-    """Whether each row has a partner that differs in last digits alone."""
+    """Returns whether the rows can be paired so that partners differ in their last digits only."""
     left = list(other)
     for row in one:
         for i, candidate in enumerate(left):

@@ -1,4 +1,4 @@
-"""Cases run on both servers; what disagrees, made small, for people."""
+"""Runs random statements on both servers and shrinks those with different answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.generator.signatures import Signature
 from tests.generator.statements import Case, Statements
 from tests.generator.trees import Node, shrunk
 
-ATTEMPTS = 4  # for a statement that does not fail on a row: such ones say little
-SHRINKING_S = 60.0  # longest search for less that fails
+ATTEMPTS = 4  # attempts to generate a statement whose rows do not fail on PostgreSQL
+SHRINKING_S = 60.0  # limit of the search for a smaller failing statement
 
 
 @dataclass
 class Failure:
-    """What is wrong with a statement. `small`: with less of it."""
+    """A statement with different answers. `small` is its shrunk form, to which the answers belong."""
 
     seed: str
     number: int
@@ -42,7 +42,10 @@ class Failure:
 
 @dataclass
 class Comparison:
-    """Runs the statements of a seed. `fresh`: called when the server of ours is gone, and brings another."""
+    """Runs the statements of a seed on both servers.
+
+    `revive` restarts Tailgate's gateway after a crash or a hang.
+    """
 
     statements: Statements
     theirs: Server
@@ -56,7 +59,7 @@ class Comparison:
     clauses: Counter[str] = field(default_factory=Counter)
 
     def run(self, number: int) -> Failure | None:
-        """One statement."""
+        """Runs one statement. Returns its failure, or None if the answers agree."""
         for attempt in range(ATTEMPTS):
             case = self.statements.case(number, attempt)
             theirs = case.run(self.theirs, ours=False)
@@ -96,7 +99,7 @@ class Comparison:
         return Failure(self.statements.seed, number, found, case, small, theirs, ours)
 
     def report(self, seconds: float) -> str:
-        """What was done, for people."""
+        """Returns a summary of the run for people."""
         total = sum(self.verdicts.values())
         shown = ", ".join(f"{n} {v}" for v, n in self.verdicts.most_common())
         kinds = ", ".join(f"{n} {k}" for k, n in self.kinds.most_common())
@@ -107,7 +110,7 @@ class Comparison:
 
 
 def template(message: str) -> str:
-    """A message without what is in it of the statement."""
+    """Replaces the parts of a message that depend on the statement."""
     return re.sub(r'"[^"]*"|[0-9]+|\([^)]*\)', "_", message)[:80]
 
 

@@ -1,8 +1,9 @@
-"""Random expressions of a type that is asked for, so that nearly all of them are valid.
+"""Generates random expressions of a given type, nearly all of them valid.
 
     expression("int4", scope) ──► a column, a literal, a call of any function that returns int4, CASE, a subquery, …
 
-With `exact`, the result is the same in every implementation; otherwise its last digits may differ, and nothing may depend on them.
+With `exact`, the result is the same in every implementation. Otherwise the last digits may differ,
+so no other part of the query may depend on them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from tests.generator.trees import Node, expression, listed, node
 from tests.generator.values import quoted, value
 
 DEPTH = 3
-ARRAYS = ("int4", "text", "date", "float8", "int8", "bool", "interval")  # of which arrays are made
+ARRAYS = ("int4", "text", "date", "float8", "int8", "bool", "interval")  # element types of generated arrays
 NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
-WIDER = {  # types that become another one by themselves
+WIDER = {  # types with an implicit cast to the key
     "int4": ("int2",), "int8": ("int2", "int4"), "numeric": ("int2", "int4", "int8"), "float8": ("int4", "int8", "float4", "numeric"),
     "text": ("varchar",), "timestamp": ("date",),
 }  # fmt: skip
@@ -27,12 +28,12 @@ COMPARED = (
     "int4", "int4", "text", "text", "int8", "numeric", "float8", "date", "timestamp", "timestamptz", "bool", "uuid", "interval", "jsonb",
     "int2", "float4", "varchar", "bpchar", "bytea", "time", "int4[]", "text[]",
 )  # fmt: skip
-BARE = {"int4": 2**31, "int8": 2**63}  # literals that are of a type without a cast, below these
+BARE = {"int4": 2**31, "int8": 2**63}  # integer literals below these values have the type without a cast
 
 
 @dataclass(frozen=True)
 class Name:
-    """What an expression may name: a column, or in a grouped query a key or an aggregate."""
+    """A name that an expression may refer to: a column or, in a grouped query, a key or an aggregate."""
 
     node: Node
     type: str
@@ -40,12 +41,16 @@ class Name:
 
 
 Scope = list[Name]
-Subquery = Callable[[list[str], Scope, int], Node]  # a query of columns of these types that may read a scope
+Subquery = Callable[[list[str], Scope, int], Node]  # generates a query with columns of these types, which may refer to the scope
 
 
 @dataclass
 class Expressions:
-    """`subquery` makes queries inside; `parameters`: type and value of $1, $2, …, or None where there are none."""
+    """A generator of expressions.
+
+    `subquery` generates nested queries. `parameters` collects the types and values of $1, $2, …;
+    with None, expressions have no parameters.
+    """
 
     random: random.Random
     subquery: Subquery | None = None
@@ -73,7 +78,13 @@ class Expressions:
         return made if made is not None else self.expression(type, scope, depth - 1, exact=exact)
 
     def literal(self, type: str, text: str | None = None, *, untyped: bool = False) -> Node:
-        """A value of a type; `text`: this one. Untyped: in quotes alone, where the context tells the type."""
+        """Returns a literal of a type, or a parameter with that value.
+
+        By default the value is random.
+
+        With `untyped`, a literal is only quoted and a parameter has no cast, so its type is
+        inferred.
+        """
         r = self.random
         if text is None:
             if r.random() < 0.06:
@@ -96,7 +107,7 @@ class Expressions:
             return expression(type, f"{type} {quoted(text)}")
         return expression(type, f"CAST({quoted(text)} AS {type})" if luck < 0.3 else f"{quoted(text)}::{type}")
 
-    # ---- calls ---------------------------------------------------------------------------------------------------------------------
+    # ---- calls ----------------------------------------------------------------------------------
 
     def _call(self, type: str, scope: Scope, depth: int, exact: bool) -> Node | None:
         signature = signatures.pick(signatures.SCALARS, type, self.random, exact=exact)
@@ -109,7 +120,7 @@ class Expressions:
         return expression(type, *spelled(signature, arguments, self.random))
 
     def arguments(self, signature: Signature, scope: Scope, depth: int) -> list[Node] | None:
-        """The arguments of a call; of one that is not exact they are."""
+        """Generates the arguments of a call; exact ones if the signature is exact."""
         out = []
         types = list(signature.arguments)
         if signature.function.variadic:
@@ -125,7 +136,7 @@ class Expressions:
                 out.append(self.expression(type, scope, depth))
         return out
 
-    # ---- conditionals and the like ---------------------------------------------------------------------------------------------------
+    # ---- conditionals and special syntax --------------------------------------------------------
 
     def _case(self, type: str, scope: Scope, depth: int, exact: bool) -> Node:
         r = self.random
@@ -168,7 +179,7 @@ class Expressions:
             return expression(type, "ARRAY(SELECT v FROM (", self.subquery([element], scope, depth - 1), ") AS q (v) ORDER BY v)")
         return None
 
-    # ---- conditions ----------------------------------------------------------------------------------------------------------------
+    # ---- conditions -----------------------------------------------------------------------------
 
     def condition(self, scope: Scope, depth: int = DEPTH) -> Node:
         return self.expression("bool", scope, depth)
@@ -191,7 +202,7 @@ class Expressions:
         return expression("bool", "(", self.expression(of, scope, depth), f" {sign} ", self.expression(of, scope, depth), ")")
 
     def _mixed(self, scope: Scope, depth: int) -> Node:
-        """Numbers of two types."""
+        """Compares numbers of two types."""
         one, other = self.random.choice(NUMBERS), self.random.choice(NUMBERS)
         sign = self.random.choice(["=", "<", ">=", "<>"])
         return expression("bool", "(", self.expression(one, scope, depth), f" {sign} ", self.expression(other, scope, depth), ")")
@@ -221,7 +232,7 @@ class Expressions:
         return expression("bool", "(", left, f" {sign} (", self.expression(f"{of}[]", scope, depth - 1), "))")
 
     def _within(self, scope: Scope, depth: int) -> Node | None:
-        """EXISTS, IN and quantified comparisons of queries."""
+        """Generates EXISTS, IN or a quantified comparison with a subquery."""
         if self.subquery is None:
             return None
         luck = self.random.random()
@@ -264,7 +275,7 @@ class Expressions:
 
 
 def spelled(signature: Signature, arguments: list[Node], chance: random.Random) -> tuple[Node | str, ...]:
-    """A call as it is written."""
+    """Returns the parts of a call in the syntax of the function."""
     function = signature.function
     name, _, unit = function.name.partition(":")
     match function.kind:

@@ -1,6 +1,8 @@
-"""Random queries as materialized views of a running engine, made, read, followed and dropped through a gateway like anybody's.
+"""Runs random queries as materialized views of a running engine, through a gateway.
 
-CREATE MATERIALIZED VIEW ──► SELECT, TAIL ──► writes to its tables ──► SELECT, TAIL ──► DROP        each SELECT beside PostgreSQL
+CREATE MATERIALIZED VIEW ──► SELECT ──► writes to its tables ──► SELECT, TAIL ──► DROP
+
+Each SELECT must return the rows that PostgreSQL returns for the view's query.
 """
 
 from __future__ import annotations
@@ -18,24 +20,24 @@ from tests.generator.statements import unfollowed
 from tests.generator.values import quoted
 from tests.generator.views import TYPES, named
 
-BATCH = 10  # views that are there at a time
+BATCH = 10  # views that exist at the same time
 WRITES = 6
 AGREED = frozenset({"same", "failed", "evaluated"})
 
 
 @dataclass
 class Materialized:
-    """Runs the views of a seed on two servers with the same tables, which it writes to."""
+    """Runs the views of a seed. Writes the same changes to the tables of both servers."""
 
     seed: str
     theirs: Server
     ours: Server
     verdicts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
-    _fresh: int = 1000  # keys of rows that are inserted
+    _fresh: int = 1000  # key of the next inserted row
 
     def batch(self, number: int) -> list[str]:
-        """What is wrong with the views of a batch."""
+        """Creates, reads and drops the views of a batch. Returns descriptions of the failures."""
         wrong, made = [], {}
         for i in range(number * BATCH, (number + 1) * BATCH):
             query = self._query(i)
@@ -89,14 +91,14 @@ class Materialized:
         return verdict(theirs, ours)
 
     def _followed(self, number: int) -> str:
-        """What a follower gets is what a SELECT does."""
+        """Compares the snapshot of a TAIL with the rows of a SELECT; "same" if they agree."""
         read = self.ours.query(f"SELECT * FROM g{number}")
         steps = ("BEGIN", f"DECLARE c CURSOR FOR TAIL g{number}", "FETCH ALL c WITH (timeout = '0s')", "COMMIT")
         follower = unfollowed(self.ours.run(steps))
         return "same" if read.failed and follower.failed else verdict(read, follower)
 
     def _write(self, r: random.Random) -> None:
-        """The same rows to both, or from both."""
+        """Inserts or deletes the same rows on both servers."""
         table = r.choice(world.TABLES)
         column, _ = table.columns[0]
         text = f"DELETE FROM {table.name} WHERE {column} = {r.randint(0, 5)}"

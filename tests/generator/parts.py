@@ -1,4 +1,4 @@
-"""The servers that random statements are sent to: an engine, a gateway in a process of its own that may crash, and PostgreSQL."""
+"""Starts the servers for random statements: an engine, a gateway process, and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.generator.servers import Server
 from tests.postgres import Postgres
 
 READY = timedelta(seconds=60)
-LIMITS = ("SET statement_timeout = '5s'",)  # of PostgreSQL: what it does not answer soon is not compared
+LIMITS = ("SET statement_timeout = '5s'",)  # PostgreSQL's setup: answers that take longer are not compared
 
 
 class GatewayProcess:
-    """`tailgate gateway` over a lake; started again by `revive`."""
+    """A `tailgate gateway` process over a lake. `revive` restarts it."""
 
     def __init__(self, data: Path) -> None:
         self.data, self.port, self.lives = data, free_port(), 0
@@ -40,7 +40,7 @@ class GatewayProcess:
             server.close()
 
     def revive(self) -> None:
-        """After a crash or a hang."""
+        """Restarts the gateway after a crash or a hang."""
         self.stop()
         self.start()
 
@@ -51,7 +51,7 @@ class GatewayProcess:
 
 
 class Both:
-    """Tailgate and PostgreSQL with the tables of `world`, of the same rows."""
+    """Tailgate and PostgreSQL with the tables of `world`, filled with the same rows."""
 
     def __init__(self, folder: Path, seed: str) -> None:
         self.engine = EngineProcess(folder / "lake")

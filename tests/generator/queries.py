@@ -1,6 +1,7 @@
-"""Random queries: every clause of SELECT, over tables and views, in forms whose answer is one bag of rows.
+"""Generates random queries with every clause of SELECT over tables and views.
 
-LIMIT, DISTINCT ON and window functions that count rows stand only where the order decides, up to rows that are equal.
+The result of a query, as a bag of rows, is unique. Therefore LIMIT, DISTINCT ON and window
+functions that count rows appear only where the order determines the result, apart from equal rows.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ SHOWN = (
     "int4", "int4", "text", "text", "int8", "numeric", "float8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid",
     "int2", "float4", "bytea", "time", "int4[]", "text[]", "bool", "int4", "text",
 )  # fmt: skip
-INEXACT = ("numeric", "float8", "float4")  # types whose last digits may differ at the top
-NAMES_MAX = 12  # columns by which rows are sorted
+INEXACT = ("numeric", "float8", "float4")  # types whose last digits may differ in the outermost select list
+NAMES_MAX = 12  # limit of the columns in an ORDER BY
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or view. `key`: a column that identifies a row."""
+    """A table or view. `key` is a column that identifies a row."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -32,7 +33,11 @@ class Relation:
 
 @dataclass(frozen=True)
 class Source:
-    """What FROM holds. `key`: columns that identify a row, None if all columns do not (equal rows are alike then)."""
+    """An item of FROM.
+
+    `key` holds columns that identify a row. None means that even all columns do not; rows that are
+    equal are then interchangeable.
+    """
 
     node: Node
     scope: Scope
@@ -40,7 +45,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Query:
-    """`columns`: types of its outputs. `sorted`: whether its rows come in one order."""
+    """A generated query.
+
+    `columns` are the types of its outputs; `sorted` says that the order is fixed.
+    """
 
     node: Node
     columns: list[str]
@@ -62,7 +70,7 @@ class Queries:
         self.expressions = Expressions(self.random, self._subquery, self.parameters, self.used)
 
     def query(self) -> Query:
-        """A whole query."""
+        """Generates a complete query."""
         r = self.random
         types = [r.choice(SHOWN) for _ in range(r.choice([1, 1, 2, 2, 3, 4]))]
         depth = r.choice([1, 1, 2, 2, 3])
@@ -93,7 +101,7 @@ class Queries:
         return Query(self.select(types, [], depth, exact=exact), types)
 
     def _subquery(self, types: list[str], scope: Scope, depth: int) -> Node:
-        """For an expression: of one row at most, if it is a scalar's."""
+        """Generates a query for an expression; if it has to be scalar, it returns one row at most."""
         if depth <= 0:
             return node("query", "SELECT ", listed([self.expressions.expression(t, scope, 0) for t in types], least=len(types)))
         r = self.random
@@ -112,7 +120,7 @@ class Queries:
         self._aliases += 1
         return f"q{self._aliases}"
 
-    # ---- WITH, set operations, VALUES ------------------------------------------------------------------------------------------------
+    # ---- WITH, set operations, VALUES -----------------------------------------------------------
 
     def _with(self, depth: int) -> list[Node]:
         out: list[Node] = []
@@ -146,7 +154,7 @@ class Queries:
         return node("query", "VALUES ", listed(rows))
 
     def _sorted(self, types: list[str], depth: int) -> Query:
-        """Sorted by all outputs, perhaps cut."""
+        """Generates a query sorted by all its outputs, with or without LIMIT and OFFSET."""
         r = self.random
         inner = self.select(types, [], depth, labelled=True)
         order = list(range(len(types)))
@@ -177,10 +185,10 @@ class Queries:
     def direction(self) -> str:
         return self.random.choice(["", "", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST", " NULLS LAST"])
 
-    # ---- SELECT ----------------------------------------------------------------------------------------------------------------------
+    # ---- SELECT ---------------------------------------------------------------------------------
 
     def select(self, types: list[str], outer: Scope, depth: int, *, exact: bool = True, labelled: bool = False) -> Node:
-        """A SELECT of columns of these types."""
+        """Generates a SELECT with columns of these types."""
         r = self.random
         if depth <= 0 and r.random() < 0.4:
             return node("query", "SELECT ", self._outputs([self.expressions.expression(t, outer, 1) for t in types], labelled))
@@ -220,7 +228,7 @@ class Queries:
         self.clauses.add("WHERE")
         return optional(" WHERE ", self.expressions.condition(scope, depth))
 
-    # ---- GROUP BY --------------------------------------------------------------------------------------------------------------------
+    # ---- GROUP BY -------------------------------------------------------------------------------
 
     def _grouped(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
         r = self.random
@@ -262,7 +270,7 @@ class Queries:
         return None if call is None else Name(call, type)
 
     def aggregate(self, type: str, scope: Scope, depth: int) -> Node | None:
-        """An exact aggregate that returns a type, if there is one."""
+        """Generates an exact aggregate of a type; None if no aggregate returns the type."""
         r = self.random
         signature = signatures.pick(signatures.AGGREGATES, type, r, exact=True)
         if signature is None:
@@ -302,7 +310,7 @@ class Queries:
         self.clauses.add("FILTER")
         return optional(" FILTER (WHERE ", expressions.condition(scope, 1), ")")
 
-    # ---- windows ---------------------------------------------------------------------------------------------------------------------
+    # ---- windows --------------------------------------------------------------------------------
 
     def _windowed(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
         self.clauses.add("OVER")
@@ -312,7 +320,11 @@ class Queries:
         return node("query", "SELECT ", self._outputs(made, labelled), " FROM ", source.node, where)
 
     def _window_call(self, type: str, scope: Scope, *, counting: bool = True) -> Name:
-        """`counting`: it may count rows. Of equal rows two calls might count different ones first."""
+        """Generates a window function call.
+
+        With `counting`, it may be a function that counts rows. Without, it may not, because two
+        such calls can number equal rows differently.
+        """
         r = self.random
         expressions = Expressions(r, None, self.parameters, self.used)
         names = [n for n in scope if n.exact]
@@ -358,7 +370,7 @@ class Queries:
         exclude = r.choice(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"]) if rows else ""
         return f" {mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
 
-    # ---- FROM ------------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def _from(self, outer: Scope, depth: int) -> Source:
         r = self.random
@@ -428,7 +440,7 @@ class Queries:
         return Source(node("from", f"{relation.name} AS {name}"), scope)
 
     def _function(self, name: str) -> Source:
-        """A set-returning function of constants."""
+        """Generates a call of a set-returning function with constant arguments."""
         self.clauses.add("function in FROM")
         r = self.random
         text, type = r.choice(
@@ -456,7 +468,7 @@ def _ordered(signature: Signature) -> str:
 
 
 def _constant(text: str) -> bool:
-    """Whether a key would be a number of a column, or no expression of columns at all."""
+    """Returns whether a GROUP BY key is a plain number (an output position) or contains no column."""
     return not any(c == "." for c in text)
 
 

@@ -1,4 +1,4 @@
-"""A server as a test sees it: statements sent on the wire, and what came back, with a limit of time."""
+"""Sends statements to a server over the wire and returns its answers, with a time limit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from struct import unpack_from
 
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync
 
-ANSWER_S = 20.0  # for one statement: what takes longer is a hang
+ANSWER_S = 20.0  # limit for one statement; a longer wait counts as a hang
 
 
 @dataclass
 class Result:
-    """The rows of one statement. `types`: oids of the columns."""
+    """The rows of one statement. `types` are the oids of the columns."""
 
     names: list[str] = field(default_factory=list)
     types: list[int] = field(default_factory=list)
@@ -24,7 +24,10 @@ class Result:
 
 @dataclass
 class Answer:
-    """To one or several statements. `sqlstate` and `message`: of an error; `hung` and `gone` if there was no answer."""
+    """The answer to one or several statements.
+
+    `sqlstate` and `message` belong to an error. `hung` and `gone` mean that there was no answer.
+    """
 
     results: list[Result] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
@@ -48,7 +51,7 @@ class Answer:
 
 
 class Server:
-    """One connection to a server, made again when it was lost."""
+    """A connection to a server that reconnects after a loss."""
 
     def __init__(self, name: str, port: int, user: str = "postgres", database: str = "postgres", setup: tuple[str, ...] = ()) -> None:
         self.name, self.port, self.user, self.database, self.setup = name, port, user, database, setup
@@ -69,7 +72,7 @@ class Server:
         self._client = None
 
     def run(self, statements: Iterable[str], cleanup: Iterable[str] = ()) -> Answer:
-        """Statements one after the other, up to the first that fails; then what cleans up, in any case."""
+        """Runs statements up to the first error, then always runs `cleanup`."""
         answer = Answer()
         for statement in statements:
             answer.add(self.query(statement))
@@ -81,22 +84,22 @@ class Server:
         return answer
 
     def settle(self) -> None:
-        """Ends a transaction that was left open."""
+        """Ends an open transaction."""
         if self._client is not None and self._status != "I":
             self.query("ROLLBACK")
 
     def query(self, text: str) -> Answer:
-        """By the simple protocol."""
+        """Runs statements with the simple query protocol."""
         return self._ask(Query(text))
 
     def execute(self, text: str) -> None:
-        """A statement that must succeed."""
+        """Runs a statement that must succeed."""
         answer = self.query(text)
         if answer.failed:
             raise AssertionError(f"{self.name}: {answer.sqlstate} {answer.message}: {text[:500]}")
 
     def prepared(self, text: str, values: list[str | None], oids: tuple[int, ...] = (), results: tuple[int, ...] = ()) -> Answer:
-        """By the extended protocol, with values as text."""
+        """Runs a statement with the extended query protocol, with text parameters."""
         parts = Parse("", text, oids) + Describe("S", "") + Bind("", "", list(values), (), list(results)) + Execute() + Sync()
         answer = self._ask(parts)
         self.settle()
@@ -167,6 +170,9 @@ def _note(answer: Answer, letter: str, body: bytes) -> None:
 
 
 def _cut(body: bytes, at: int) -> tuple[str, int]:
-    """A text that ends in a zero, and where the next begins. PostgreSQL may quote bytes that are no text."""
+    """Reads a zero-terminated string. Returns it with the position after it.
+
+    PostgreSQL may quote bytes that are not valid UTF-8.
+    """
     end = body.index(b"\0", at)
     return body[at:end].decode(errors="replace"), end + 1

@@ -1,7 +1,8 @@
-"""The function catalogue as signatures of concrete types, by what they return: every function, operator and cast that both have.
+"""Expands the function catalog into signatures of concrete types, grouped by result type.
 
-A polymorphic row is a signature for each of a few element types. What PostgreSQL has not, what changes by itself and what depends
-on the order of rows without saying so is left out, and named here.
+It has every function, operator and cast that both servers support. A polymorphic function has a
+signature for each of a few element types. Functions that PostgreSQL lacks, that are not immutable,
+or that depend on the order of rows are left out.
 """
 
 from __future__ import annotations
@@ -23,16 +24,19 @@ COMPATIBLE = ("int4", "text", "date", "float8")
 ANYTHING = ("int4", "text", "bool", "date", "int8", "interval", "uuid", "jsonb", "timestamp", "int4[]", "text[]")
 
 OURS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg mz_now mz_logical_timestamp".split())
-# differences that docs/sql/differences.md gives: the scale of a numeric, and text that shows it
+# Functions of a numeric's scale, which may differ: see docs/sql/differences.md.
 SCALES = frozenset("scale min_scale trim_scale".split())
-# rows that are no function by that name: their own syntax, or an index and a slice
+# Rows with a syntax that is not a call: constructors, subscripts, slices.
 SYNTAX = frozenset("ARRAY [] [:] like_escape similar_to_escape".split())
 INEXACT = frozenset("avg sqrt exp ln log log10 power pow ^ |/ ||/ cbrt".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function with types of arguments and result. `exact`: its result is the same to the last digit."""
+    """A function with types of arguments and result.
+
+    `exact` means that all digits are reproducible.
+    """
 
     function: Function
     arguments: tuple[str, ...]
@@ -45,7 +49,7 @@ class Signature:
 
 
 def _concrete(function: Function) -> list[tuple[tuple[str, ...], str]]:
-    """Lists of arguments and the result of each."""
+    """Returns the argument types and result type of each concrete form of a function."""
     names = function.arguments
     families = {"anyelement", "anyarray", "anycompatible", "anycompatiblearray", "any"} & set(names)
     if not families:
@@ -90,7 +94,7 @@ def _exact(function: Function, arguments: tuple[str, ...]) -> bool:
 
 
 def _shows_scale(function: Function, arguments: tuple[str, ...], result: str) -> bool:
-    """Whether the text or document that comes out shows the scale of a numeric."""
+    """Returns whether a text or JSON result contains a numeric and so shows its scale."""
     given = {a.removesuffix("[]") for a in arguments}
     return "numeric" in given and result.removesuffix("[]") in ("text", "jsonb", "varchar", "bpchar", "name")
 
@@ -119,7 +123,7 @@ TYPES = tuple(sorted(SCALARS))
 
 
 def pick(found: dict[str, dict[str, list[Signature]]], type: str, chance: random.Random, *, exact: bool) -> Signature | None:
-    """One that returns a type: each name as likely as any other."""
+    """Returns a random signature with this result type, or None. Each name is equally likely."""
     names = found.get(type)
     if not names:
         return None
@@ -131,5 +135,5 @@ def pick(found: dict[str, dict[str, list[Signature]]], type: str, chance: random
 
 
 def samples(signature: Signature, index: int) -> list[str | None]:
-    """What an argument is taken from, if not all of its type is of use; empty if it is."""
+    """Returns the values that an argument must be taken from; empty if any value is useful."""
     return [v for v in restricted_values(signature.function, index, signature.arguments[index]) if v != ANY]

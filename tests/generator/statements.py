@@ -1,7 +1,8 @@
-"""Random statements around random queries: prepared ones, cursors, copies, views, writes, followers, and texts that are nearly right.
+"""Generates random statements around random queries.
 
-A Case is a tree and how it is run: the same for both servers, or for Tailgate in a form of its own whose answer is brought to
-PostgreSQL's (a follower's rows become those of its query).
+The kinds are prepared statements, cursors, COPY, views, writes, TAIL and mutated texts. A case has
+a tree and the steps that run it. The steps are the same on both servers, or Tailgate has its own
+and the answer is converted to that of PostgreSQL (the rows of a TAIL become the rows of its query).
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from tests.generator.signatures import Signature
 from tests.generator.trees import Node, expression, listed, node, optional
 from tests.generator.values import quoted
 
-HERE = "§"  # where the tree's text stands in a step
+HERE = "§"  # placeholder for the tree's text in a step
 PARAMETER = re.compile(r"\$([0-9]+)")
 PLAIN = ("int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "int2", "bytea", "time", "int4[]")
 
 
 @dataclass(frozen=True)
 class Case:
-    """`theirs` and `ours`: the steps, in which HERE stands for the tree; then `cleanup`.
+    """A generated statement.
 
-    `values`: of the parameters of a prepared statement. `follows`: the answer of ours is a follower's.
+    `theirs` and `ours` are the steps on PostgreSQL and Tailgate, with HERE in place of the tree;
+    empty `ours` means the same steps. `cleanup` runs afterwards. `values` are the parameters of a
+    prepared statement. `follows` means that Tailgate answers with the rows of a TAIL.
     """
 
     kind: str
@@ -65,7 +68,10 @@ class Case:
 
 
 def unfollowed(answer: Answer) -> Answer:
-    """The rows that a snapshot of a follower adds up to, without its columns of time and number; the last result is the snapshot."""
+    """Converts the last result, a TAIL's snapshot, to plain rows.
+
+    Drops the columns for time and diff, and repeats each row `diff` times.
+    """
     if answer.failed or not answer.results:
         return answer
     last = answer.results[-1]
@@ -74,7 +80,7 @@ def unfollowed(answer: Answer) -> Answer:
 
 
 class Statements:
-    """Random cases; `case(n)` is the n-th of a seed."""
+    """A generator of cases. `case(n)` returns the n-th case of the seed."""
 
     def __init__(self, seed: str, relations: tuple[Relation, ...], written: tuple[Relation, ...]) -> None:
         self.seed, self.relations, self.written = seed, relations, written
@@ -88,7 +94,7 @@ class Statements:
     def _queries(self, r: random.Random, parameters: list[tuple[str, str | None]] | None = None) -> Queries:
         return Queries(r, self.relations, parameters)
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------------
+    # ---- reading --------------------------------------------------------------------------------
 
     def select(self, r: random.Random) -> Case:
         queries = self._queries(r)
@@ -96,7 +102,7 @@ class Statements:
         return Case("select", made.node, sorted=made.sorted, **_covered(queries))
 
     def prepared(self, r: random.Random) -> Case:
-        """By the extended protocol: types of parameters are inferred."""
+        """Generates a query for the extended protocol, where parameter types are inferred."""
         parameters: list[tuple[str, str | None]] = []
         queries = self._queries(r, parameters)
         made = queries.query()
@@ -104,7 +110,7 @@ class Statements:
         return Case("prepared", made.node, values=values, sorted=made.sorted, binary=r.random() < 0.3, **_covered(queries))
 
     def executed(self, r: random.Random) -> Case:
-        """By PREPARE and EXECUTE."""
+        """Generates a PREPARE with an EXECUTE."""
         parameters: list[tuple[str, str | None]] = []
         queries = self._queries(r, parameters)
         made = queries.query()
@@ -149,7 +155,7 @@ class Statements:
         return Case("explain", queries.query().node, (f"EXPLAIN {HERE}",), **_covered(queries))
 
     def function(self, r: random.Random) -> Case:
-        """A function of SQL, called for the rows of a table."""
+        """Generates a SQL function and a query that calls it for the rows of a table."""
         relation = r.choice(self.relations)
         columns = r.sample(relation.columns, min(2, len(relation.columns)))
         result = r.choice(PLAIN)
@@ -164,7 +170,7 @@ class Statements:
         )
         return Case("function", body, steps, cleanup=("DROP FUNCTION IF EXISTS f",), used=frozenset(used))
 
-    # ---- writing: inside a block that is rolled back ---------------------------------------------------------------------------------
+    # ---- writing, in a block that is rolled back ------------------------------------------------
 
     def insert(self, r: random.Random) -> Case:
         relation, queries = r.choice(self.written), self._queries(r)
@@ -201,10 +207,10 @@ class Statements:
         steps = ("BEGIN", HERE, f"SELECT * FROM {relation.name}", "ROLLBACK")
         return Case(kind, tree, steps, **_covered(queries))
 
-    # ---- nearly right ----------------------------------------------------------------------------------------------------------------
+    # ---- mutated statements ---------------------------------------------------------------------
 
     def mutated(self, r: random.Random) -> Case:
-        """A text with a token more, less, or another."""
+        """Generates a text with a token added, removed or replaced."""
         queries = self._queries(r)
         parts = [t.text for t in tokens(queries.query().node.text) if t.kind not in ("end", "error")]
         for _ in range(r.choice([1, 1, 2])):

@@ -1,8 +1,11 @@
-"""Random statements of every kind, sent to a gateway and to PostgreSQL 15: the same answers, no internal error, no hang, no crash.
+"""Sends random statements to a gateway and to PostgreSQL 15, and compares the answers.
 
-    TAILGATE_STATEMENTS=n   how many        TAILGATE_STATEMENTS_SEED=s   which        pytest tests/generator
+    TAILGATE_STATEMENTS=n        number of statements
+    TAILGATE_STATEMENTS_SEED=s   seed
+    pytest tests/generator
 
-A failure prints its seed and number, and the statement made small. docs/sql/differences.md says which answers differ.
+Internal errors, hangs and crashes are failures, too. A failure prints its seed, its number and the
+shrunk statement. docs/sql/differences.md lists the differences that are allowed.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ COUNT = int(os.environ.get("TAILGATE_STATEMENTS", "300"))
 VIEWS = int(os.environ.get("TAILGATE_MAINTAINED", "10"))
 RANDOM = os.environ.get("TAILGATE_STATEMENTS_SEED", str(SEED))
 PROGRESS_S = 30.0
-LONG = 1000  # statements from which progress is printed
-FAILURES_MAX = 10  # that are made small and told
-EVALUATED_MAX = 0.02  # of all statements: one row fails in one of the servers alone
+LONG = 1000  # with at least this many statements, progress is printed
+FAILURES_MAX = 10  # failures after which the test stops
+EVALUATED_MAX = 0.02  # limit of the share of statements for which a row fails on one server only
 REFUSED_MAX = 0.1
 FOUND = Path(__file__).parent / "found.txt"
 
@@ -100,6 +103,6 @@ def test_random_materialized_views(both: Both, capsys: pytest.CaptureFixture[str
 
 
 def test_internal_errors_are_none(both: Both) -> None:
-    """What the servers counted themselves."""
+    """The gateway has recorded no internal error either."""
     answer = both.ours.query("SELECT process, sqlstate, error, statement, count FROM tailgate.internal_errors")
     assert [r.rows for r in answer.results] == [[]]

@@ -1,9 +1,11 @@
-"""Statements as trees: random ones are built as trees, so that one that fails can be made small.
+"""Statements as trees, so that a failing statement can be shrunk.
 
     Node ──► text           the statement
-         └─► smaller trees  each without an optional part, with fewer items of a list, or with a part in place of what holds it
+         └─► smaller trees  each without an optional part, with fewer items of a list, or with a part
+                            in place of the node that contains it
 
-Every node has a kind. A part may stand in the place of another of its kind: of an expression the kind is its type.
+Every node has a kind. A part may replace a node of the same kind. The kind of an expression is its
+type.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ Part = "Node | str"
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a statement: texts and nodes, one after the other.
+    """A part of a statement: a sequence of texts and nodes.
 
-    `optional`: the statement may do without it. `separator`: of a list, whose parts may go as long as `least` are left. `fixed`: nothing
-    inside it may change, because the answer would no longer be one.
+    The statement is valid without an `optional` part. A node with a `separator` is a list, which
+    may be shortened to `least` items. Nothing inside a `fixed` node may change, because the result
+    would no longer be unique.
     """
 
     kind: str
@@ -37,7 +40,7 @@ class Node:
 
     @cached_property
     def size(self) -> int:
-        """The number of nodes."""
+        """Returns the number of nodes."""
         return 1 + sum(p.size for p in self.parts if isinstance(p, Node))
 
     def __str__(self) -> str:
@@ -49,12 +52,12 @@ def node(kind: str, *parts: Node | str) -> Node:
 
 
 def optional(*parts: Node | str) -> Node:
-    """A clause."""
+    """Returns an optional part, such as a clause."""
     return Node("clause", parts, optional=True)
 
 
 def fixed(*parts: Node | str) -> Node:
-    """What decides the answer, such as the order of rows that are counted."""
+    """Returns a part that must not change, such as an ORDER BY on which the result depends."""
     return Node("clause", parts, fixed=True)
 
 
@@ -64,13 +67,13 @@ def listed(parts: list[Node], separator: str = ", ", least: int = 1) -> Node:
 
 NOTHING = Node("nothing", ())
 
-# What an expression of a type is at its simplest; `{}` is the type.
+# The simplest expressions of any type; `{}` stands for the type.
 SIMPLEST = ("NULL::{}", "{}")
 LITERALS = {"bool": "true", "int4": "1", "text": "'a'"}
 
 
 def simplest(kind: str) -> Iterator[Node]:
-    """The simplest parts of a kind, if it is the type of an expression."""
+    """Yields the simplest expressions, if the kind is a type."""
     if not kind.startswith("="):
         return
     if kind[1:] in LITERALS:
@@ -79,12 +82,12 @@ def simplest(kind: str) -> Iterator[Node]:
 
 
 def expression(type: str, *parts: Node | str) -> Node:
-    """A node whose kind is the type of an expression."""
+    """Returns a node whose kind is the type of an expression."""
     return Node("=" + type, parts)
 
 
 def smaller(tree: Node) -> Iterator[Node]:
-    """Trees that are smaller, those that lose most first."""
+    """Yields smaller trees, those with the largest reduction first."""
     if tree.fixed:
         return
     yield from _clauses(tree)
@@ -108,7 +111,7 @@ def _clauses(tree: Node) -> Iterator[Node]:
 
 
 def _within(tree: Node, kind: str) -> Iterator[Node]:
-    """The parts of a kind, those closest to the top first."""
+    """Yields the inner nodes of a kind, the outermost first."""
     level = [p for p in tree.parts if isinstance(p, Node)]
     while level:
         for part in level:
@@ -118,7 +121,7 @@ def _within(tree: Node, kind: str) -> Iterator[Node]:
 
 
 def _shorter(tree: Node) -> Iterator[Node]:
-    """A list without some of its items: half of them, a quarter, …, one."""
+    """Yields a list without some of its items: a half, a quarter, …, one."""
     size = len(tree.parts)
     step = size // 2
     while step:
@@ -130,7 +133,7 @@ def _shorter(tree: Node) -> Iterator[Node]:
 
 
 def shrunk(tree: Node, fails: Callable[[Node], bool], seconds: float) -> Node:
-    """The smallest tree that was found within a time and that still fails."""
+    """Returns the smallest failing tree found within the time limit."""
     end = time.monotonic() + seconds
     tried = {tree.text}
     again = True

@@ -1,4 +1,7 @@
-"""Random values of every type as PostgreSQL reads them: mostly few and small ones, so that joins and groups find partners."""
+"""Random values of every type, in PostgreSQL's text format.
+
+Most are small and from a short list, so that joins and groups find matching rows.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import random
 from tests.sql.generated import random_value
 from tests.sql.samples import SAMPLES
 
-# How often a value is one of the edges of its type, and how often any value of it: most functions fail on many of them.
+# Probabilities of an edge case of the type and of an arbitrary value. They are low because most
+# functions fail on such values.
 EDGES, ANYTHING = 0.02, 0.02
 
 COMMON: dict[str, list[str]] = {
@@ -35,12 +39,12 @@ COMMON: dict[str, list[str]] = {
     ],
     "oid": ["0", "1", "2", "3"],
 }  # fmt: skip
-# with what arrays are made
+# Elements of generated arrays.
 ELEMENTS = {"text": ["a", "b", "ab", "x y"], "jsonb": ["1", "[]", '{"a": 1}'], "bytea": ["\\x61", "\\xff"]}
 
 
 def value(type: str, chance: random.Random) -> str:
-    """A value that is not NULL, as text."""
+    """Returns a random value as text, never NULL."""
     if type.endswith("[]"):
         element = type[:-2]
         pool = ELEMENTS.get(element, COMMON[element])
@@ -59,11 +63,11 @@ def value(type: str, chance: random.Random) -> str:
 
 
 def steady(type: str, text: str) -> bool:
-    """Whether all that is computed of a value is the same in any order and any locale."""
+    """Returns whether results computed from a value are the same in any order and any locale."""
     if type in ("text", "varchar", "bpchar", "name", "jsonb"):
         return not any(c.isalpha() and not c.isascii() and c.lower() != c.upper() for c in text)
     if type == "interval":
-        return text not in ("24 hours", "30 days")  # other forms of values that are there
+        return text not in ("24 hours", "30 days")  # equal to other common values with another text
     if type in ("float4", "float8"):
         return text in ("NaN", "Infinity", "-Infinity") or (abs(float(text)) < 1e6 and not text.startswith("-0"))
     return True
@@ -74,7 +78,7 @@ def quoted_element(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string literal.
+    """Returns a string literal.
 
     >>> quoted("o'k"), quoted(chr(92))
     ("'o''k'", "'\\\\'")

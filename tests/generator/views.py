@@ -1,7 +1,7 @@
-"""Random queries as maintained views: after every tick each view is what PostgreSQL answers to its query over the same rows.
+"""Runs random queries as maintained views and compares each, after every tick, with PostgreSQL.
 
-The views run straight over the engine's circuit and its state stores (engine/java's tests, Straight), many at a time, with restarts and
-lost attempts in between. What fails is made small by itself.
+The views run directly over the engine's circuit and its state stores (`Straight`, from the tests of
+engine/java), many at a time, with restarts and lost attempts in between. A failure is shrunk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.worlds import Table
 
 ATTEMPTS = 4
 BATCH = 24  # views of one circuit
-TICKS = 3  # the first brings all rows
+TICKS = 3  # the first inserts all rows
 CHANGES = 12
 SHRINKING_S = 120.0
 FIRST_ID = 16384
@@ -42,7 +42,7 @@ TYPES = (
     "text[]", "numeric", "float8", "float4",
 )  # fmt: skip
 
-Change = tuple[str, Row, int]  # a table, a row, +1 or -1
+Change = tuple[str, Row, int]  # table, row, and weight: +1 or -1
 
 
 def _types() -> dict[str, tuple[Type, ...]]:
@@ -55,7 +55,7 @@ def _types() -> dict[str, tuple[Type, ...]]:
 
 
 def _name(sql: str) -> str:
-    """What a name in quotes stands for."""
+    """Returns the name in a quoted identifier."""
     return sql[1:-1].replace('""', '"') if sql.startswith('"') else sql
 
 
@@ -73,7 +73,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Given:
-    """What views read."""
+    """The tables that the views read, as `Straight` expects them."""
 
     tables: tuple[Table, ...]
     random: random.Random
@@ -81,7 +81,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Step:
-    """A tick: what happens to the tables, perhaps after a restart or an attempt that never entered the log."""
+    """The changes of a tick, perhaps after a restart or an attempt that never entered the log."""
 
     changes: tuple[Change, ...]
     restart: bool = False
@@ -114,7 +114,10 @@ class View:
 
 @dataclass
 class Maintenance:
-    """Runs the views of a seed, in batches. `server`: PostgreSQL, with the tables in a schema of its own."""
+    """Runs the views of a seed in batches.
+
+    `server` is PostgreSQL, with the tables in a separate schema.
+    """
 
     seed: str
     session: Any
@@ -135,7 +138,7 @@ class Maintenance:
             self.server.execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")
 
     def batch(self, number: int) -> list[Failure]:
-        """The views of a batch through all its ticks."""
+        """Runs the views of a batch through all ticks. Returns the failures, shrunk."""
         r = random.Random(f"{self.seed}/{number}")
         steps, partitions = self.steps(r), number % 4 % 3 + 1
         self._empty()
@@ -147,7 +150,10 @@ class Maintenance:
         return failures
 
     def _view(self, number: int) -> View:
-        """A view, of a query that does not fail on the rows that there are now, if one is found soon."""
+        """Generates a view.
+
+        Tries a few times to find a query that does not fail on the current rows.
+        """
         for attempt in range(ATTEMPTS):
             r = random.Random(f"{self.seed}/view {number}/{attempt}")
             queries = Queries(r, world.TABLES)
@@ -161,7 +167,7 @@ class Maintenance:
         self.clauses.update(queries.clauses)
         return view
 
-    # ---- what happens to the tables --------------------------------------------------------------------------------------------------
+    # ---- changes of the tables ------------------------------------------------------------------
 
     def steps(self, r: random.Random) -> tuple[Step, ...]:
         rows = world.rows(r)
@@ -189,10 +195,10 @@ class Maintenance:
             steps.append(Step(tuple(changes), r.random() < 0.3, r.random() < 0.2))
         return tuple(steps)
 
-    # ---- one run ---------------------------------------------------------------------------------------------------------------------
+    # ---- one run --------------------------------------------------------------------------------
 
     def run(self, made: list[View], steps: tuple[Step, ...], partitions: int, r: random.Random) -> Iterable[tuple[View, str]]:
-        """What is wrong with which view; each once."""
+        """Runs the ticks. Yields each view with a wrong result once, with a description."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         views = Straight(self.session, self.folder, Given(tuple(TABLES.values()), r), partitions)  # type: ignore[arg-type]
@@ -212,7 +218,7 @@ class Maintenance:
                 yield view, why
         views.add_all([(f"v{v.number}", v.query, None) for v in left])
         for view in list(left):
-            if f"v{view.number}" not in views.queries:  # a constant of it fails, or the circuit cannot have it
+            if f"v{view.number}" not in views.queries:  # a constant in it fails, or the circuit does not support it
                 left.remove(view)
                 self.verdicts["refused"] += 1
         for n, step in enumerate(steps):
@@ -232,7 +238,7 @@ class Maintenance:
                     yield view, why
 
     def _bound(self, view: View, views: Straight) -> str:
-        """Why a view cannot be made: nothing, 'refused', or what is wrong with that."""
+        """Binds a view. Returns '' on success, 'refused', or a description of the wrong error."""
         try:
             bind_query(view.query, views.catalog, view=True)
         except TailgateError as error:
@@ -283,13 +289,13 @@ class Maintenance:
                 for row in theirs.results[-1].rows
             )
         except TailgateError:
-            return "same"  # a value that has no stored form
+            return "same"  # a value without a stored form
         found = Counter(tuple(shown(v, t, False) for v, t in zip(row, types, strict=True)) for row in views.rows[item.id].elements())
         if found == expected:
             return "same"
         return f"missing {dict(expected - found)}, too much {dict(found - expected)}"
 
-    # ---- what is left of a failure ---------------------------------------------------------------------------------------------------
+    # ---- shrinking of a failure -----------------------------------------------------------------
 
     def _failure(self, view: View, why: str, steps: tuple[Step, ...], partitions: int) -> Failure:
         width = len(self.server.query(f"SELECT * FROM ({view.query}) AS q LIMIT 0").results[-1].names or [1])
@@ -303,7 +309,7 @@ class Maintenance:
                 for _, found in self.run([View(view.number, tree, query)], steps, partitions, random.Random(0)):
                     return found
                 return ""
-            except Exception as error:  # noqa: BLE001  # an internal error is what is looked for, too
+            except Exception as error:  # noqa: BLE001  # an internal error is a failure, too
                 return f"{type(error).__name__}"
             finally:
                 counted()
@@ -321,7 +327,7 @@ class Maintenance:
 
 
 def replace_counters(of: Maintenance) -> Any:
-    """Keeps what was counted from what is tried while a failure shrinks; to be called at the end of it."""
+    """Saves the counters of `of`. Returns a function that restores them after shrinking."""
     kept = Counter(of.verdicts), Counter(of.refusals)
 
     def back() -> None:
@@ -335,5 +341,5 @@ def named(query: str, width: int) -> str:
 
 
 def _values(table: str, row: Row) -> tuple[Any, ...]:
-    """A row in the form in which the engine's tests have it."""
+    """Returns a row with the values that the engine's tests expect."""
     return tuple(unstored(stored(v, t), t) for v, t in zip(row, COLUMNS[table], strict=True))

@@ -1,7 +1,11 @@
 """The tables that random statements read, with the same rows in PostgreSQL and in Tailgate.
 
-numbers  with a key    texts, documents  with rows that are there twice    moments  with a key    Odd "names"    nothing  without rows
-shown    a view        kept, kept_texts  materialized views (views in PostgreSQL: their rows follow their tables there)
+numbers, moments   with a key
+texts, documents   with duplicate rows
+Odd "names"        with names that need quotes
+nothing            without rows
+shown              a view
+kept, kept_texts   materialized views; in PostgreSQL plain views, which follow their tables
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ Row = tuple[str | None, ...]  # values as text
 
 
 def rows(chance: random.Random) -> dict[str, list[Row]]:
-    """Of each table. Some rows of tables without a key are there twice."""
+    """Returns the rows of each table. Tables without a key have some duplicate rows."""
     out: dict[str, list[Row]] = {}
     for table in TABLES:
         made: list[Row] = []
@@ -60,7 +64,7 @@ def rows(chance: random.Random) -> dict[str, list[Row]]:
 
 
 def row(table: Relation, number: int, chance: random.Random) -> Row:
-    """A row of a table; `number` is its key."""
+    """Returns a random row of a table; `number` is its key."""
     values = [None if chance.random() < 0.12 else value(type, chance) for _, type in table.columns]
     if table.key is not None:
         values[0] = str(number)
@@ -68,7 +72,7 @@ def row(table: Relation, number: int, chance: random.Random) -> Row:
 
 
 def _fitting(column: str, text: str | None) -> str | None:
-    """A value within the declared length or precision of its column."""
+    """Shortens a value to the declared length or precision of its column."""
     declared = DECLARED.get(column, "")
     if text is not None and declared.startswith(("varchar", "char")):
         return text[: 5 if declared.startswith("char") else 8]
@@ -78,7 +82,7 @@ def _fitting(column: str, text: str | None) -> str | None:
 
 
 def create(execute: Callable[[str], object], rows: dict[str, list[Row]], *, maintained: bool) -> None:
-    """Makes the tables and views. `maintained`: materialized views follow their tables, as they do in Tailgate."""
+    """Creates the tables and views. With `maintained`, the views are materialized, as in Tailgate."""
     for table in TABLES:
         columns = [f"{c} {DECLARED.get(f'{table.name}.{c}', t)}" + (" PRIMARY KEY" if c == table.key else "") for c, t in table.columns]
         execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")

@@ -1,6 +1,7 @@
-"""DDL at random: views, indexes and sinks are made, replaced, renamed and dropped, whatever is killed meanwhile.
+"""Random DDL: creates, replaces, renames and drops views, indexes and sinks while processes are killed.
 
-What was acknowledged is so at the end. A statement without an answer is followed by DROP IF EXISTS until that is answered.
+At the end the catalog must match the acknowledged statements. After a statement without an answer,
+DROP IF EXISTS is repeated until it is answered.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ QUERIES = (
 
 
 class Changer(threading.Thread):
-    """`views`: queries by the names of views that are there."""
+    """A thread that runs random DDL. `views` are the queries of the existing views, by name."""
 
     def __init__(self, connect: Connect, kafka: str, registry: str, seed: int) -> None:
         super().__init__(name="changer", daemon=True)
@@ -39,9 +40,9 @@ class Changer(threading.Thread):
         self._ended = threading.Event()
         self._number = 0
         self.views: dict[str, str] = {}
-        self.sinks: dict[str, str] = {}  # their topics
-        self._of: dict[str, str] = {}  # views of sinks
-        self._unsure: list[str] = []  # DROP statements that must be answered first
+        self.sinks: dict[str, str] = {}  # topics, by sink
+        self._of: dict[str, str] = {}  # views, by sink
+        self._unsure: list[str] = []  # DROP statements for objects that may exist
         self.counts: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.error: BaseException | None = None
@@ -68,7 +69,7 @@ class Changer(threading.Thread):
             connection.close()
 
     def end(self) -> None:
-        """Ends it; `stop` waits for it."""
+        """Requests the end; `stop` also waits for it."""
         self._ended.set()
 
     def stop(self) -> None:
@@ -79,7 +80,7 @@ class Changer(threading.Thread):
             raise self.error
 
     def _settle(self) -> None:
-        """What is not known to be there is dropped."""
+        """Drops the objects that may exist."""
         for _ in range(600):
             try:
                 with self._connect() as connection:
@@ -136,7 +137,10 @@ class Changer(threading.Thread):
         self._unsure.pop()
 
     def _replace(self, connection: psycopg.Connection[Any], name: str) -> None:
-        """By its own query with one more filter, so that sinks and indexes stay."""
+        """Replaces a view by its query with one more filter.
+
+        Its columns, and therefore its indexes, stay.
+        """
         query = f"SELECT * FROM ({self.views[name]}) AS q WHERE n <> {self._random.randrange(10**6)}"
         if name in self._of.values() or query.count("SELECT") > 4:
             return
@@ -145,7 +149,7 @@ class Changer(threading.Thread):
         try:
             connection.execute(f"CREATE OR REPLACE MATERIALIZED VIEW {SCHEMA}.{name} AS {query}")  # type: ignore[call-overload]
         except (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidTableDefinition):
-            self.views[name] = old  # refused: it is as it was
+            self.views[name] = old  # refused: the view is unchanged
             self._unsure.pop()
             return
         self._unsure.pop()

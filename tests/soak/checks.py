@@ -1,7 +1,7 @@
-"""What must be equal when everything has come to rest: views, tables, sinks, Delta tables and followers, each against a recompute.
+"""Comparisons at the end of a run: views, tables, sinks, Delta tables and followers against recomputed rows.
 
-topics ──DuckDB, by Kafka's own client──► rows of the view over topics
-tables ──an ad-hoc SELECT on a gateway──► rows of the views over tables (Spark has kept them)
+topics ──DuckDB, read with Kafka's client──► rows of the view over topics
+tables ──an ad-hoc SELECT on a gateway─────► rows of the views over tables, which Spark maintains
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from lake.stored import COUNT, table_path
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt
 
-ARRIVES_S = 300.0  # until what was written last is seen everywhere: seconds on an idle machine
+ARRIVES_S = 300.0  # until the last write has arrived everywhere; seconds on an idle machine
 
 Row = tuple[Any, ...]
 Told = Callable[[str, "str | None"], None]
 
 
 def eventually(look: Callable[[], str | None], watch: Callable[[], None], seconds: float = ARRIVES_S) -> str | None:
-    """What is wrong, asked again for a while; None as soon as nothing is."""
+    """Repeats a check until it finds nothing wrong or the time is over. Returns its last result."""
     deadline = time.monotonic() + seconds
     while True:
         watch()
@@ -47,9 +47,12 @@ def rows(connection: psycopg.Connection[Any], text: str) -> Counter[Row]:
 
 
 def views(connection: psycopg.Connection[Any], at: int, queries: Mapping[str, str], told: Told) -> None:
-    """Each view is its query, asked of the stored relations below it, both at one time of the log, which is `mz_now()` in a view."""
+    """Compares each view with its query, at the same time of the log.
+
+    The query reads stored relations. The time replaces `mz_now()`.
+    """
     for name, query in queries.items():
-        query = query.replace("mz_now()", f"to_timestamp({at} / 1000.0)")  # outside a view it is the wall clock, which was moved
+        query = query.replace("mz_now()", f"to_timestamp({at} / 1000.0)")  # outside a view, mz_now() is the wall clock
         ours, theirs = rows(connection, f"SELECT * FROM {name} AS OF {at}"), rows(connection, f"{query} AS OF {at}")
         told(f"view {name} is its query: {theirs.total()} rows", difference(ours, theirs))
 
@@ -65,7 +68,7 @@ def view_over_topics(connection: psycopg.Connection[Any], topics: Topics, view: 
 
 
 def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: str, envelope: str, relation: str, told: Told) -> None:
-    """The events of a sink, each of which must fit those before it, come to the rows of its relation."""
+    """Checks that a sink's events fit each other and add up to the rows of its relation."""
     expected = Counter(spelt(row) for row in connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload]
     events, deadline = 0, time.monotonic() + ARRIVES_S
     wrong: str | None = "nothing was read"
@@ -84,7 +87,7 @@ def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: 
 
 
 def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch: Callable[[], None], told: Told) -> None:
-    """The Delta table of a relation has its rows, as any reader of Delta sees them."""
+    """Compares the rows of a relation's Delta table, as any Delta reader sees them."""
     lake = Lake(data)
     schema, _, name = relation.rpartition(".")
     item = lake.catalog().relation(Name(name, schema or None))
@@ -102,7 +105,7 @@ def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch:
 
 
 def status(connection: psycopg.Connection[Any], told: Told) -> None:
-    """Nothing has stalled, failed or stopped, and no record became a dead letter."""
+    """Checks that sources, sinks and views run, and that there are no dead letters."""
     for kind, good in (("sources", "running"), ("sinks", "running"), ("materialized_views", "running")):
         found = connection.execute(f"SELECT name, status, error FROM tailgate.{kind} WHERE status <> '{good}'").fetchall()  # type: ignore[call-overload]
         told(f"all {kind.replace('_', ' ')} are running", "; ".join(map(str, found)) or None)

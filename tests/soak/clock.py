@@ -1,8 +1,8 @@
-"""The wall clock of the processes under test, which can be moved by days: a library of ours that is preloaded (clock.c).
+"""Moves the wall clock of the processes under test by days, with a preloaded library (clock.c).
 
-    move(seconds) ──► a file that all processes have mapped ──► their next look at the clock
+    move(seconds) ──► a file that all processes have mapped ──► their next read of the clock
 
-The machine's own clock, and that of this process, stay. Needs Linux with glibc, and gcc.
+The clocks of the machine and of this process do not change. Needs Linux with glibc, and gcc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _COUNT = struct.Struct("=q")
 
 
 class Clock:
-    """`environment` is for the processes whose clock it is to be. Raises OSError or subprocess errors if the library cannot be built."""
+    """The clock of the processes that are started with `environment`.
+
+    Raises OSError or subprocess errors if the library cannot be built.
+    """
 
     def __init__(self, folder: Path) -> None:
         library, table = folder / "clock.so", folder / "clock.table"
@@ -38,13 +41,13 @@ class Clock:
 
     @staticmethod
     def missing() -> str | None:
-        """What this machine lacks, or None."""
+        """Returns the requirement that this machine lacks, or None."""
         if sys.platform != "linux":
             return "Linux"
         return None if shutil.which("gcc") else "gcc"
 
     def move(self, offset_s: float) -> None:
-        """From now on the clock is so far ahead of the machine's."""
+        """Sets the distance of the clock to the machine's clock, in seconds, from now on."""
         assert self._count < MOVES_MAX
         at = _COUNT.size + self._count * _MOVE.size
         self._table[at : at + _MOVE.size] = _MOVE.pack(time.time_ns(), round(offset_s * 1e9))

@@ -1,4 +1,4 @@
-"""Everybody who uses the system during a soak: the shop's load, writers, followers and those who change the catalog."""
+"""All clients of a soak test: the shop's load, writers, followers and random DDL."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.soak import writing
 from tests.soak.changing import SCHEMA, Changer
 from tests.soak.writing import AGAIN_S, Connect, Writer, described
 
-WRITERS, WRITES = 3, 3.0  # and blocks a second of each
-# The load's messages come once and in order, however long the broker is away.
+WRITERS, WRITES = 3, 3.0  # writers, and blocks per second of each
+# Keeps the load's messages unique and in order, however long the broker is down.
 PRODUCER = {"enable.idempotence": True, "message.timeout.ms": 0, "reconnect.backoff.max.ms": 1000}
 VIEWS = {
     "ledger_totals": "SELECT writer, count(*) AS n, sum(amount) AS total, max(id) AS newest FROM ledger GROUP BY writer",
@@ -36,11 +36,14 @@ SINKS = (
 AVRO = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{}'"
 FOLLOWED = (VIEW, "ledger_totals", "largest")
 SUBSCRIBED = (VIEW, "balance")
-STOPPED = "was stopped"  # in the error of a subscription that may go no further
+STOPPED = "was stopped"  # in the error of a subscription that was stopped
 
 
 class Follower(threading.Thread):
-    """Keeps a Tail or a Subscriber going over as many connections as it takes. `upto`: the time at which it may end."""
+    """A thread that runs a Tail or a Subscriber and reconnects after each error.
+
+    It ends when it has reached the time `upto`.
+    """
 
     def __init__(self, connect: Connect, what: Tail | Subscriber) -> None:
         self.relation = what.relation if isinstance(what, Tail) else what.name.removeprefix("follows_")
@@ -51,7 +54,7 @@ class Follower(threading.Thread):
         self.upto: int | None = None
         self.connections = 0
         self.errors: Counter[str] = Counter()
-        self.restarts = 0  # of a Tail, from the view's rows: what it missed is no longer kept
+        self.restarts = 0  # of a Tail, from a snapshot, because the missed changes are no longer retained
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -71,7 +74,7 @@ class Follower(threading.Thread):
                     if STOPPED in str(error):
                         raise
                     time.sleep(AGAIN_S)
-        except BaseException as error:  # noqa: BLE001  # told at the end
+        except BaseException as error:  # noqa: BLE001  # reported at the end
             self.error = error
 
     def _follow(self, connection: psycopg.Connection[Any]) -> None:
@@ -90,7 +93,10 @@ class Follower(threading.Thread):
 
 
 class Crowd:
-    """`make` and `start`; `quiet` when nothing is to be written any more."""
+    """All clients of a run.
+
+    `make` creates their objects, `start` starts them, `stops` stops the writers.
+    """
 
     def __init__(self, connect: Connect, kafka: str, registry: str, rate: float, seed: int) -> None:
         self._connect = connect
@@ -121,7 +127,10 @@ class Crowd:
             thread.start()
 
     def stops(self) -> list[tuple[str, Callable[[], None]]]:
-        """What ends everything that writes, one after the other; each waits."""
+        """Returns functions that stop all writers, with their names.
+
+        Each waits until its writer has ended.
+        """
         self.changer.end()
         return [(w.name, w.stop) for w in self.writers] + [(self.changer.name, self.changer.stop), ("the load", self._stop_load)]
 
@@ -132,7 +141,7 @@ class Crowd:
 
     @property
     def errors(self) -> Counter[str]:
-        """What clients were told, and how often."""
+        """Returns the errors that clients received, with their counts."""
         return sum((each.errors for each in (*self.writers, *self.followers, self.changer)), Counter())
 
     @property

@@ -1,9 +1,10 @@
-"""A file system for the run alone, which can be made full: tmpfs in a mount namespace of our own.
+"""A tmpfs for one run, in a separate mount namespace, that can be made full.
 
-    unshare ──► this program again, in its namespace ──► mount ──► run ──► the namespace ends with its last process, the mount with it
+    unshare ──► this program again, in its namespace ──► mount ──► run ──► the namespace and the mount
+                                                                           end with the last process
 
-tmpfs takes its size at any time: made as large as what is used, it is full at once. Nobody else on the machine sees it. Root
-may do that; others where the kernel lets users make namespaces.
+A tmpfs can be resized at any time: reduced to its used size, it is full at once. Other processes of the
+machine do not see it. It needs root, or a kernel that lets users create namespaces.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import sys
 from pathlib import Path
 
 INSIDE = "TAILGATE_SOAK_NAMESPACE"  # set in the program that runs in the namespace
-COMMAND_TIMEOUT_S = 30.0  # of mount and unshare: milliseconds
+COMMAND_TIMEOUT_S = 30.0  # of mount and unshare, which take milliseconds
 PAGE = 4096
 
 
 def missing() -> str | None:
-    """Why there can be no file system of our own here, or None."""
+    """Returns what this machine lacks for a separate file system, or None."""
     if INSIDE in os.environ:
         return None
     if sys.platform != "linux" or shutil.which("unshare") is None:
@@ -30,7 +31,10 @@ def missing() -> str | None:
 
 
 def enter(module: str, words: list[str]) -> None:
-    """Starts the module again inside a namespace, in place of this process; returns if it is inside already."""
+    """Restarts the module inside a namespace, replacing this process.
+
+    Returns if it is already inside.
+    """
     if INSIDE not in os.environ:
         os.environ[INSIDE] = "1"
         command = [*_unshare(), sys.executable, "-m", module, *words]
@@ -43,7 +47,7 @@ def _unshare() -> list[str]:
 
 
 class Disk:
-    """A file system of so many bytes at a folder. Call `enter` before."""
+    """A file system with `size` bytes, mounted at a folder. Needs `enter` first."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self.folder = folder
@@ -55,8 +59,8 @@ class Disk:
         return (found.f_blocks - found.f_bfree) * found.f_frsize
 
     def fill(self) -> None:
-        """No byte more can be written."""
-        for _ in range(20):  # what is written meanwhile may not fit any more
+        """Shrinks the file system to its used size, so that every write fails."""
+        for _ in range(20):  # concurrent writes may make the new size too small
             try:
                 self._mount("-o", f"remount,size={max(self.used(), PAGE)}")
                 return
@@ -65,7 +69,7 @@ class Disk:
         raise OSError(f"{self.folder} could not be made full")
 
     def empty(self) -> None:
-        """As large as it was."""
+        """Restores the size."""
         self._mount("-o", f"remount,size={self.size}")
 
     def _mount(self, *words: str) -> None:

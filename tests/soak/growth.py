@@ -1,8 +1,8 @@
-"""How large folders and processes are while a run lasts, and whether they have stopped growing.
+"""Samples the sizes of folders and processes during a run, and checks that they stop growing.
 
-samples every EVERY_S ──► the largest of the second quarter and of the last one ──► "grows" if the last is much larger
+samples every EVERY_S ──► the maxima of the second and last quarter ──► failure if the last is much larger
 
-Input and changes come at a steady rate, and what is kept is bounded by a retention shorter than a quarter of the run.
+Input and changes arrive at a steady rate, and the retention is shorter than a quarter of the run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from tests.embedded.sockets import descendants
 
 EVERY_S = 15.0
-FACTOR = 1.5  # between the quarters
-FOLDER_SLACK = 48 << 20  # bytes: segments, RocksDB files and a snapshot come and go as wholes
+FACTOR = 1.5  # limit for last quarter / second quarter
+FOLDER_SLACK = 48 << 20  # bytes: segments, RocksDB files and snapshots appear and vanish as a whole
 MEMORY_SLACK = 200 << 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-# What stands in a process's command line → its name in the report.
+# Part of a process's command line → its name in the report.
 PROCESSES = {
     "PythonGatewayServer": "engine's JVM",
     "cli engine": "engine's Python",
@@ -33,7 +33,7 @@ PROCESSES = {
 
 
 class Growth:
-    """`folders`: by the names that the report has for them."""
+    """The samples of a run. `folders` are keyed by their names in the report."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = folders
@@ -54,7 +54,7 @@ class Growth:
                     self._memory[name].append((now - self._began, resident(pid)))
 
     def table(self) -> list[str]:
-        """Lines of Markdown: the largest of each quarter, in MiB."""
+        """Returns the maximum of each quarter in MiB, as lines of a Markdown table."""
         lines = ["| | 1st quarter | 2nd | 3rd | 4th |", "|---|---|---|---|---|"]
         for kind, samples in (("", self._sizes), ("memory of the ", self._memory)):
             for name in sorted(samples):
@@ -63,7 +63,7 @@ class Growth:
         return lines
 
     def wrong(self) -> tuple[str | None, str | None]:
-        """What is wrong with the folders, and with the memory; None if nothing."""
+        """Returns the folders and the processes that grew too much, as text; None for none."""
         return self._growing(self._sizes, FOLDER_SLACK), self._growing(self._memory, MEMORY_SLACK)
 
     def _growing(self, samples: Mapping[str, list[tuple[float, int]]], slack: int) -> str | None:
@@ -80,14 +80,14 @@ class Growth:
 
 
 def size(folder: Path) -> int:
-    """Bytes that the files below a folder take."""
+    """Returns the bytes that the files below a folder occupy."""
     found = 0
     for place, _, names in os.walk(folder):
         for name in names:
             try:
                 found += os.lstat(os.path.join(place, name)).st_blocks * 512
             except OSError:
-                continue  # it went meanwhile
+                continue  # the file was removed meanwhile
     return found
 
 

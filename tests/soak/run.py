@@ -1,4 +1,4 @@
-"""`make test-soak`: everything at once for an hour, while everything fails; at the end everything must be equal.
+"""`make test-soak`: all clients and all faults for an hour; at the end everything must be equal.
 
     load (scenario 1) ──► topics ──► sources ──► views ──► sinks            processes: killed, paused
     writers ──► tables ──► views ──► sinks, followers, subscriptions        disk: full, twice
@@ -6,8 +6,9 @@
 
     make test-soak SECONDS=600 ARGS="[--seed N] [--rate N] [--keep]"
 
-Needs what `make setup` brings. The full disk needs Linux and root (or namespaces of users), the moved clock Linux and gcc; where
-one of them is missing the run says so and leaves that out. The exit code is 1 if a check failed.
+Needs `make setup`. The full disk needs Linux and root (or user namespaces), the moved clock Linux and
+gcc. Where one of them is missing, the run reports it and skips that fault. The exit code is 1 if a
+check failed.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ from tests.soak.growth import Growth
 
 SECONDS = 3600.0
 EVENTS_AN_HOUR = 300
-WRITES_AN_HOUR = 60  # acknowledged while faults happen, at least: fewer would test nothing
+WRITES_AN_HOUR = 60  # minimum of the acknowledged writes during faults, so that the test means something
 GAP_S = (3.0, 15.0)  # between two kills or pauses: 400 an hour
-RATE = 200.0  # page views a second
+RATE = 200.0  # page views per second
 DISK_BYTES = 6 << 30
 FULL_S = 20.0
 DAY_S = 86_400.0
-# when the disk is full and the clock moves, in parts of the run
+# When the disk fills up and the clock moves, as a share of the run.
 FULL_AT, AHEAD_AT, BACK_AT = (0.25, 0.75), 0.4, 0.6
-HISTORY = 1 / 12  # of the run: what is kept is to be dropped several times
+HISTORY = 1 / 12  # retention as a share of the run, so that data is dropped several times
 HISTORY_MIN_S = 60.0
 STEP_S = 0.2
 PROGRESS_S = 30.0
@@ -66,7 +67,7 @@ LAKE = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", 
 
 @dataclass
 class Event:
-    """Something that happens once, `at` so many seconds after the start."""
+    """An event that happens once, `at` seconds after the start."""
 
     at: float
     name: str
@@ -84,7 +85,7 @@ class Run(Report):
         self.events: list[Event] = []
         self.skipped: list[str] = []
         self.port = free_port()
-        self.acknowledged = 0  # writes, while faults happened
+        self.acknowledged = 0  # writes during the faults
 
     def connect(self) -> psycopg.Connection[Any]:
         words = f"host=127.0.0.1 port={self.port} user=soak dbname=tailgate connect_timeout={CONNECT_S}"
@@ -106,7 +107,7 @@ class Run(Report):
             self.judge(supervisor, crowd, growth, struck)
         return self.end()
 
-    # ---- what this machine can do --------------------------------------------------------------------------------------
+    # ---- setup ----------------------------------------------------------------------------------
 
     def prepare(self) -> None:
         self.small.mkdir()
@@ -117,7 +118,7 @@ class Run(Report):
                 self._at(part, FULL_S, "the disk has space again", small.empty)
         if self._possible("clock moved", Clock.missing()):
             clock = self.clock = Clock(self.folder)
-            os.environ |= clock.environment  # this process runs already: only those that it starts have the other clock
+            os.environ |= clock.environment  # affects only the processes started from here on
             self._at(AHEAD_AT, 0.0, "the clock goes a day ahead", lambda: clock.move(DAY_S))
             self._at(BACK_AT, 0.0, "the clock goes a day back", lambda: clock.move(0.0))
         (self.small / "tmp").mkdir()
@@ -133,7 +134,7 @@ class Run(Report):
     def _at(self, part: float, more: float, name: str, act: Callable[[], None]) -> None:
         self.events.append(Event(part * self.options.seconds + more, name, act))
 
-    # ---- the run -------------------------------------------------------------------------------------------------------
+    # ---- the run --------------------------------------------------------------------------------
 
     def live(self, supervisor: Supervisor, crowd: Crowd, growth: Growth, struck: Faults) -> None:
         began = told = time.monotonic()
@@ -156,7 +157,7 @@ class Run(Report):
         self.say("faults end")
 
     def settle(self, supervisor: Supervisor, crowd: Crowd) -> None:
-        """Everybody gets on for a while, then nothing is written any more."""
+        """Waits SETTLED_S without faults, then stops all writers."""
         deadline = time.monotonic() + SETTLED_S
         while time.monotonic() < deadline:
             supervisor.watch()
@@ -164,7 +165,7 @@ class Run(Report):
         for name, stop in crowd.stops():
             self.told(f"{name} gets all its answers", _within(stop, supervisor))
 
-    # ---- what must be equal --------------------------------------------------------------------------------------------
+    # ---- comparisons ----------------------------------------------------------------------------
 
     def check(self, supervisor: Supervisor, crowd: Crowd) -> None:
         topics = Topics(str(supervisor.kafka), str(supervisor.registry))
@@ -239,7 +240,7 @@ class Run(Report):
 
 
 def _faults(supervisor: Supervisor) -> list[Fault]:
-    """The engine, which takes longest to come back, is struck in a third of the cases."""
+    """Returns the faults. A third of them hit the engine, which takes longest to restart."""
     found = [*faults.engine_kills(supervisor), *faults.engine_pauses(supervisor), faults.kill_watcher()]
     for part, name in (("gateway", "the gateway"), ("sinks", "the sinks"), ("kafka", "the broker"), ("registry", "the registry")):
         found += [faults.kill(supervisor, part, name), faults.pause(supervisor, part, name)]
@@ -247,7 +248,7 @@ def _faults(supervisor: Supervisor) -> list[Fault]:
 
 
 def _newest(supervisor: Supervisor) -> int:
-    """The time of the newest entry."""
+    """Returns the time of the newest entry."""
     newest = Lake(supervisor.plan.data).log.newest()
     assert newest is not None
     return newest.time
@@ -258,13 +259,13 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def _within(wait: Callable[[], object], supervisor: Supervisor) -> str | None:
-    """What went wrong while something was waited for in a thread of its own; the children are watched meanwhile."""
+    """Runs `wait` in a thread while watching the processes. Returns its error as text, or None."""
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
             wait()
-        except BaseException as error:  # noqa: BLE001  # told
+        except BaseException as error:  # noqa: BLE001  # returned as text
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

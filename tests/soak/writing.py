@@ -1,7 +1,8 @@
-"""Writers of tables that go on whatever is killed, and what must be there afterwards.
+"""Writers of tables that continue through all faults, and the check of the rows afterwards.
 
-ledger (keyed), journal (a bag) and counters (one row a writer) are written in one block each time. What was acknowledged is there
-once, what was refused is not there, and what nobody answered is there whole or not at all.
+They write to ledger (keyed), journal (without a key) and counters (one row for each writer), in one
+block each time. Acknowledged rows must exist once, refused ones must not exist, and blocks without
+an answer must have been committed as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ TABLES = (
     "CREATE TABLE counters (writer int PRIMARY KEY, n bigint NOT NULL)",
 )
 IDLE = psycopg.pq.TransactionStatus.IDLE
-STRIDE = 1_000_000_000  # ids of a writer begin at its number times this
+STRIDE = 1_000_000_000  # the ids of a writer begin at its number times this
 AGAIN_S = 0.2  # after an error
-KEPT = 5_000  # rows of a writer's that it changes and deletes; older ones stay as they are
-CERTAIN = {"40001", "23505"}  # SQLSTATEs of a COMMIT, or of a statement alone, that has changed nothing
+KEPT = 5_000  # newest rows of a writer, which it changes and deletes
+CERTAIN = {"40001", "23505"}  # SQLSTATEs after which a COMMIT or a single statement has changed nothing
 
 Connect: TypeAlias = Callable[[], "psycopg.Connection[Any]"]
-Amount: TypeAlias = "int | None"  # None: no such row
+Amount: TypeAlias = "int | None"  # None: the row does not exist
 
 
 class Writer(threading.Thread):
-    """About `rate` statements or blocks a second. `possible`: what `ledger` may hold for each id."""
+    """A thread that runs about `rate` statements or blocks per second.
+
+    `possible` holds the values that `ledger` may have for each id.
+    """
 
     def __init__(self, connect: Connect, number: int, rate: float, seed: int) -> None:
         super().__init__(name=f"writer {number}", daemon=True)
@@ -39,9 +43,9 @@ class Writer(threading.Thread):
         self._random = random.Random(f"{seed} writer {number}")
         self._ended = threading.Event()
         self._next = number * STRIDE
-        self._own: list[int] = []  # certainly there, newest last
+        self._own: list[int] = []  # rows that certainly exist, newest last
         self.possible: dict[int, set[Amount]] = {}
-        self.inserted: dict[int, bool | None] = {}  # whether the block that inserts the id was committed; None: nobody said
+        self.inserted: dict[int, bool | None] = {}  # whether the block with the id was committed; None: unknown
         self.acknowledged = self.refused = self.unanswered = 0
         self.errors: Counter[str] = Counter()
         self.error: BaseException | None = None
@@ -85,7 +89,7 @@ class Writer(threading.Thread):
             self._alone(connection, f"DELETE FROM ledger WHERE id = {id}", id, None)
 
     def _insert(self, connection: psycopg.Connection[Any], count: int) -> None:
-        """New rows in both tables, and the counter, in one block."""
+        """Inserts new rows into both tables and updates the counter, in one block."""
         ids = range(self._next, self._next + count)
         self._next += count
         rows = [(id, self._random.randrange(10**6)) for id in ids]
@@ -112,12 +116,12 @@ class Writer(threading.Thread):
         elif done is None:
             self.possible[id] |= {amount}
             if id in self._own:
-                self._own.remove(id)  # what it is now is not known: left alone
+                self._own.remove(id)  # its value is unknown, so it is not changed any more
         elif amount is None:
             self._own.append(id)
 
     def _ask(self, connection: psycopg.Connection[Any], text: str) -> bool | None:
-        """Whether it took effect; None if nobody said."""
+        """Runs a statement. Returns whether it took effect; None if unknown."""
         try:
             connection.execute(text)  # type: ignore[call-overload]
         except psycopg.Error as error:
@@ -132,7 +136,7 @@ class Writer(threading.Thread):
 
 
 def described(error: BaseException) -> str:
-    """SQLSTATE, or kind, and the first words of an error: what is counted."""
+    """Returns an error's SQLSTATE or class and its first words, to count equal errors."""
     first = (str(error).splitlines() or [""])[0]
     return f"{getattr(error, 'sqlstate', None) or type(error).__name__} {re.sub(r'[0-9]+', 'N', first)[:70]}"
 
@@ -144,7 +148,10 @@ def begin(connection: psycopg.Connection[Any], writers: int) -> None:
 
 
 def wrong(connection: psycopg.Connection[Any], writers: list[Writer]) -> str | None:
-    """What the tables miss, or hold too much of, in one block; None if nothing."""
+    """Compares the tables, read at one time, with what the writers wrote.
+
+    Returns differences, or None.
+    """
     with connection.transaction():
         ledger: dict[int, int] = dict(connection.execute("SELECT id, amount FROM ledger").fetchall())
         journal: Counter[int] = Counter(id for (id,) in connection.execute("SELECT id FROM journal").fetchall())

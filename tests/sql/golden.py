@@ -1,12 +1,13 @@
-"""Scripts of statements with what `sql` makes of them: text in, text out, one case for each thing to show.
+"""Scripts of statements with the results of `sql`, one case for each feature.
 
     # what the case shows
     > SELECT …
     ---
-    the answer
+    the result
 
-A query gives its columns and its plan, another statement its value; CREATE VIEW also adds the view to the script's catalog. Errors are
-answers. TAILGATE_UPDATE=1 records the answers anew; the difference is the review.
+The result of a query is its columns and its plan; that of another statement its value. CREATE VIEW also
+adds the view to the script's catalog. A result may be an error. TAILGATE_UPDATE=1 records the results
+again; review the diff.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def written(all: list[Case]) -> str:
 
 
 class Script:
-    """Runs statements one after the other over one catalog."""
+    """Runs statements in order over one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -95,7 +96,7 @@ class Script:
 
 
 def shown(statement: Statement) -> str:
-    """A statement's value without positions and defaults."""
+    """Returns a statement's value without positions and default values."""
     text = repr(statement)
     text = re.sub(r", position=(None|\d+)", "", text)
     text = re.sub(r", offset=-?\d+", "", text)

@@ -155,7 +155,7 @@ def expressions(seed: int) -> list[Case]:
     return cases
 
 
-# --- PostgreSQL ----------------------------------------------------------------------------------
+# --- PostgreSQL ---------------------------------------------------------------------------------
 
 
 def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -> tuple[str, list[Result]]:
@@ -196,7 +196,7 @@ def _postgres_value(text: str | None, type: Type) -> Result:
         return ("unstorable", text)  # a value without a stored form, such as infinity or the year 10000
 
 
-# --- Tailgate ------------------------------------------------------------------------------------
+# --- Tailgate -----------------------------------------------------------------------------------
 
 
 def bound(case: Case) -> tuple[Catalog, plan.Query]:

@@ -1,7 +1,8 @@
-"""Random queries with subqueries of every kind, over three small tables with NULLs: all of it follows from a seed.
+"""Random queries with all kinds of subqueries over three small tables with NULLs, determined by a seed.
 
-A query is made so that its answer is a bag that does not depend on the order of evaluation: LIMIT stands only where the order is total,
-and what may fail on some row (a division, a subquery of two rows) is made only if `errors` says so.
+The result of a query, as a bag, does not depend on the order of evaluation. LIMIT appears only with
+a total order. Expressions that may fail on some rows (a division, a subquery with two rows) are
+generated only with `errors`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ Name = tuple[str, str]  # SQL text, type
 
 
 def rows(source: random.Random, most: int = 7) -> dict[str, list[Row]]:
-    """Rows of each table: few different values, NULLs, and rows that are there twice; `r` and its like may be empty."""
+    """Returns rows for each table: few different values, NULLs and duplicates.
+
+    `r` and others may be empty.
+    """
 
     def value(type: str) -> object:
         if source.random() < 0.2:
@@ -31,8 +35,15 @@ def rows(source: random.Random, most: int = 7) -> dict[str, list[Row]]:
 
 
 class Writer:
+    """A generator of queries."""
+
     def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None, whole: bool = False) -> None:
-        """`whole`: LATERAL is often of what is computed from all rows at once: windows, set operations, aggregates that are joined."""
+        """Sets the options of the generated queries.
+
+        `errors` allows expressions that may fail on some rows. `depth` limits the nesting. With
+        `whole`, LATERAL subqueries often compute from all rows at once: windows, set operations,
+        joined aggregates.
+        """
         self.random, self.errors, self.whole, self.aliases = source, errors, whole, 0
         self.depth = depth or source.choice([1, 1, 1, 2])
 
@@ -64,12 +75,12 @@ class Writer:
     def type(self) -> str:
         return self.random.choice(["int4", "int4", "text", "bool"])
 
-    # ---- SELECT ------------------------------------------------------------------------------------------------------------------
+    # ---- SELECT ---------------------------------------------------------------------------------
 
     def select(
         self, outer: list[Name], depth: int, width: int = 1, types: list[str] | None = None, cte: tuple[str, list[Name]] | None = None
     ) -> tuple[str, list[Name]]:
-        """A query and its columns."""
+        """Generates a query. Returns it with its columns."""
         types = types or [self.type() for _ in range(width)]
         sources, scope = self.sources(outer, depth, cte)
         seen = scope + outer
@@ -115,7 +126,7 @@ class Writer:
                 number = f"{number} + {self.random.choice(others)}"
         return f"{self.random.choice(['sum', 'min', 'max', 'count', 'count'])}({number})"
 
-    # ---- FROM --------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def sources(self, outer: list[Name], depth: int, cte: tuple[str, list[Name]] | None = None) -> tuple[str, list[Name]]:
         text, scope = self.item(outer, depth, cte)
@@ -172,7 +183,7 @@ class Writer:
         return self.select(scope + outer, depth - 1, self.random.randint(1, 2))
 
     def beside(self) -> str:
-        """Each row of a table beside what is computed for it."""
+        """Generates a join of each row of a table with a lateral subquery."""
         table, name = self.random.choice(list(TABLES)), self.alias()
         scope = [(f"{name}.{c}", t) for c, t in TABLES[table]]
         inner, columns = self.random.choice((self.ranked, self.both, self.counted, self.top))(scope, 0)
@@ -181,26 +192,26 @@ class Writer:
         return f"SELECT {shown} FROM {table} AS {name}{joined}"
 
     def ranked(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
-        """Each row of a table with its rank."""
+        """Generates a subquery that ranks the rows of a table."""
         own = [("q.a", "int4"), ("q.e", "int4")]
         rank = self.random.choice(["rank() OVER (ORDER BY q.e)", "count(*) OVER (PARTITION BY q.e)", "dense_rank() OVER (ORDER BY q.a)"])
         return f"SELECT q.a, {rank} AS n FROM t AS q WHERE {self.correlated(own, outer, depth)}", [("a", "int4"), ("n", "int8")]
 
     def both(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
-        """A set operation of which either side, or both, read what is around."""
+        """Generates a set operation; one side or both refer to outer columns."""
         one, other = (self.correlated([(f"{q}.a", "int4"), (f"{q}.b", "int4")], outer, depth) for q in ("q", "z"))
         kind = self.random.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
         return f"SELECT q.a FROM r AS q WHERE {one} {kind} SELECT z.a FROM s AS z WHERE {other}", [("a", "int4")]
 
     def counted(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
-        """An aggregate without groups, joined: it has a row also where there is nothing."""
+        """Generates a joined aggregate without GROUP BY, which has a row for empty input, too."""
         own = [("q.a", "int4"), ("q.e", "int4")]
         inner = f"SELECT count(*) AS n, max(q.e) AS m FROM t AS q WHERE {self.correlated(own, outer, depth)}"
         kind = self.random.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
         return f"SELECT z.a, y.n FROM ({inner}) AS y {kind} r AS z ON z.a = y.n OR y.m IS NULL", [("a", "int4"), ("n", "int8")]
 
     def top(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
-        """The first rows in a total order."""
+        """Generates a subquery with LIMIT and a total order."""
         table = self.random.choice(list(TABLES))
         name = self.alias()
         columns = [(f"{name}.{c}", t) for c, t in TABLES[table]]
@@ -211,17 +222,17 @@ class Writer:
         text = f"SELECT {shown} FROM {table} AS {name} WHERE {where} ORDER BY {order} LIMIT {self.random.randint(1, 2)}{offset}"
         return text, [(f"o{i}", t) for i, (_, t) in enumerate(columns)]
 
-    # ---- subqueries --------------------------------------------------------------------------------------------------------------
+    # ---- subqueries -----------------------------------------------------------------------------
 
     def correlated(self, own: list[Name], outer: list[Name], depth: int) -> str:
-        """A condition that ties a subquery to what is around it, mostly."""
+        """Generates a condition that is usually correlated."""
         if outer and self.random.random() < 0.75:
             tie = self.equality(own, outer)
             return tie if self.random.random() < 0.6 else f"{tie} AND {self.condition(own + outer, depth)}"
         return self.condition(own + outer, depth)
 
     def scalar(self, type: str, outer: list[Name], depth: int) -> str:
-        """A subquery as a value; of at most one row, or else it may fail."""
+        """Generates a scalar subquery. It has one row at most, unless it may fail."""
         choice = self.random.random()
         sources, own = self.sources(outer, depth)
         if (type == "int4" and choice < 0.6) or type not in ("int4", "text"):
@@ -267,7 +278,7 @@ class Writer:
         return f"{self.value('int4', outer)} {self.sign()} {self.scalar('int4', outer, depth)}"
 
     def column(self, type: str, outer: list[Name], depth: int) -> str:
-        """A query of one column."""
+        """Generates a query with one column."""
         choice = self.random.random()
         if choice < 0.1:
             inner, columns = self.top(outer, depth)
@@ -285,7 +296,7 @@ class Writer:
             )
         return self.select(outer, depth, types=[type])[0]
 
-    # ---- expressions -------------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def sign(self) -> str:
         return self.random.choice(["=", "<>", "<", "<=", ">", ">="])

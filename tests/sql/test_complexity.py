@@ -1,4 +1,4 @@
-"""Statements whose cost must follow their length: each took a time, or memory, that doubled with every level."""
+"""Tests that the cost of statements is linear; each of these once took exponential time or memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bound(text: str, catalog: Catalog = CATALOG) -> Query:
 
 
 def answered(database: duckdb.DuckDBPyConnection, text: str, catalog: Catalog = CATALOG) -> object:
-    """The one value that a query gives."""
+    """Returns the only value of a query."""
     try:
         (row,) = database.execute(render(bound(text, catalog).plan)).fetchall()
     except duckdb.Error as error:
@@ -50,7 +50,7 @@ def answered(database: duckdb.DuckDBPyConnection, text: str, catalog: Catalog = 
     return row[0]
 
 
-# --- parsing ---------------------------------------------------------------------------------------------------------------------
+# --- parsing ------------------------------------------------------------------------------------
 
 NESTED = {
     "sum": ("SELECT ", "((SELECT ", "1", ") + 1)"),
@@ -76,7 +76,7 @@ def test_parentheses_mean_what_they_did(database: duckdb.DuckDBPyConnection) -> 
     assert answered(database, "SELECT count(*) FROM ((SELECT 1 UNION SELECT 2) ORDER BY 1 LIMIT 1) q") == 1
 
 
-# --- queries that are named twice ------------------------------------------------------------------------------------------------
+# --- queries that are referenced twice ----------------------------------------------------------
 
 TWICE = {
     "union": "SELECT x FROM {0} UNION ALL SELECT x FROM {0} LIMIT 1",
@@ -113,7 +113,7 @@ def test_thirty_views_that_each_name_the_one_before_twice(name: str, database: d
     assert places(bound("SELECT x FROM v30", catalog).plan) > 2**30
 
 
-# --- templates that name an argument more than once --------------------------------------------------------------------------------
+# --- templates that use an argument more than once ----------------------------------------------
 
 
 def typed(name: str) -> Type:
@@ -121,7 +121,7 @@ def typed(name: str) -> Type:
 
 
 def nested(row: Function, place: int, depth: int) -> Scalar:
-    """Calls of one function within each other, by one of its arguments."""
+    """Nests calls of a function in one of its arguments."""
     types = list(map(typed, row.arguments))
     scalar: Scalar = Column(0, types[place])
     for _ in range(depth):
@@ -130,7 +130,7 @@ def nested(row: Function, place: int, depth: int) -> Scalar:
 
 
 def nestable() -> Iterator[tuple[Function, int]]:
-    """Functions whose result one of their arguments may be, and which one."""
+    """Yields the functions that accept their result as an argument, with the argument's index."""
     for row in ROWS:
         if row.kind in ("function", "operator", "prefix", "cast") and not any("any" in a for a in row.arguments):
             for place, argument in enumerate(row.arguments):
@@ -191,7 +191,7 @@ def test_sql_that_is_too_long_is_refused(text: str) -> None:
 
 
 def test_long_literals_are_no_sql(database: duckdb.DuckDBPyConnection) -> None:
-    """DuckDB parses SQL under the interpreter's lock, and a literal may have four million characters."""
+    """DuckDB parses SQL while it holds the GIL, and a literal may have four million characters."""
     plan = bound(
         f"SELECT length('{'x' * 2_000_000}' || '{'y' * 2_000_000}'::text), length('\\x{'00' * 5000}'::bytea), length('short')"
     ).plan

@@ -1,4 +1,4 @@
-"""What PostgreSQL says to a bad statement, we say: SQLSTATE, message, hint and position."""
+"""Tests errors of invalid statements against PostgreSQL: SQLSTATE, message, hint and position."""
 
 from __future__ import annotations
 

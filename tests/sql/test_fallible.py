@@ -1,4 +1,4 @@
-"""Which conditions may be asked of rows that the query would not have asked them of."""
+"""Tests which conditions may be evaluated for rows for which the query would not evaluate them."""
 
 from __future__ import annotations
 

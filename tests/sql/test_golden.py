@@ -1,4 +1,4 @@
-"""The golden scripts: TAILGATE_UPDATE=1 records them anew."""
+"""Runs the golden scripts. TAILGATE_UPDATE=1 records them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys, append-only, what is stored: what follows from a plan. And walking scalars."""
+"""Tests properties derived from a plan (keys, append-only, what is stored), and traversals of scalars."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_unbounded_searches_raise_an_error(regexp: str, text: str) -> None:
 
 
 def test_similar_patterns_with_separators_are_bounded() -> None:
-    """SUBSTRING(text SIMILAR pattern ESCAPE '#')"""
+    """Tests SUBSTRING(text SIMILAR pattern ESCAPE '#')."""
     assert strings.substring_similar("the answer is 42", '%#"[0-9]+#"%', "#") == "42"
     with limited():
         assert strings.substring_similar("a" * 100, '((a*)*)*#"b#"%', "#") is None
@@ -126,7 +126,7 @@ def test_re_and_re2_return_the_same_matches(seed: int, monkeypatch: pytest.Monke
     assert compared > PATTERNS / 10
 
 
-# --- LIKE ----------------------------------------------------------------------------------------
+# --- LIKE ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", r"%\a%a%a%a%a%a%b", "%" * 9_000 + "b"])

@@ -1,4 +1,4 @@
-"""Joins and set operations on rows: what DuckDB answers to a rendered plan is what PostgreSQL answers to the text."""
+"""Tests joins and set operations: DuckDB's rows for the rendered plan are PostgreSQL's rows for the text."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ CONDITIONS = (
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_full_join_on_any_condition(condition: str, server: Any, engine: Any) -> None:
-    """PostgreSQL has it only where it can merge or hash: its parts are asked instead."""
+    """PostgreSQL supports FULL JOIN only with merge or hash conditions, so the parts are compared instead."""
     columns = "u.id AS u, u.email, o.id AS o, o.amount"
     parts = f"""SELECT {columns} FROM users u LEFT JOIN orders o ON {condition}
         UNION ALL SELECT NULL, NULL, o.id, o.amount FROM orders o WHERE NOT EXISTS (SELECT FROM users u WHERE {condition})"""

@@ -1,4 +1,4 @@
-"""Whole queries on rows: what DuckDB answers to a rendered plan is what PostgreSQL answers to the text."""
+"""Tests complete queries: DuckDB's rows for the rendered plan are PostgreSQL's rows for the text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROWS: dict[str, list[tuple[str | None, ...]]] = {
         ("4", None, "99999999.99", None, "2021-05-01"),
         ("9", "7", None, "2020-02-29", "2020-02-29"),
     ],
-    # one row twice, one three times: the relation has no key
+    # One row twice and one three times: the relation has no key.
     "events": [
         ("[1]", "2", "NaN", "", None),
         ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),

@@ -1,4 +1,4 @@
-"""Set-returning functions in FROM beside PostgreSQL: columns, rows, SQLSTATEs."""
+"""Tests set-returning functions in FROM against PostgreSQL: columns, rows, SQLSTATEs."""
 
 from __future__ import annotations
 
@@ -119,5 +119,5 @@ def ours(text: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Times with a zone in one zone."""
+    """Converts timestamps with time zone to one zone."""
     return value.astimezone(timezone.utc) if isinstance(value, datetime) and value.tzinfo else value

@@ -1,4 +1,4 @@
-"""Subqueries: what DuckDB answers to a decorrelated plan is what PostgreSQL answers to the text, of thousands of random queries."""
+"""Tests thousands of random subqueries: DuckDB's rows for the decorrelated plan are PostgreSQL's."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.engine.plan.mutations import DECORRELATION, Mutation, broken
 from tests.sql.random_subqueries import TABLES, Row, Writer, rows
 
 QUERIES = int(os.environ.get("TAILGATE_SUBQUERIES", "60"))
-WORLDS = 5  # sets of rows, each asked its share of the queries
-RARE = (  # what random queries seldom come to
+WORLDS = 5  # sets of rows; the queries are distributed among them
+RARE = (  # rare in random queries
     """SELECT q.a, (SELECT count(*) FROM (SELECT s.a FROM s WHERE s.a = q.a UNION ALL
        SELECT t.a FROM t WHERE t.a IS NOT DISTINCT FROM q.a) AS x) AS n FROM r AS q""",
     "SELECT q.a, (SELECT max(x.n) FROM (SELECT count(*) AS n FROM t WHERE t.a = q.a AND t.e = q.a GROUP BY t.e) AS x) AS n FROM r AS q",
@@ -105,13 +105,17 @@ def ours(engine: duckdb.DuckDBPyConnection, text: str) -> Any:
 
 
 def verdict(expected: Any, got: Any, errors: bool) -> str:
-    """same, other, not compared; early: computed for a row that the subquery then has no row for; docs/sql/subqueries.md says so."""
-    if "57014" in (expected, got):  # too much for one of them
+    """Compares two results. Returns 'same', 'other', 'not compared' or 'early'.
+
+    'early' means that an expression failed for a row for which PostgreSQL's subquery returns no
+    row; see docs/sql/subqueries.md.
+    """
+    if "57014" in (expected, got):  # one of them ran out of time
         return "not compared"
     if errors and isinstance(expected, str) and isinstance(got, str):
-        return "not compared"  # which of several errors comes first is nobody's promise
+        return "not compared"  # the order of evaluation of failing expressions is not specified
     if errors and isinstance(got, Counter) and isinstance(expected, str):
-        return "not compared"  # what need not be computed need not fail
+        return "not compared"  # an expression that need not be evaluated need not fail
     if errors and isinstance(got, str) and got.startswith("22"):
         return "early"
     return "same" if got == expected else "other"
@@ -140,7 +144,7 @@ def test_rare(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection
 
 @pytest.fixture(scope="module")
 def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> list[tuple[dict[str, list[Row]], list[tuple[str, Any]]]]:
-    """Rows, and queries over them with what PostgreSQL answers; ours are the same."""
+    """Returns rows, and queries over them on which Tailgate and PostgreSQL agree, with PostgreSQL's results."""
     fill(server, engine, FULL)
     out = [(FULL, [(text, theirs(server, text)) for text in RARE])]
     for world in range(4):

@@ -1,4 +1,4 @@
-"""The lexer: PostgreSQL's rules, nothing lost, nothing cut in two."""
+"""Tests the lexer against PostgreSQL's rules: tokens cover the text and are never split."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_empty(text: str) -> None:
 
 @given(st.text(alphabet="ab1 '\"$;-/*\\\n.:=<>@Ee(", max_size=40))
 def test_tokens_cover_the_text(text: str) -> None:
-    """Between tokens are only blanks and comments, and cutting a text at its semicolons loses nothing."""
+    """Only blanks and comments are between tokens, and splitting a text at its semicolons loses nothing."""
     at = 0
     for token in tokens(text):
         assert token.position >= at

@@ -1,4 +1,4 @@
-"""What a statement is answered with, in short, so that ours and PostgreSQL's answers can be compared."""
+"""Short forms of answers, to compare Tailgate with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import psycopg
 
 
 def said(connection: psycopg.Connection, text: str) -> tuple[str | None, list[tuple[object, ...]]]:
-    """The tag of a statement, or its SQLSTATE, and its rows."""
+    """Runs a statement. Returns its command tag, or its SQLSTATE, and its rows."""
     try:
         cursor = connection.execute(text.encode())
     except psycopg.Error as error:
@@ -15,7 +15,7 @@ def said(connection: psycopg.Connection, text: str) -> tuple[str | None, list[tu
 
 
 def same(ours: str, theirs: str, *steps: str) -> None:
-    """Each step has the same answer there and here, and leaves the same state of the transaction."""
+    """Asserts that each step has the same answer and leaves the same transaction status on both servers."""
     with psycopg.connect(ours, autocommit=True) as one, psycopg.connect(theirs, autocommit=True) as other:
         for step in steps:
             assert said(one, step) == said(other, step), step

@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl: an authority, and what it signs."""
+"""Certificates for tests, made with openssl: an authority and the certificates that it signs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Authority:
         self._run("req", "-x509", *_new_key(self._key), "-out", self.certificate, "-days", "2", "-subj", f"/CN={name}")
 
     def sign(self, name: str, *, common_name: str = "localhost", hash: str = "sha256") -> tuple[Path, Path]:
-        """A certificate for localhost and 127.0.0.1, and its key."""
+        """Creates a certificate for localhost and 127.0.0.1. Returns its path and that of its key."""
         request, certificate, key = (self.folder / f"{name}.{ending}" for ending in ("csr", "pem", "key"))
         extensions = self.folder / f"{name}.cnf"
         extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
@@ -27,5 +27,5 @@ class Authority:
 
 
 def _new_key(path: Path) -> tuple[str | Path, ...]:
-    """Elliptic keys are made in milliseconds."""
+    """Returns openssl's options for a new elliptic-curve key, which takes milliseconds."""
     return "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path

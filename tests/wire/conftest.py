@@ -20,7 +20,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def statements(live: Live) -> Iterator[Statements]:
-    """`live` with an engine for statements."""
+    """Starts `live` with an engine for statements."""
     statements = Statements(live)
     yield statements
     statements.stop()

@@ -1,11 +1,12 @@
-"""What clients say in recorded conversations: each a list of steps, sent one after the other, each answered before the next.
+"""The conversations that are recorded: each is a list of steps, and each step waits for its answer.
 
-A step is bytes, which are read up to as many ReadyForQuery as it has Query and Sync messages; or one of
+A step is bytes, or one of the values below. After bytes, the client reads one ReadyForQuery for each
+Query and Sync message in them.
 
-    Quiet(bytes)      read until nothing more comes
-    Unread(bytes)     nothing is read
-    CANCEL            a cancel request on another connection, a moment later; then up to ReadyForQuery
-    Raw(bytes)        the first of a connection that has not started up
+    Quiet(bytes)      read until the server is silent
+    Unread(bytes)     read nothing
+    CANCEL            send a cancel request on another connection after a pause; read up to ReadyForQuery
+    Raw(bytes)        the first bytes of a connection, without a start-up message before
 """
 
 # ruff: noqa: E501  # statements stand as they are sent
@@ -21,7 +22,12 @@ from tests.wire.wire import Bind, Close, Describe, Execute, Flush, Parse, Query,
 
 @dataclass(frozen=True)
 class Step:
-    """`ready`: how many ReadyForQuery to read, None until nothing more comes. `first`: nothing was sent before."""
+    """A step of a conversation.
+
+    `ready` is the number of ReadyForQuery to read; None reads until the server is silent. `first`
+    means that nothing was sent before, not even a start-up message. `cancel` sends a cancel request
+    first.
+    """
 
     data: bytes
     ready: int | None
@@ -70,11 +76,11 @@ def fail(why: str) -> bytes:
 
 
 def values(text: str, formats: list[int] | None = None) -> Step:
-    """A query by the extended protocol."""
+    """Returns a query in the extended protocol."""
     return step(Parse("", text), Bind("", "", (), (), formats or []), Describe("P", ""), Execute(), Sync())
 
 
-# before a conversation, on PostgreSQL and on Tailgate
+# Runs before a conversation, on PostgreSQL and on Tailgate.
 SETUP = """
 create table t (id int primary key, name text, amount numeric(10,2), day date, at timestamptz, b bytea);
 create table w (id int primary key, name text not null, n numeric(6,2), constraint positive check (n > 0));

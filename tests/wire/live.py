@@ -1,4 +1,4 @@
-"""A gateway in a thread of its own over a lake that the test writes: `dsn`, `tick`."""
+"""A gateway in a thread, over a lake that the test writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, Non
 
 
 class Live:
-    """`v` is a materialized view (id, name, amount) with key id, and holds ROWS at first."""
+    """A gateway with a materialized view `v` (id, name, amount; key id) that first holds ROWS."""
 
     def __init__(self, path: Path, tls: Files | None = None) -> None:
         self.tls = tls
@@ -57,7 +57,7 @@ class Live:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
 
     def tick(self, changes: Iterable[tuple[Row, int]] = ()) -> int:
-        """Changes `v`; the tick's time, once the gateway has it."""
+        """Appends a tick with changes of `v`. Waits until the gateway has it, and returns its time."""
         time = self.made.tick({self.v.id: list(changes)} if changes else {})
         self.call(self.serving.wait(time - 1, 10))
         return time

@@ -1,10 +1,11 @@
-"""Conversations as they were: raw bytes of both sides, a message of the server a line.
+"""Recorded conversations: the raw bytes of both sides, one line for each message of the server.
 
     > b'Q\\x00…'     a step of the client (`conversations`)
-    < b'T\\x00…'     a message of the server; bytes that are no message, such as the N to an SSLRequest, stand as they came
+    < b'T\\x00…'     a message of the server, or other bytes, such as the N that answers an SSLRequest
     < closed         the server closed the connection
 
-`converse` has a conversation with a server, `written` and `read` keep it, `different` says where two servers answered otherwise.
+`converse` runs a conversation with a server, `written` and `read` convert it to and from text, and
+`different` compares the answers of two servers.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from struct import pack, unpack_from
 from tests.wire.conversations import Step
 from tests.wire.wire import Client, cut, shown
 
-QUIET_S = 0.4  # after which a server has said all
-SURPRISE_S = 0.02  # that a server is given to say more than it should
+QUIET_S = 0.4  # silence after which an answer counts as complete
+SURPRISE_S = 0.02  # wait for unexpected messages after the expected ones
 ANSWER_S = 30.0
 MOMENT_S = 0.4  # before a cancel request
 CLOSED = b"closed"
 
-Answers = list[list[bytes]]  # by step, a message each
+Answers = list[list[bytes]]  # the messages of each step
 
 
 def converse(host: str, port: int, steps: Sequence[Step], expected: Answers | None = None) -> Answers:
-    """`expected`: what is known of the answers, so that a step that is read until nothing more comes need not be waited for."""
+    """Runs a conversation and returns the answers.
+
+    `expected` shortens the wait for silence once a step has as many messages as were recorded.
+    """
     if steps[0].first:
         client = Client(socket.create_connection((host, port), timeout=ANSWER_S))
     else:
@@ -81,7 +85,7 @@ def _message(client: Client, timeout: float) -> bytes | None:
 
 
 def _single(buffer: bytes) -> bool:
-    """The one byte that answers SSLRequest."""
+    """Returns whether the buffer is the single byte that answers an SSLRequest."""
     return buffer in (b"N", b"S")
 
 
@@ -103,7 +107,7 @@ def written(steps: Sequence[Step], answers: Answers) -> str:
 
 
 def read(text: str) -> tuple[list[bytes], Answers]:
-    """What was sent, and what was answered."""
+    """Parses a recording. Returns the sent bytes and the answers, by step."""
     sent: list[bytes] = []
     answers: Answers = []
     for line in text.splitlines():
@@ -117,16 +121,16 @@ def read(text: str) -> tuple[list[bytes], Answers]:
     return sent, answers
 
 
-# --- what is masked on both sides -----------------------------------------------------------------------------------------
+# --- masks, applied to both sides ---------------------------------------------------------------
 
 
 def key(message: bytes) -> bytes:
-    """BackendKeyData: the process and its secret."""
+    """Masks the process id and the secret of BackendKeyData."""
     return message[:5] + bytes(len(message) - 5) if message[:1] == b"K" else message
 
 
 def source(message: bytes) -> bytes:
-    """Fields F, L and R of errors and notices: where in the server's source they come from."""
+    """Drops the fields F, L and R of errors and notices, the position in the server's source."""
     if message[:1] not in (b"E", b"N") or len(message) < 6:
         return message
     body, at = b"", 5
@@ -138,7 +142,7 @@ def source(message: bytes) -> bytes:
 
 
 def origin(message: bytes) -> bytes:
-    """The table and column number of RowDescription's columns."""
+    """Masks the table oid and column number of RowDescription's columns."""
     if message[:1] != b"T":
         return message
     out, at = bytearray(message), 7
@@ -160,7 +164,7 @@ def masked(message: bytes, without: str = "") -> bytes:
 
 
 def told(message: bytes) -> str:
-    """A message as a line, with all its fields."""
+    """Returns a message as a line with all its fields."""
     if message == CLOSED:
         return "closed"
     if len(message) < 5:
@@ -177,7 +181,10 @@ def told(message: bytes) -> str:
 
 
 def different(theirs: Answers, ours: Answers) -> dict[int, tuple[str, ...]]:
-    """By step: lines that PostgreSQL has, with -, and that we have, with +."""
+    """Returns the steps with different answers.
+
+    The lines of a step are a diff: - for PostgreSQL's messages, + for Tailgate's.
+    """
     found: dict[int, tuple[str, ...]] = {}
     for number in range(max(len(theirs), len(ours))):
         left = [masked(m) for m in theirs[number]] if number < len(theirs) else []

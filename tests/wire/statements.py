@@ -1,4 +1,7 @@
-"""An engine for statements alone: the real control interface and the real changes of the catalog, without Spark."""
+"""An engine that executes statements without Spark.
+
+The control interface and the changes of the catalog are those of the real engine.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from tests.wire.live import Live
 
 
 class Statements:
-    """A materialized view that is created here is ready and stays empty. `seen`: what came, and what its names mean."""
+    """An engine without Spark. Views that it creates are ready at once and stay empty.
+
+    `seen` records the statements received, each with the resolution of its names.
+    """
 
     def __init__(self, live: Live) -> None:
         self._live = live

@@ -1,4 +1,4 @@
-"""Who is here: pg_stat_activity with real sessions, and the functions that stop them."""
+"""Tests pg_stat_activity with real sessions, and the functions that cancel and terminate them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_timeouts(live: Live) -> None:
 
 @pytest.mark.parametrize("version", ["3.0", "3.2"])
 def test_keys_for_cancelling(live: Live, version: str) -> None:
-    """Since 3.2 they are as long as they should be."""
+    """Keys have 32 bytes since protocol version 3.2."""
     if psycopg.pq.version() < 180000:
         pytest.skip("this libpq speaks 3.0 only")
     with psycopg.connect(f"{live.dsn} max_protocol_version={version}", autocommit=True) as connection:

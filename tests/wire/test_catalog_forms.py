@@ -1,4 +1,7 @@
-"""Forms in which clients write queries of the system catalog, beside PostgreSQL 15: what tests/clients found, without the clients."""
+"""Tests catalog queries in the forms that real clients send, against PostgreSQL 15.
+
+The forms were found by tests/clients; these tests run without the clients.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 from tests.wire.beside import said
 from tests.wire.live import Live
 
-# Grafana's: a function in FROM, whose alias is its column
+# Grafana's: a function in FROM whose alias is also its column name.
 PATH = "SELECT trim(s[i]) FROM generate_series(1, 2) AS i, string_to_array(current_setting('search_path'), ',') s"
 FORMS = (
     "SELECT current_setting('server_version_num')::int / 10000 AS version",

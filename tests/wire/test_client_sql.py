@@ -1,8 +1,10 @@
-"""All 188 statements that real clients sent, over the wire to PostgreSQL 15 and to us, for the same schema and rows: the same columns,
-types, rows (oids aside), command tags, SQLSTATEs and transaction states, in each protocol that they were sent in.
+"""Sends all 188 recorded statements of real clients to PostgreSQL 15 and to Tailgate.
 
-`client_sql_differences.json` lists by number those that are not yet the same, with the reason. It may only shrink: one that has become
-the same fails here until it is taken from the list.
+Schema and rows are the same on both. Columns, types, rows (except oids), command tags, SQLSTATEs
+and transaction states must agree in each protocol in which the statement was recorded.
+
+`client_sql_differences.json` lists the numbers of the statements that still differ, with the
+reason. The list may only shrink: a listed statement that agrees fails the test until it is removed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ KV = (Field("id", INT8, False), Field("name", TEXT), Field("amount", FLOAT8), Fi
 VIEW = "SELECT kv.id,\n    kv.name\n   FROM kv"
 COUNTS = "SELECT kv.cnt,\n    count(*) AS n\n   FROM kv\n  GROUP BY kv.cnt"
 ROWS = [(n, f"name {n}" if n % 4 else None, n * 1.25, n % 3, datetime(2024, 1, 1) + timedelta(hours=n)) for n in range(20)]
-# values of parameters and what must have been said before, by number
+# Parameters, and statements to run first, by number.
 VALUES: dict[int, list[str | None]] = {
     5: [DATABASE], 6: [DATABASE, "public"], 7: ["public"], 11: ["5"], 12: ["name 5"], 13: ["2024-01-01 05:00:00"], 14: ["7"], 33: ["5"],
     34: ["7"], 36: ["5"], 108: ["off"], 142: ["int4"],
@@ -60,7 +62,7 @@ BEFORE = {
 
 @pytest.fixture(scope="module")
 def theirs() -> Iterator[str]:
-    """A server of its own: databases and roles that other tests have made there would be rows of its catalog."""
+    """Starts a separate server, whose catalog has no databases and roles of other tests."""
     server = Postgres()
     try:
         server.start()
@@ -105,7 +107,7 @@ def oid_of_kv(connection: psycopg.Connection) -> str:
 
 
 def answers(dsn: str, number: int) -> list[Any]:
-    """What is said to a statement, in each of its protocols."""
+    """Returns the answers to a statement in each of its protocols."""
     statement = STATEMENTS[number]
     found = []
     for protocol in sorted(statement["proto"]):
@@ -125,7 +127,7 @@ def answers(dsn: str, number: int) -> list[Any]:
 
 
 def arrived(wire: Any) -> None:
-    """Waits for the next result without holding the interpreter, which the gateway's thread needs."""
+    """Waits for the next result without holding the GIL, which the gateway's thread needs."""
     while wire.flush():
         select.select([], [wire.socket], [], PATIENCE_S)
     while wire.is_busy():
@@ -164,7 +166,7 @@ def results(connection: psycopg.Connection) -> Iterator[Any]:
 
 
 def shown(value: bytes | None) -> str | None:
-    """Numbers that may be oids of a user's objects are all the same, and so are names of snapshots."""
+    """Returns a value with the oids of user objects and the names of snapshots masked."""
     if value is None:
         return None
     text = re.sub(r"\b[0-9A-F]{8}-[0-9A-F]{8}-\d+\b", "SNAPSHOT", value.decode())

@@ -1,4 +1,4 @@
-"""Real clients: psql, psycopg 2 and 3, asyncpg. What each does with PostgreSQL it does with us."""
+"""Tests with real clients: psql, psycopg 2 and 3, asyncpg. They behave as they do with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_every_type_can_be_a_parameter(live: Live) -> None:
 
 
 def test_columns_tell_where_they_come_from(live: Live) -> None:
-    """The relation and the column's number, as drivers need them to write a row back; 0 of what is computed."""
+    """Drivers need the relation and column number to write a row back. Both are 0 for expressions."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         for query in (
             "select amount, id, id + 1 from v where id > 0 order by name limit 2",
@@ -153,7 +153,7 @@ def test_a_block_reads_at_one_time(live: Live) -> None:
 
 
 def test_polls_are_fresh(live: Live) -> None:
-    """The cache of ready bytes never answers with an older time than the mirrors have, whichever protocol asks."""
+    """The cache of encoded results never returns an older time than the mirrors, in either protocol."""
     with psycopg.connect(live.dsn, autocommit=True) as simple, psycopg.connect(live.dsn, autocommit=True, prepare_threshold=0) as prepared:
         for n in range(10, 60):
             live.tick([((n, "x", 1.0), 1)])
@@ -247,7 +247,7 @@ def test_one_statement_in_many_pieces(live: Live) -> None:
 
 
 def test_large_results_wait_for_a_slow_reader(live: Live) -> None:
-    """A client that does not read holds its statement, not the gateway; others are served, and it gets all in the end."""
+    """A client that does not read blocks its statement only. It receives all rows in the end."""
     live.tick([((n, "x" * 200, 1.0), 1) for n in range(100, 60_100)])
     slow = Client.connect(live.host, live.port)
     slow.send(Query("select * from v"))

@@ -1,4 +1,4 @@
-"""Cursors that scroll and cursors that are held: every direction of FETCH and MOVE, beside PostgreSQL 15."""
+"""Tests scrollable and holdable cursors against PostgreSQL 15: every direction of FETCH and MOVE."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_scroll(live: Live, postgres: str) -> None:
 
 
 def test_held(live: Live, postgres: str) -> None:
-    """A cursor WITH HOLD stays after COMMIT with the rows of then, not after ROLLBACK, and not after DISCARD ALL."""
+    """A cursor WITH HOLD keeps its rows after COMMIT. ROLLBACK and DISCARD ALL close it."""
     same(
         live.dsn, postgres,
         "BEGIN", "DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT n FROM generate_series(1, 4) AS n", "FETCH 1 FROM h", "COMMIT",

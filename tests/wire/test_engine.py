@@ -1,4 +1,4 @@
-"""What changes the catalog goes to the engine: its answers, errors and notices as clients see them, and what happens without it."""
+"""Tests statements that the gateway forwards to the engine: answers, errors, notices, a missing engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire.live import Live
 
 
 class Engine:
-    """The control interface of a real engine with statements of ours behind it."""
+    """The control interface of a real engine, with a test's function that executes statements."""
 
     def __init__(self, live: Live) -> None:
         self.live = live

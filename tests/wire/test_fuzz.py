@@ -1,7 +1,9 @@
-"""Bytes that no client would send: the core reads them the same however they are cut, and a session answers or hangs up, always.
+"""Fuzz tests of the decoder and the session with invalid and valid bytes.
 
-An input is a conversation of up to ten frames: good ones, good ones with bytes changed, wrong lengths, letters that do not exist, noise.
-Each is cut and merged at random. `TAILGATE_FUZZ=n` asks for n inputs; the long test takes a million.
+The decoder must return the same messages however the input is split. A session must always answer
+or disconnect. An input has up to ten frames: valid ones, valid ones with changed bytes, wrong
+lengths, unknown message types, noise. Each input is split at random. `TAILGATE_FUZZ` sets the
+number of inputs; the long test runs a million.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def inputs(chance: random.Random, *, begins: bool) -> bytes:
                 for _ in range(chance.randrange(1, 4)):
                     changed[chance.randrange(len(changed))] = chance.randrange(256)
                 part = bytes(changed)
-            case 1:  # a length that is not the body's
+            case 1:  # a length that does not match the body
                 part = part[:1] + pack("!i", chance.choice([-1, 0, 3, 4, len(part) - 2, len(part) + 3, 1 << 30, 1 << 31 - 1])) + part[5:]
             case 2:
                 part = part[: chance.randrange(len(part))]
@@ -101,7 +103,7 @@ def pieces(chance: random.Random, data: bytes) -> Iterator[bytes]:
 
 
 def read(decoder: Decoder, piece: bytes) -> Iterator[m.Message]:
-    """All messages that are there: until the client is authenticated the decoder gives them one at a time."""
+    """Yields all complete messages. Before authentication the decoder returns one at a time."""
     while found := decoder.feed(piece):
         yield from found
         piece = b""
@@ -125,7 +127,7 @@ def decode_all(seed: int, count: int) -> None:
 
 
 def walk(messages: list[m.Message], chance: random.Random) -> None:
-    """The machine refuses or takes each message; after the end it takes none."""
+    """Feeds the messages to the state machine, which accepts or refuses each until the end."""
     machine = Machine(chance.choice([Phase.STARTUP, Phase.READY]))
     for message in messages:
         if machine.phase is Phase.CLOSED:
@@ -146,7 +148,7 @@ def walk(messages: list[m.Message], chance: random.Random) -> None:
 
 
 class Sink:
-    """A client that takes everything and looks at it: whole frames, none of them an error of ours."""
+    """A transport that collects the output. `check` asserts whole frames and no internal error."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -206,7 +208,7 @@ async def converse(live: Live, seed: int, count: int) -> None:
 
 
 async def finished(work, session: Session) -> None:
-    """A TAIL goes on until the client leaves, so it leaves after a while."""
+    """Waits for the session's work. Interrupts a TAIL, which would not end."""
     task = asyncio.ensure_future(work)
     for wait in (0.05, 1, 20):
         done, _ = await asyncio.wait((task,), timeout=wait)
@@ -219,7 +221,7 @@ async def finished(work, session: Session) -> None:
 
 def conversations(live: Live, seed: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    live.call(converse(live, seed, 200), timeout=120)  # caches are filled
+    live.call(converse(live, seed, 200), timeout=120)  # fills the caches
     gc.collect()
     before = len(gc.get_objects())
     live.call(converse(live, seed + 1, count), timeout=3600)
@@ -227,7 +229,7 @@ def conversations(live: Live, seed: int, count: int, caplog: pytest.LogCaptureFi
     assert not live.gateway.sessions
     live.call(asyncio.sleep(0.2))
     gc.collect()
-    assert len(gc.get_objects()) - before < 100_000 + 5 * min(count, 20_000)  # texts are remembered, up to limits of their own
+    assert len(gc.get_objects()) - before < 100_000 + 5 * min(count, 20_000)  # statement texts are cached, with limits
 
 
 def test_decoding(seed: int) -> None:

@@ -1,4 +1,7 @@
-"""Random frames at a real gateway: it answers, discards or hangs up, and goes on serving; nothing of ours is raised."""
+"""Sends random frames to a real gateway.
+
+It answers, discards or disconnects, raises no internal error, and continues to serve other clients.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def test_garbage(live: Live, seed: int, kind: str, caplog: pytest.LogCaptureFixt
         except TimeoutError:
             raise
         except OSError:
-            pass  # it hung up
+            pass  # disconnected
         finally:
             client.close()
     with psycopg.connect(live.dsn) as connection:
@@ -86,7 +89,7 @@ def test_garbage(live: Live, seed: int, kind: str, caplog: pytest.LogCaptureFixt
 
 
 def test_half_open_connections(live: Live) -> None:
-    """They cost little, and others are served."""
+    """They use few resources, and other clients are served."""
     waiting = [socket.create_connection((live.host, live.port)) for _ in range(400)]
     for raw in waiting[:200]:
         raw.sendall(pack("!I", 100) + b"\0\3")

@@ -1,4 +1,7 @@
-"""What CREATE INDEX names is looked up in memory: the same bytes as from DuckDB, prepared, as text and by a template, while rows change."""
+"""Tests look-ups in an index from CREATE INDEX while rows change.
+
+The bytes are those of DuckDB's answers, for prepared statements, plain text and templates.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def index_of(live: Live, columns: tuple[int, ...]) -> Index | None:
 
 
 def wire(connection: psycopg.Connection[Any], text: str) -> Counter[tuple[bytes | None, ...]]:
-    """Rows as they came."""
+    """Returns the rows as raw bytes."""
     result = connection.pgconn.exec_(text.encode())
     assert result.error_message == b"", result.error_message
     return Counter(tuple(result.get_value(i, j) for j in range(result.nfields)) for i in range(result.ntuples))

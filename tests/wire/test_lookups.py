@@ -1,4 +1,4 @@
-"""A look-up by key answers the same from the index, from a template and from DuckDB, at every time."""
+"""Tests look-ups by key: index, template and DuckDB return the same rows at every time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.wire.live import Live
 
 
 def wait_for_index(live: Live, relation: int, ask) -> None:
-    """`ask` with ever other keys: the same one again is a poll, and those have a cache of their own."""
+    """Runs `ask` with new keys until the index exists. A repeated key would use the cache of polls."""
     deadline = time.monotonic() + 10
     n = 1000
     while time.monotonic() < deadline:
@@ -87,7 +87,7 @@ def test_keys_of_several_columns_and_types(live: Live) -> None:
     ],
 )
 def test_what_is_no_template(live: Live, text: bytes) -> None:
-    """Nor is it answered by the template of another text."""
+    """The text is also not answered by another text's template."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         wait_for_index(live, live.v.id, lambda n: connection.execute("select name from v where id = %s", (n,)))
         connection.pgconn.exec_(b"select name from v where id = 1")

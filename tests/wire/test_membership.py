@@ -1,4 +1,4 @@
-"""Roles that are members of roles: what they may, see and become, beside PostgreSQL 15."""
+"""Tests members of roles against PostgreSQL 15: privileges, visible objects, SET ROLE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLES = ("staff", "readers", "ann", "bob", "boss")
 
 
 class Both:
-    """The same statements there and here, by the role that says them."""
+    """Runs statements as a role on both servers and asserts equal answers."""
 
     def __init__(self, *dsns: str) -> None:
         self._dsns = dsns

@@ -1,4 +1,4 @@
-"""Modes of transactions: where each begins, what changes it and until when, beside PostgreSQL 15."""
+"""Tests transaction modes against PostgreSQL 15: defaults, changes, and how long these last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a client uses that copies one table by several connections: one snapshot for all of them, and ctid in ranges of pages."""
+"""Tests what clients need to copy one table over several connections.
+
+All connections read one snapshot, and each reads a range of ctid's pages.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,18 @@ def test_all_read_at_one_time(live: Live) -> None:
         name = exported(first)
         assert exported(first) != name
         second.execute(REPEATABLE)
-        second.execute(f"SET TRANSACTION SNAPSHOT '{name}'".encode())  # while it is the newest time
+        second.execute(f"SET TRANSACTION SNAPSHOT '{name}'".encode())  # the snapshot has the newest time
         live.tick([((9, "nine", 9.0), 1)])
         assert (count(first), count(second)) == (4, 4)
         second.execute("COMMIT")
         assert count(second) == 5
         second.execute(REPEATABLE)
-        second.execute(f"SET TRANSACTION SNAPSHOT '{name}'".encode())  # when it is past
+        second.execute(f"SET TRANSACTION SNAPSHOT '{name}'".encode())  # the snapshot has an older time
         assert count(second) == 4
         second.execute("COMMIT")
         first.execute("COMMIT")
         second.execute(REPEATABLE)
-        assert said(second, f"SET TRANSACTION SNAPSHOT '{name}'")[0] == "22023"  # it has ended
+        assert said(second, f"SET TRANSACTION SNAPSHOT '{name}'")[0] == "22023"  # the exporting transaction has ended
 
 
 def test_as_postgresql(live: Live, postgres: str) -> None:

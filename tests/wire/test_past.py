@@ -1,4 +1,4 @@
-"""Reading at another time: `AS OF`, `SET tailgate.as_of`, and waiting for what Kafka holds."""
+"""Tests reads at another time: `AS OF`, `SET tailgate.as_of`, and real-time recency."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def connection(live: Live):
 
 
 def count(connection: psycopg.Connection) -> int:
-    """By each way: ready bytes, a prepared statement, DuckDB."""
+    """Returns the row count after comparing three ways: encoded results, prepared statement, DuckDB."""
     statement = "select count(*) from v"
     found = {int(connection.pgconn.exec_(statement.encode()).get_value(0, 0) or b"-1") for _ in range(3)}
     found |= {row[0] for _ in range(3) for row in connection.execute(statement, prepare=True).fetchall()}
@@ -74,7 +74,7 @@ def test_messages(live: Live, connection: psycopg.Connection) -> None:
 
 
 def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, connection: psycopg.Connection) -> None:
-    """AT LEAST reads at the oldest time at which everything is readable. Older times are refused, without internal names."""
+    """AT LEAST reads at the oldest readable time. Older times are refused, without internal names."""
     before = live.serving.time
     live.tick([(NEW, 1)])
     later = live.made.create("later")
@@ -104,7 +104,7 @@ def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, conne
 
 
 def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
-    """A query waits until the engine has seen what Kafka held, and this gateway that."""
+    """A query waits until the engine, and then the gateway, has all that Kafka held when it began."""
     asked: list[tuple[list[int], float]] = []
 
     def recent(relations: list[int], timeout: float) -> dict[str, int]:
@@ -126,7 +126,7 @@ def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
         assert asked == [([live.v.id], 10.0)] * 2
         with connection.transaction():
             connection.execute("select count(*) from v")
-            connection.execute("select count(*) from v")  # at the time of the first
+            connection.execute("select count(*) from v")  # at the time of the first statement
         assert len(asked) == 3
         connection.execute("set real_time_recency_timeout = '100ms'")
         with pytest.raises(errors.QueryCanceled, match="real_time_recency_timeout"):

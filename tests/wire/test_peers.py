@@ -1,4 +1,4 @@
-"""Two gateways of one lake: each knows the other's sessions, and what is meant for one of them arrives."""
+"""Tests two gateways of one lake: each lists the other's sessions and forwards requests to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_all_sessions_are_listed(first: psycopg.Connection, second: psycopg.Conn
 
 
 def begun(asking: psycopg.Connection, pid: int) -> None:
-    """Returns when the session runs SLOW."""
+    """Waits until the session runs SLOW."""
     text = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query = %s"
     until(lambda: asking.execute(text, [pid, SLOW]).fetchone() == (1,))
 

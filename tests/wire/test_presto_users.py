@@ -1,4 +1,7 @@
-"""Presto's users sign in to the gateway as themselves: with nothing that belongs to the operator who started the process."""
+"""Tests that Presto's users sign in to the gateway with their own credentials.
+
+The credentials of the operator who started the process are never used.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def presto(live: Live, statements: Statements) -> Iterator[main.Server]:
 
 
 def said(server: main.Server, user: str, text: str) -> dict[str, Any]:
-    """The last document of a statement."""
+    """Runs a statement over HTTP. Returns its last document."""
     base = f"http://127.0.0.1:{server.server_address[1]}"
     request = urllib.request.Request(f"{base}/v1/statement", text.encode(), {"X-Trino-User": user})
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -76,7 +79,7 @@ def test_the_operators_password_and_files_are_not_used(
     }.items():
         monkeypatch.setenv(name, value)
     with psycopg.connect(f"host=localhost port={live.port} user=ann dbname=shop") as connection:
-        assert connection.execute("select current_user").fetchone() == ("ann",)  # what the environment lets a client do
+        assert connection.execute("select current_user").fetchone() == ("ann",)  # a client may use the environment
     refused = said(presto, "ann", "SELECT current_user")
     assert "error" in refused, refused
     assert "password" in refused["error"]["message"] or "SASL" in refused["error"]["message"]

@@ -1,4 +1,7 @@
-"""What PostgreSQL 15 answered, byte for byte, is what we answer, but for what docs/differences.md names; and it names nothing else."""
+"""Compares Tailgate's answers with PostgreSQL 15's recorded ones, byte for byte.
+
+The differences must be exactly those that docs/differences.md lists.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles: who may sign in, and what each may do on every way that leads to rows or to the catalog."""
+"""Tests roles: who may sign in, and the privileges on every path to rows or to the catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASSWORD = "s3cret, ünusual\u00a0"
 
 @pytest.fixture
 def operator(live: Live, statements: Statements) -> Iterator[psycopg.Connection]:
-    """As the superuser, with roles: ann may read v, bob may do nothing."""
+    """Connects as the superuser, with two more roles: ann may read v, bob has no privileges."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute(f"create role ann login password '{PASSWORD}'")
         connection.execute("create role bob login")
@@ -45,7 +45,7 @@ def test_sign_in(live: Live, operator: psycopg.Connection) -> None:
         assert connection.execute("show is_superuser").fetchone() == ("off",)
         assert connection.pgconn.used_password
     psycopg2.connect(host=live.host, port=live.port, user="ann", dbname="shop", password=PASSWORD).close()
-    with signed_in(live, "tailgate"):  # who owns the machine is not locked out
+    with signed_in(live, "tailgate"):  # the owner of the machine is not locked out
         pass
 
 
@@ -62,7 +62,7 @@ def test_asyncpg_signs_in(live: Live, operator: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize(("user", "password"), [("ann", "wrong"), ("ann", ""), ("nobody", "x"), ("public", "x")])
 def test_wrong_passwords(live: Live, operator: psycopg.Connection, user: str, password: str) -> None:
-    """Told alike, whether there is such a role or not."""
+    """The error and the delay do not show whether the role exists."""
     begun = time.monotonic()
     with pytest.raises(psycopg.OperationalError) as raised:
         signed_in(live, user, password or "none")
@@ -91,7 +91,7 @@ def test_passwords_are_kept_as_verifiers(
     for path in live.made.lake.path.rglob("*"):
         assert not path.is_file() or b"another one" not in path.read_bytes(), path
     assert "another" not in caplog.text
-    # a verifier that was made elsewhere is taken as it is
+    # an existing verifier is stored unchanged
     operator.execute(f"alter role ann password '{verifier('elsewhere')}'")
     signed_in(live, "ann", "elsewhere").close()
     operator.execute("alter role ann password null")
@@ -143,7 +143,7 @@ def test_errors_are_shown_to_those_who_may_read(live: Live, operator: psycopg.Co
 
 
 def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connection) -> None:
-    """The three lanes: what one may read and is in memory, another may not."""
+    """Privileges are checked on all three paths that return cached results."""
     statement = "select id, name from v where id = 1"
     with (
         signed_in(live, "ann", PASSWORD) as ann,
@@ -214,7 +214,7 @@ def test_no_way_around_set_role(live: Live, operator: psycopg.Connection, how: s
 
 
 def test_owners(live: Live, operator: psycopg.Connection) -> None:
-    """Who makes something owns it, and may give it to others; what it reads needs no privilege of theirs."""
+    """The creator of an object owns it. Readers of a view need no privilege on what the view reads."""
     operator.execute("grant create on schema public to ann")
     operator.execute("grant create on schema public to bob")
     with signed_in(live, "ann", PASSWORD) as ann, signed_in(live, "bob") as bob:
@@ -245,7 +245,7 @@ def test_one_s_own_password(live: Live, operator: psycopg.Connection) -> None:
 
 
 def test_set_role(live: Live, operator: psycopg.Connection) -> None:
-    """A superuser may try what others may."""
+    """A superuser may SET ROLE to test another role's privileges."""
     operator.execute("set role bob")
     with pytest.raises(errors.InsufficientPrivilege):
         operator.execute("select * from v")
@@ -260,7 +260,7 @@ def test_usage_of_the_schema(live: Live, operator: psycopg.Connection) -> None:
     operator.execute("revoke usage on schema public from public")
     with signed_in(live, "ann", PASSWORD) as ann:
         with pytest.raises(errors.UndefinedTable, match='relation "v" does not exist'):
-            ann.execute("select * from v")  # the path leaves out what may not be used
+            ann.execute("select * from v")  # the path omits schemas without USAGE
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema public"):
             ann.execute("select * from public.v")
         operator.execute("grant usage on schema public to ann")
@@ -300,7 +300,7 @@ def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
 
 
 def test_roles_of_an_older_catalog(live: Live) -> None:
-    """A lake written before there were roles has none."""
+    """A lake from before roles were introduced has no roles."""
     from lake.catalog import Catalog
 
     data = live.made.lake.catalog().to_json()

@@ -1,5 +1,7 @@
-"""What a name means depends on the session that says it: search_path, temporary views, privileges of schemas; caches shared by sessions
-give each its own answer."""
+"""Tests that the meaning of a name depends on the session.
+
+The tests cover search_path, temporary views, privileges of schemas, and caches that sessions share.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.wire.statements import Statements
 
 @pytest.fixture
 def two(live: Live, statements: Statements) -> Live:
-    """`v` of public, with four rows, and another one in the schema s, with two."""
+    """Creates a second `v`, with two rows, in the schema s; that of public has four."""
     made = live.made
     schema = Schema(made.writer.catalog.next_id, "s")
     made.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
@@ -33,7 +35,7 @@ def connect(live: Live, path: str = "") -> psycopg.Connection:
 
 
 def test_each_session_has_its_own_answer(two: Live) -> None:
-    """Of equal texts: polls, look-ups by key, prepared statements."""
+    """Equal texts use polls, look-ups by key and prepared statements, which share caches."""
     with connect(two) as here, connect(two, "s, public") as there, connect(two, "nothing") as nowhere:
         for _ in range(30):
             assert here.execute("SELECT count(*) FROM v").fetchone() == (4,)
@@ -84,7 +86,7 @@ def test_changes_of_what_the_path_means(two: Live) -> None:
 
 
 def test_user_schema(two: Live) -> None:
-    """$user is the schema of the session's own name."""
+    """$user is the schema with the name of the session's role."""
     with connect(two) as connection:
         connection.execute("CREATE SCHEMA ann")
         connection.execute("CREATE MATERIALIZED VIEW v AS SELECT 1 AS one")
@@ -189,7 +191,7 @@ def test_a_temporary_view_follows_what_it_reads(two: Live) -> None:
 
 
 def test_in_a_block(two: Live) -> None:
-    """A ROLLBACK undoes what a block did to temporary views, over what has become of the others meanwhile."""
+    """A ROLLBACK undoes a block's changes of temporary views, and keeps other sessions' changes."""
     with connect(two) as connection, connect(two) as another:
         connection.execute("CREATE TEMP VIEW old AS SELECT 1 AS x")
         another.execute("CREATE MATERIALIZED VIEW base AS SELECT 7 AS x")
@@ -228,7 +230,7 @@ def test_privileges_of_schemas(two: Live) -> None:
         operator.execute("GRANT SELECT ON s.v, public.v TO bob")
         operator.execute("SET search_path = s, public")
         operator.execute("SET ROLE bob")
-        assert operator.execute("SELECT count(*) FROM v").fetchone() == (4,)  # s may not be used, so the path leaves it out
+        assert operator.execute("SELECT count(*) FROM v").fetchone() == (4,)  # without USAGE on s, the path omits it
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema s"):
             operator.execute("SELECT * FROM s.v")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for database"):

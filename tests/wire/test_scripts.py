@@ -1,4 +1,4 @@
-"""Each `.pgt` script: what PostgreSQL answered when it was recorded is what it answers now, and what we answer."""
+"""Replays each `.pgt` script: PostgreSQL and Tailgate must both give the recorded answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORD = bool(os.environ.get("TAILGATE_RECORD"))
 
 @pytest.fixture(scope="module")
 def reference(postgres: str):
-    """A database of the server with the relation that the scripts read."""
+    """Creates a database with the relation that the scripts read."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("drop database if exists wire")
         connection.execute("create database wire")

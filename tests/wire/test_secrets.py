@@ -1,4 +1,4 @@
-"""Secrets and connections as clients meet them: who may use them, who sees what of them."""
+"""Tests secrets and connections over the wire: who may use them, and what each role sees of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOPIC = "from kafka connection far (topic 't') format text"
 
 @pytest.fixture
 def operator(live: Live, statements: Statements) -> Iterator[psycopg.Connection]:
-    """As the superuser, who has a secret and a connection; bob may make things."""
+    """Connects as the superuser and creates a secret and a connection. bob may create objects."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute("create role bob login")
         connection.execute("grant create on schema public to bob")

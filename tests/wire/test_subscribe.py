@@ -1,4 +1,4 @@
-"""SUBSCRIBE: columns, forms, times and messages as Materialize's tests have them; what a follower is promised, whatever the way out."""
+"""Tests SUBSCRIBE: Materialize's columns, options, times and messages, with every way to read it."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_stream(live: Live, connection: psycopg.Connection) -> None:
 
 
 def test_a_tick_is_encoded_once_for_all_who_follow(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one form; those in another form have theirs, and all get the same rows."""
+    """Subscribers with the same output format share the encoded rows; all receive the same rows."""
     statements = [
         *["copy (tail v with (snapshot = false)) to stdout"] * 5,
         *["copy (subscribe v with (snapshot = false)) to stdout"] * 5,
@@ -166,7 +166,7 @@ def test_a_tick_is_encoded_once_for_all_who_follow(live: Live, monkeypatch: pyte
         made.append(table.num_rows)
         return original(self, table)
 
-    live.call(live.serving.wait(live.serving.time, 0.3))  # all are there
+    live.call(live.serving.wait(live.serving.time, 0.3))  # all have subscribed
     monkeypatch.setattr(rows.RowEncoder, "field_values", counted)
     live.tick([(NEW, 1), ((11, "x", 1.0), 1)])
     said = [[client.message() for _ in range(2)] for client in clients]

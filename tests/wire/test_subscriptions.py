@@ -1,4 +1,4 @@
-"""Durable subscriptions: what FETCH gives, what is remembered and where it goes on."""
+"""Tests durable subscriptions: what FETCH returns, what is stored, and where reading continues."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> 
     assert fetched(connect()) == [(Decimal(second), 1, *NEW)]
     one.execute(f"ACKNOWLEDGE s UP TO {second}")
     assert fetched(connect()) == []
-    one.execute(f"ACKNOWLEDGE s UP TO {first[0][0]}")  # it never goes back
+    one.execute(f"ACKNOWLEDGE s UP TO {first[0][0]}")  # the position never moves backwards
     assert fetched(connect()) == []
     third = live.tick([(NEW, -1)])
     assert fetched(connect()) == fetched(one) == [(Decimal(third), -1, *NEW)]
@@ -93,7 +93,7 @@ def test_fetch_gives_whole_times(live: Live, connect: Connect) -> None:
     times = [live.tick([((100 * tick + key, "", 0.0), 1) for key in range(size)]) for tick, size in enumerate((2, 3, 7, 1), 1)]
     assert [row[0] for row in fetched(sql, "4")] == [times[0]] * 2
     assert [row[0] for row in fetched(sql, "4")] == [times[1]] * 3
-    assert [row[0] for row in fetched(sql, "4")] == [times[2]] * 7  # one time with more is given whole
+    assert [row[0] for row in fetched(sql, "4")] == [times[2]] * 7  # the rows of one time are never split
     assert [row[0] for row in fetched(sql, "4")] == [times[3]]
     assert sql.execute("FETCH 0 FROM SUBSCRIPTION s").statusmessage == "FETCH 0"
 
@@ -283,7 +283,7 @@ def test_a_quiet_view_holds_nothing_back(live: Live, connect: Connect, monkeypat
     assert len(fetched(sql)) == 1
     live.tick()
     assert fetched(sql) == []
-    assert len(fetched(connect())) == 1  # what was given and not acknowledged stays
+    assert len(fetched(connect())) == 1  # rows that were fetched but not acknowledged stay
 
 
 def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     follower = Follower(lake, live.made.writer.epoch)
 
     def sweep(minutes: int) -> None:
-        """So long after the sweep before."""
+        """Runs the sweep of the log as if that many minutes had passed since the last one."""
         monkeypatch.setattr(ages, "now", lambda now=ages.now: now() + minutes * 60_000)
         live.tick()
         retention.sweep(live.made.writer)

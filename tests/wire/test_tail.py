@@ -1,4 +1,4 @@
-"""TAIL in all its ways out: columns, order, timing, ends; what a follower is promised."""
+"""Tests TAIL with cursor, COPY and plain rows: columns, order, timing, end, guarantees."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_outside_a_block(live: Live) -> None:
 
 
 def test_as_of(live: Live, connection: psycopg.Connection) -> None:
-    """A snapshot in the past is folded to its time; without one, the changes after it come."""
+    """The snapshot in the past has the rows of its time. Without a snapshot, later changes follow."""
     before = live.serving.time
     first = live.tick([(NEW, 1)])
     live.tick([(NEW, -1)])
@@ -157,7 +157,7 @@ def test_progress_every_second_while_nothing_happens(live: Live, connection: psy
 
 
 def test_copy(live: Live) -> None:
-    """Each batch arrives as it happens; the client leaves when it likes."""
+    """Each batch arrives at once, and the client may disconnect at any time."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         cursor = connection.cursor()
         with cursor.copy("copy (tail v) to stdout") as copy:
@@ -213,7 +213,10 @@ def test_psycopg2(live: Live) -> None:
 
 
 def test_a_query_is_followed(live: Live, connection: psycopg.Connection) -> None:
-    """Filters go row by row, anything else by its difference; both in net changes."""
+    """A filter is applied to each change; other queries are compared between times.
+
+    Both give net changes.
+    """
     cursor = declared(connection, "tail (select name from v where id >= 10)")
     cursor.execute("declare d cursor for tail (select count(*) as n, max(amount) as top from v)")
     cursor.execute("fetch all d with (timeout = '300ms')")
@@ -252,7 +255,7 @@ def test_up_to(live: Live) -> None:
 
 
 def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
-    """It holds a place in the log: what it has not read is not kept for it."""
+    """It keeps a position in the log; rows that it has not read are not buffered."""
     slow = Client.connect(live.host, live.port)
     slow.send(Query("copy (tail v) to stdout"))
     assert slow.message()
@@ -279,7 +282,7 @@ def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
     while (live.gateway.connections or live.serving._feeds) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not live.gateway.connections
-    assert not live.serving._feeds  # nobody follows any more
+    assert not live.serving._feeds  # no reader is left
 
 
 def test_a_follower_sees_the_end_of_a_dropped_relation(live: Live) -> None:
@@ -300,7 +303,7 @@ def test_a_follower_ends_with_the_view_s_error(live: Live) -> None:
 
 
 def test_suspended_portals(live: Live) -> None:
-    """Execute with a row limit gives what there is, and goes on at the next one."""
+    """Execute with a row limit returns the available rows; the next Execute continues."""
     from tests.wire.wire import Bind, Execute, Flush, Parse, shown
 
     client = Client.connect(live.host, live.port)

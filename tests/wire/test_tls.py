@@ -1,4 +1,8 @@
-"""TLS with real clients, from sslmode=require to verify-full; SCRAM bound to the certificate; certificates that are replaced."""
+"""Tests TLS with real clients.
+
+The tests cover sslmode=require to verify-full, SCRAM with channel binding to the certificate, and
+the replacement of certificates.
+"""
 
 from __future__ import annotations
 
@@ -112,21 +116,21 @@ def test_a_certificate_is_replaced_while_it_runs(live: Live, authority: Authorit
     with psycopg.connect(words(live, authority, "verify-full")) as connection:
         certificate, key = authority.sign("next")
         live.tls.key.write_text("half written")
-        assert serial() == before  # what does not load is not used
+        assert serial() == before  # a certificate that cannot be loaded is ignored
         os.replace(key, live.tls.key)
         os.replace(certificate, live.tls.certificate)
         assert serial() != before
-        assert connection.execute("select 1").fetchone() == (1,)  # those there stay
+        assert connection.execute("select 1").fetchone() == (1,)  # open connections stay
     with psycopg.connect(words(live, authority, "verify-full", channel_binding="require")):
         pass
 
 
 def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
-    """With --tls-ca a client must show one; of a role without a password it is the proof."""
+    """With --tls-ca a client must show a certificate, which replaces the password of a role without one."""
     live = Live(tmp_path / "lake", Files(*authority.sign("server"), authority.certificate))
     statements = Statements(live)
     try:
-        with psycopg.connect(f"{live.dsn} sslmode=disable", autocommit=True) as connection:  # this machine, without TLS
+        with psycopg.connect(f"{live.dsn} sslmode=disable", autocommit=True) as connection:  # local connection without TLS
             connection.execute("create role ann login; create role bob login password 'x'")
         certificate, key = authority.sign("client", common_name="ann")
         shown = {"sslcert": str(certificate), "sslkey": str(key)}
@@ -141,7 +145,7 @@ def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
             psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate")
         certificate, key = authority.sign("operator", common_name="tailgate")
         shown = {"sslcert": str(certificate), "sslkey": str(key)}
-        with psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate") as connection:  # it is this machine
+        with psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate") as connection:  # local connection
             assert connection.execute("select current_user").fetchone() == ("tailgate",)
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(words(live, authority, "verify-full", **shown))
@@ -160,7 +164,7 @@ def test_bytes_before_tls_are_no_part_of_it(live: Live) -> None:
 
 
 def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live, authority: Authority) -> None:
-    """A start-up message that comes before TLS stands must not be taken for one that came inside it."""
+    """A start-up message before the end of the handshake must not count as received over TLS."""
     startup = pack("!II", 41, 196608) + b"user\0ann\0database\0shop\0\0"
     startup = pack("!I", len(startup)) + startup[4:]
     with socket.create_connection(("localhost", live.port), timeout=5) as raw:
@@ -169,7 +173,7 @@ def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live
         async def both() -> None:
             (connection,) = live.gateway.connections
             connection.data_received(SSL_REQUEST)
-            connection.data_received(startup)  # as a read that comes before the task of the handshake has run
+            connection.data_received(startup)  # read before the handshake's task runs
 
         live.call(both())
         told = b""
@@ -184,7 +188,7 @@ def test_who_does_not_sign_in_in_time_is_disconnected(live: Live, role: None, se
     monkeypatch.setattr(gateway_connection, "STARTUP_TIMEOUT_S", 0.1)
     with socket.create_connection(("localhost", live.port), timeout=30) as raw:
         raw.sendall(sent)
-        while raw.recv(1000):  # until the end: a connection that stays open times out
+        while raw.recv(1000):  # a connection that stays open times out
             pass
 
 

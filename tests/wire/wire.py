@@ -1,4 +1,4 @@
-"""Conversations on the wire as text: what a client sends, and what PostgreSQL answered when it was recorded.
+"""Conversations on the wire as text: what a client sends, and PostgreSQL's recorded answers.
 
     # a comment
     > Query('select 1 as a')
@@ -7,10 +7,11 @@
     < CommandComplete SELECT 1
     < ReadyForQuery I
 
-Lines with `>` that follow each other are sent in one piece. Then all is read up to the last ReadyForQuery that they ask for, or up to
-the messages that Flush brings. `play` gives the same text with the answers of the server that was asked.
+Consecutive lines with `>` are sent in one piece. Then all messages are read up to the last
+ReadyForQuery that they cause, or the messages caused by Flush. `play` runs a script and returns it with
+the answers of that server.
 
-    TAILGATE_RECORD=1 pytest tests/wire        writes PostgreSQL's answers into the files; the diff is the review
+    TAILGATE_RECORD=1 pytest tests/wire        records PostgreSQL's answers; review the diff
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lake.types import FACTS
 
 NAMES = {f.oid: f.name for f in FACTS.values()} | {f.array_oid: f.name + "[]" for f in FACTS.values()}
 FIELDS = "SCMDHP"
-SILENCE_S = 0.4  # after which a server that was asked to flush has said all
+SILENCE_S = 0.4  # silence after which the answer to a Flush is complete
 
 
 def _z(text: str) -> bytes:
@@ -75,7 +76,7 @@ def Flush() -> bytes:
 
 
 def Discarded(data: bytes) -> bytes:
-    """A message that is sent while everything up to Sync is discarded, so no answer to it is waited for."""
+    """Returns a message that the server discards up to Sync, so no answer to it is expected."""
     return data
 
 
@@ -88,7 +89,7 @@ WORDS = {f.__name__: f for f in (Query, Parse, Bind, Describe, Execute, Close, S
 
 @dataclass
 class Client:
-    """A raw connection that has started up."""
+    """A raw connection after start-up."""
 
     socket: socket.socket
     buffer: bytes = b""
@@ -110,7 +111,7 @@ class Client:
         self.socket.sendall(data)
 
     def message(self, timeout: float = 20) -> tuple[str, bytes] | None:
-        """The next message; None when the server closed or said nothing for so long."""
+        """Returns the next message; None if the server closed the connection or the time is over."""
         self.socket.settimeout(timeout)
         while len(self.buffer) < 5 or len(self.buffer) < unpack_from("!I", self.buffer, 1)[0] + 1:
             try:
@@ -140,7 +141,7 @@ def cut(body: bytes, at: int = 0) -> tuple[str, int]:
 
 
 def shown(letter: str, body: bytes) -> str:
-    """A message as a line; of errors and notices the fields that are promised."""
+    """Returns a message as a line, with the guaranteed fields only for errors and notices."""
     match letter:
         case "Z":
             return f"ReadyForQuery {body.decode()}"
@@ -196,7 +197,7 @@ def shown(letter: str, body: bytes) -> str:
 
 
 def play(script: str, client: Client) -> str:
-    """The script with this server's answers."""
+    """Runs a script on a server. Returns it with the server's answers."""
     out: list[str] = []
     lines = [line for line in script.splitlines() if not line.startswith("<")]
     at = 0

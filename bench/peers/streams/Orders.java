@@ -86,7 +86,7 @@ public final class Orders {
         + total.orders() + ",\"amount\":" + BigDecimal.valueOf(total.cents(), 2) + "}";
   }
 
-  // What topics and stores hold. Topics that others write are JSON and are read only.
+  // Serialization for topics and stores. JSON topics of other programs are only read.
 
   private static JsonNode json(byte[] data) {
     try {
@@ -96,7 +96,7 @@ public final class Orders {
     }
   }
 
-  /** An order's message, which is also what the store of orders and its changelog hold. */
+  /** An order's message, which is also the format of the store of orders and its changelog. */
   private static final Serde<Order> ORDER =
       serde(
           order ->

@@ -1,4 +1,4 @@
-"""pandas over SQLAlchemy, and ADBC: tables in and out as data frames and Arrow."""
+"""Checks pandas with SQLAlchemy, and ADBC: tables in and out as data frames and Arrow."""
 
 from decimal import Decimal
 

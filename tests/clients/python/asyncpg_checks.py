@@ -1,4 +1,4 @@
-"""asyncpg: everything prepared, everything in binary, types asked of the catalog."""
+"""Checks asyncpg, which prepares every statement, uses binary formats and reads types from the catalog."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""What Grafana and Metabase send: their questions to the catalog, and queries as they make them; each answered as the control answers."""
+"""Checks the catalog queries and data queries of Grafana and Metabase, compared with PostgreSQL's answers."""
 
 import os
 
@@ -105,7 +105,7 @@ METABASE = {
     "a question: a join and a filter": """SELECT "o"."customer", "p"."amount" FROM "public"."orders" AS "o" LEFT JOIN "public"."per_customer" AS "p"
         ON "o"."customer" = "p"."customer" WHERE (LOWER("o"."customer") LIKE '%er 3') AND ("o"."id" < 20) LIMIT 1048575""",
 }  # fmt: skip
-# by the extended protocol, as pgjdbc and pgx send them
+# With the extended protocol, like pgjdbc and pgx.
 PARAMETERS = {
     "an interval behind now": ("SELECT count(*) FROM orders WHERE placed < CAST(%s AS timestamptz) + (INTERVAL '-7 day')", ("2026-02-01",)),
     "a text and a number": ("SELECT id FROM orders WHERE customer = %s AND amount > %s ORDER BY id LIMIT %s", ("customer 5", 1000, 5)),

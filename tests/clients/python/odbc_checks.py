@@ -1,4 +1,4 @@
-"""psqlodbc by pyodbc: its catalog functions, parameters, cursors by DECLARE and FETCH; and isql."""
+"""Checks psqlodbc with pyodbc: catalog functions, parameters, cursors with DECLARE and FETCH; and isql."""
 
 import datetime
 import glob
@@ -13,7 +13,7 @@ from tap import DATABASE, HOST, PORT, TAILGATE, USER, check, done, raises
 
 (DRIVER,) = glob.glob("/usr/lib/*/odbc/psqlodbcw.so")
 WHERE = f"DRIVER={DRIVER};SERVER={HOST};PORT={PORT};UID={USER};DATABASE={DATABASE};"
-# each way in which it asks: prepared by the server or not, all rows at once or by a cursor that it declares
+# Its modes: prepared by the server or not, all rows at once or with a cursor.
 WAYS = {"by itself": "", "UseDeclareFetch": "UseDeclareFetch=1;Fetch=50;", "without server-side prepare": "UseServerSidePrepare=0;"}
 
 

@@ -1,4 +1,4 @@
-"""pg8000: a driver in Python alone; DB-API and its own interface."""
+"""Checks pg8000, a driver in pure Python: DB-API and its native interface."""
 
 import datetime
 import io

@@ -1,4 +1,4 @@
-"""pgcli: at a terminal, with its completion of names, its special commands and its own cursor."""
+"""Checks pgcli in a terminal: completion of names, special commands, cursor."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ for asked, answers in (
         said(asked, *answers)
 with check("completion of tables and columns"):
     terminal = start()
-    terminal.expect(pexpect.TIMEOUT, timeout=3)  # it reads the catalog beside
+    terminal.expect(pexpect.TIMEOUT, timeout=3)  # it reads the catalog in the background
     terminal.send("SELECT * FROM large_")
     terminal.send("\t")
     terminal.expect("(?s)large.{0,3}orders|orders.{0,60}view")

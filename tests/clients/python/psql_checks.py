@@ -1,7 +1,8 @@
-"""psql: every command that describes, \\watch, \\copy, tab completion, scripts.
+"""Checks psql: every describing command, \\watch, \\copy, tab completion, scripts.
 
-Each command that describes must print what it prints of the control, PostgreSQL at CONTROL_PORT, but for the lines that `OURS` names:
-what only Tailgate has, and what only a PostgreSQL on a disk of its own has.
+A describing command must print what it prints for PostgreSQL, the server at CONTROL_PORT. `OURS`
+lists the lines that may differ: objects that only Tailgate has, and settings of a PostgreSQL on
+disk.
 """
 
 import os
@@ -27,14 +28,15 @@ DESCRIBING = """
 \\dvS | \\dx | \\dx+ | \\dX | \\dX large* | \\dy | \\dy+ | \\l | \\l+ | \\l shop | \\lo_list | \\lo_list+ | \\sf doubled | \\sf+ doubled
 \\sf abs(integer) | \\sv large_orders | \\sv+ large_orders | \\z | \\z orders | \\zS | \\conninfo | \\encoding
 """
-# lines that are left out of both, by command; of all: numbers of rows, and a materialized view's relation of errors and its key
+# Lines that are dropped from both outputs, by command; the first entry is for all commands: row
+# counts, and a materialized view's relation of errors and its key.
 OURS = {
     "": r"per_customer_(errors|key)|^\(\d+ rows?\)$",
     r"\\d\+? per_customer": r"^Indexes:$",
     r"\\dt \*\.\*": r"^pg_toast ",
     r"\\l\+?": r"^(postgres|template[01]) |^\|",
 }
-# commands whose rows are others, and why: they must run, under the same title and headings
+# Commands whose rows differ, with the reason. They must run, with the same title and headings.
 DIFFERENT = {
     r"\\d[af]S": "defaults of arguments, and ORDER BY among them, of PostgreSQL's own functions are not told",
     r"\\dfS\+ lower": "nor their source",

@@ -1,4 +1,4 @@
-"""psycopg2: libpq, simple queries, values in the text of the statement."""
+"""Checks psycopg2: libpq, simple queries, values interpolated into the statement."""
 
 import datetime
 import decimal

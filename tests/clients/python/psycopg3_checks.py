@@ -1,4 +1,4 @@
-"""psycopg 3: parameters of the extended protocol, text and binary, pipelines, server-side cursors, COPY, asyncio."""
+"""Checks psycopg 3: extended protocol in text and binary, pipelines, server-side cursors, COPY, asyncio."""
 
 import asyncio
 import contextlib
@@ -98,7 +98,8 @@ with check("pipeline: many statements, one round trip"):
     assert [c.fetchone() for c in cursors] == [(n,) for n in range(50)]
     connection.rollback()
 with check("pipeline: an error ends it, what is behind is aborted"), psycopg.connect("", autocommit=True) as other:
-    # leaving it says so once more, if the third statement was sent before the second had failed
+    # leaving the pipeline raises it again if the third statement was sent before the second had
+    # failed
     with contextlib.suppress(psycopg.errors.PipelineAborted), other.pipeline() as pipeline:
         cursors = [other.cursor() for _ in range(3)]
         try:

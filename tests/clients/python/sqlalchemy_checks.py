@@ -1,4 +1,4 @@
-"""SQLAlchemy 2 over psycopg2, psycopg 3, pg8000 and asyncpg: reflection, Core, ORM."""
+"""Checks SQLAlchemy 2 with psycopg2, psycopg 3, pg8000 and asyncpg: reflection, Core, ORM."""
 
 import asyncio
 from decimal import Decimal

@@ -1,7 +1,8 @@
-"""Checks of one client, told in the Test Anything Protocol: `ok 1 - name` or `not ok 1 - name` with the reason, at the end `1..n`.
+"""Prints the checks of one client in the Test Anything Protocol.
 
-The server is where PGHOST, PGPORT, PGUSER and PGDATABASE say. FLAVOUR is `tailgate` or `postgres`: the checks are the same for both, but
-for what only Tailgate does (TAIL, views that follow what is written).
+A check is `ok 1 - name`, or `not ok 1 - name` with the reason; the last line is `1..n`. PGHOST,
+PGPORT, PGUSER and PGDATABASE give the server's address. FLAVOUR is `tailgate` or `postgres`. The
+checks are the same for both, except for Tailgate's extensions (TAIL, views that follow writes).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from uuid import UUID
 HOST, PORT, USER, DATABASE = (os.environ[name] for name in ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE"))
 TAILGATE = os.environ["FLAVOUR"] == "tailgate"
 
-# Takes longer than anyone waits.
+# A query that takes very long.
 SLOW = "SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.id + b.id = c.id * d.id"
 
 _count = 0
@@ -26,19 +27,19 @@ _recover: Callable[[], object] = lambda: None  # noqa: E731
 
 
 def recover(function: Callable[[], object]) -> None:
-    """What is done after a check that failed, so that those behind it can pass."""
+    """Sets a function that runs after a failed check, so that later checks can pass."""
     global _recover
     _recover = function
 
 
 @contextlib.contextmanager
 def check(name: str) -> Iterator[None]:
-    """A check is passed when its body ends without an error; what follows runs either way."""
+    """Runs a check. It passes if the body raises no error. Later checks run in any case."""
     global _count
     _count += 1
     try:
         yield
-    except Exception as error:  # noqa: BLE001  # whatever went wrong is what is told
+    except Exception as error:  # noqa: BLE001  # any error is reported
         told(name, error)
         _recover()
     else:
@@ -56,7 +57,7 @@ def done() -> None:
 
 
 def raises(kind: type[Exception], work: Any, *arguments: Any) -> Exception:
-    """The error of that kind that a call raises."""
+    """Returns the error of that class that a call raises."""
     try:
         work(*arguments)
     except kind as error:
@@ -65,7 +66,7 @@ def raises(kind: type[Exception], work: Any, *arguments: Any) -> Exception:
 
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901)
-# what a driver makes of the rows of `kinds`, by column
+# The rows of `kinds` as a driver returns them, by column.
 KINDS: list[dict[str, Any]] = [
     {
         "id": 1, "a_boolean": True, "a_smallint": 32767, "an_integer": 2147483647, "a_bigint": 9223372036854775807, "a_real": 1.5,
@@ -92,7 +93,7 @@ KINDS: list[dict[str, Any]] = [
 
 
 def same_kinds(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> None:
-    """The rows of `kinds`, in the order of id, are what they must be."""
+    """Asserts that the rows of `kinds`, in the order of id, are correct."""
     assert len(rows) == len(KINDS), len(rows)
     for row, expected in zip(rows, KINDS, strict=True):
         assert len(row) == 21

@@ -1,7 +1,8 @@
-"""Apache Superset: a database, a dataset of a view, a chart, a dashboard that refreshes every second, looked at with headless Chromium.
+"""Checks Apache Superset: a database, a dataset of a view, a chart, and a dashboard that refreshes each second.
 
-Its server runs over a metadata database of its own in CHECKS_FOLDER; all is made by its REST API, and `browse.js` opens the dashboard,
-waits until a number that changed in the database has changed on the page, and takes a screenshot.
+The server's metadata database is in CHECKS_FOLDER. All objects are created over its REST API.
+`browse.js` opens the dashboard in headless Chromium, waits until a number that changed in the
+database has changed on the page, and takes a screenshot.
 """
 
 import json
@@ -30,7 +31,7 @@ def check(name, work):
     count += 1
     try:
         found = work()
-    except Exception as error:  # noqa: BLE001  # whatever went wrong is what is told
+    except Exception as error:  # noqa: BLE001  # any error is reported
         print(f"not ok {count} - {name}\n  # {type(error).__name__}: {error}", flush=True)
         return None
     print(f"ok {count} - {name}", flush=True)
@@ -81,7 +82,7 @@ def start():
             pass
         assert server.poll() is None, "it ended"
         assert time.monotonic() < end, "it does not answer"
-        time.sleep(0.5)  # it tells nobody when it is ready
+        time.sleep(0.5)  # it does not announce when it is ready
 
 
 def call(method, path, body=None, **parameters):

@@ -1,4 +1,4 @@
-"""Apache Superset for the checks: everything in one folder, nothing sent anywhere, dashboards may refresh every second."""
+"""Apache Superset's configuration: all files in one folder, no telemetry, dashboards may refresh each second."""
 
 import os
 

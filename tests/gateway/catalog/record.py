@@ -1,6 +1,10 @@
-"""Writes what PostgreSQL 15's own catalog holds into gateway/catalog: the columns of all its relations, and the rows of the fixed ones.
+"""Records PostgreSQL 15's system catalog into gateway/catalog.
 
-python -m tests.gateway.catalog.record [DSN of an empty database of a new cluster; without it one is started]
+It writes the columns of all relations, and the rows of those that are the same in every database.
+
+python -m tests.gateway.catalog.record [DSN]
+
+The DSN is that of an empty database of a new cluster. Without it, a cluster is started.
 """
 
 from __future__ import annotations
@@ -22,18 +26,18 @@ JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON t.typtype = 'd' AND 
 WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v') AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY 1, 2, a.attnum
 """
-# large and of no use to clients, or about this cluster and not about PostgreSQL
+# Large and of no use to clients, or specific to this cluster.
 WITHOUT_ROWS = {
     "pg_amop", "pg_amproc", "pg_authid", "pg_db_role_setting", "pg_depend", "pg_init_privs", "pg_largeobject",
     "pg_rewrite", "pg_shdepend", "pg_statistic", "pg_subscription", "pg_ts_config_map",
 }  # fmt: skip
-# as a server has them that nobody has configured: not this cluster's folders and ports
+# Settings of an unconfigured server, without this cluster's folders and ports.
 SETTINGS = """
 SELECT name, coalesce(boot_val, '') AS setting, unit, category, short_desc, extra_desc, context, vartype, 'default' AS source,
 min_val, max_val, enumvals, boot_val, boot_val AS reset_val, false AS pending_restart FROM pg_settings
 """
 EXTRA = {"pg_settings": SETTINGS, "pg_keywords": "SELECT * FROM pg_get_keywords()", "pg_roles": "SELECT * FROM pg_roles"}
-# expressions as pg_get_expr shows them, which is all that is told of them
+# Expressions as text from pg_get_expr; their node trees are not recorded.
 SHOWN = {("pg_proc", "proargdefaults"): "pg_get_expr(proargdefaults, 0)"}
 DROPPED = {"pg_proc": {"prosrc", "probin", "prosqlbody"}, "pg_settings": {"sourcefile", "sourceline"}}
 

@@ -1,9 +1,10 @@
-"""The statements of real clients, asked of PostgreSQL 15 and of us for the same schema: same columns, types and rows, oids aside.
+"""Runs the catalog queries of real clients on PostgreSQL 15 and on Tailgate, for the same schema.
 
-`tests/fixtures/client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is compared over
-the wire: tests/wire/test_client_sql.py.
+Columns, types and rows must be equal, except oids. `tests/fixtures/client-sql.jsonl` was captured
+from clients that talked to PostgreSQL. tests/wire/test_client_sql.py compares its other statements.
 
-Known differences are listed with their reason, and a statement that begins to be equal must leave the list.
+Known differences are listed with their reason. A statement whose answers become equal must be
+removed from the list.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def asked(sql: str, catalog: Catalog) -> Authorized[CatalogQuery]:
 
 
 class Oracle:
-    """PostgreSQL and ours side by side, over the same relations with the same oids."""
+    """PostgreSQL and Tailgate's system catalog, for the same relations with the same oids."""
 
     def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         self.connection = connection
@@ -96,7 +97,7 @@ class Oracle:
         )
 
     def compare(self, sql: str, values: list[str | None]) -> list[str]:
-        """What is different, in words; empty if nothing."""
+        """Returns descriptions of the differences."""
         sql = re.sub(r"\b16388\b", str(self.oids["kv"]), sql).strip().rstrip(";")
         theirs: list[tuple[object, ...]] | psycopg.Error
         try:
@@ -106,7 +107,7 @@ class Oracle:
             theirs = error
         try:
             fields, table = self.ours.run(asked(sql, self.catalog), values, self.session, self.catalog)  # type: ignore[arg-type]
-        except Exception as error:  # noqa: BLE001  # any error is to be compared
+        except Exception as error:  # noqa: BLE001  # any error is compared
             if isinstance(theirs, psycopg.Error) and theirs.sqlstate == getattr(error, "sqlstate", None):
                 return []
             return [f"{type(error).__name__}: {error}"]
@@ -132,7 +133,7 @@ class Oracle:
 
 
 def _shown(value: object) -> str:
-    """Text of a value; numbers that may be oids of a user's objects are all the same."""
+    """Returns a value as text, with the oids of user objects masked."""
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_shown, value)) + "]"
     if isinstance(value, float) and value.is_integer():
@@ -142,7 +143,7 @@ def _shown(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    """A server of its own: databases and roles that other tests have made there would be rows of its catalog."""
+    """Starts a separate server, whose catalog has no databases and roles of other tests."""
     server = Postgres()
     try:
         server.start()
@@ -158,7 +159,7 @@ def oracle() -> Iterator[Oracle]:
 
 
 def _asked() -> list[int]:
-    """Numbers of the statements that are queries of the system catalog."""
+    """Returns the numbers of the statements that are catalog queries."""
     catalog = items({"kv": 16388, "kv_view": 16393, "kv_mv": 16397})
     out = []
     for number, statement in enumerate(STATEMENTS):
@@ -187,12 +188,12 @@ def test_as_postgresql_answers(oracle: Oracle, number: int) -> None:
 
 @pytest.mark.parametrize("function", ["pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_result"])
 def test_signatures_of_functions(oracle: Oracle, function: str) -> None:
-    """Of all of PostgreSQL's own, with the defaults of their arguments."""
+    """Compares the signatures of all built-in functions, with the defaults of their arguments."""
     assert oracle.compare(f"SELECT oid, {function}(oid), pg_get_expr(proargdefaults, 0) FROM pg_proc WHERE oid < 16384", []) == []
 
 
 def test_the_score(record_property) -> None:
-    """How many there are, so that none gets lost."""
+    """A minimum of equal statements, so that none is dropped by accident."""
     assert len(ASKED) - len([n for n in ASKED if n in DIFFERENT]) >= 100, len(ASKED)
 
 

@@ -1,4 +1,7 @@
-"""The codec takes anything: cut, merged, random. It answers with messages or one fatal Malformed, never with an exception."""
+"""Tests that the decoder accepts any bytes, split or merged in any way.
+
+It returns messages or one fatal Malformed, and never raises.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ MESSAGES = [
 
 
 def _trusting() -> Decoder:
-    """A decoder of a client that needs no password."""
+    """Returns a decoder for a client that needs no password."""
     decoder = Decoder()
     decoder.authenticated = True
     return decoder
@@ -103,7 +106,7 @@ frames = st.builds(frame, st.sampled_from([bytes([letter]) for letter in READERS
 @settings(max_examples=500)
 @given(st.lists(frames, max_size=12), st.lists(st.integers(0, 400), max_size=10))
 def test_random_frames_keep_their_borders(pieces: list[bytes], cuts: list[int]) -> None:
-    """Whole frames with any body: one message each, and the machine has an answer to all of them."""
+    """A complete frame with any body gives one message, which the state machine accepts or refuses."""
     data, decoder, out = b"".join(pieces), Decoder(started=True), []
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     for start, end in pairwise(places):
@@ -148,7 +151,10 @@ def test_bind_with_a_lying_count_or_length() -> None:
 
 
 def test_a_large_frame_in_small_pieces_is_read_once() -> None:
-    """Cost follows the bytes: 8 MB in 1 KiB pieces would take minutes if every piece looked at all before it."""
+    """The cost is linear.
+
+    If each piece scanned all earlier ones, 8 MB in pieces of 1 KiB would take minutes.
+    """
     data = frame(b"d", b"x" * 8_000_000)
     decoder, out = Decoder(started=True), []
     for at in range(0, len(data), 1024):

@@ -1,4 +1,4 @@
-"""The connection's life, as PostgreSQL lives it."""
+"""Tests the states of a connection against PostgreSQL's."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_diagram_names_every_phase() -> None:
 
 
 def test_versions_are_negotiated() -> None:
-    """As PostgreSQL does: nothing is said if all that is asked for is spoken; the answer is a whole version."""
+    """As in PostgreSQL, no NegotiateProtocolVersion is sent if version and options are supported."""
 
     def said(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
         return negotiation(m.StartupMessage(version, (("user", "a"), *options)))

@@ -16,7 +16,7 @@ def made(tmp_path: Path) -> Iterator[Made]:
 
 @pytest.fixture
 def run() -> Callable[..., None]:
-    """Runs a coroutine function with a time limit."""
+    """Returns a function that runs a coroutine function with a time limit."""
 
     def run(work: Callable[[], object], timeout: float = 60) -> None:
         async def limited() -> None:

@@ -1,4 +1,4 @@
-"""A lake that a test writes itself, a tick at a time, with what every relation holds at every time kept beside it."""
+"""A lake that a test writes tick by tick, with a model of each relation's rows at every time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Made:
         self.lake = Lake.create(path)
         self.writer = open_epoch(self.lake)
         self.now: dict[int, Counter[Row]] = {}
-        self.at: dict[int, dict[int, Counter[Row]]] = {}  # time → relation → rows with how many copies
+        self.at: dict[int, dict[int, Counter[Row]]] = {}  # time → relation → rows with their multiplicity
         self.items: dict[int, Item] = {}
         self.schemas: dict[int, pa.Schema] = {}
         self._note()
@@ -53,7 +53,7 @@ class Made:
         self._note()
 
     def tick(self, changes: dict[int, Iterable[tuple[Row, int]]]) -> int:
-        """Appends net changes; the time."""
+        """Appends a tick with the net changes. Returns its time."""
         sections = []
         for relation, updates in changes.items():
             net: Counter[Row] = Counter()
@@ -81,7 +81,7 @@ class Made:
 
 
 def bag(table: pa.Table) -> Counter[Row]:
-    """Rows of a table with how many copies of each, whether it says so by its weights or by repeating them."""
+    """Returns the rows of a table with their multiplicity, from its weights or from repeated rows."""
     rows: Counter[Row] = Counter()
     weighted = table.column_names[-1:] == [WEIGHT]
     for row in zip(*(_frozen(c) for c in table.columns), strict=True):

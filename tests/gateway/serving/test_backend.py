@@ -1,4 +1,4 @@
-"""buenavista's interface over serving."""
+"""Tests buenavista's interface over serving."""
 
 import asyncio
 from decimal import Decimal

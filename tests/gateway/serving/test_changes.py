@@ -1,4 +1,4 @@
-"""Following a relation: exact, from now or from the past, to its end."""
+"""Tests following a relation from now or from the past until its end: no change is missing or doubled."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ NARROW = {"id": INT8, "name": TEXT}
 
 
 async def take(stream, upto: int) -> list[Batch]:
-    """Batches until one of this time or later."""
+    """Returns the batches up to the first one with this time or a later one."""
     out = []
     async for batch in stream:
         out.append(batch)
@@ -28,7 +28,10 @@ async def take(stream, upto: int) -> list[Batch]:
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("snapshot", [True, False])
 def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keyed: bool, snapshot: bool) -> None:
-    """From every time, with entries of the past and of the future: one batch a time, each time's rows right."""
+    """Followers may start at any time and read past and new entries.
+
+    Each time has one batch with its changes.
+    """
 
     async def work() -> None:
         item = made.create("v", NARROW, (0,) if keyed else None)
@@ -80,7 +83,7 @@ def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keye
 
 
 def test_a_time_to_come(made: Made, run) -> None:
-    """AS OF a time in the future: nothing until it is reached."""
+    """AS OF a future time returns nothing before that time."""
 
     async def work() -> None:
         item = made.create("v", NARROW)
@@ -101,7 +104,7 @@ def test_a_time_to_come(made: Made, run) -> None:
 
 
 def test_a_dropped_relation_ends_it(made: Made, run) -> None:
-    """The last changes first, then 42P01."""
+    """The last changes arrive before the error 42P01."""
 
     async def work() -> None:
         item = made.create("v", NARROW)

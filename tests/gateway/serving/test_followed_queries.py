@@ -1,4 +1,4 @@
-"""Following a query: what its changes add up to is its answer, at every time."""
+"""Tests following a query: at every time, its changes add up to its result."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ OTHER = [
 
 @pytest.mark.parametrize("text", [*LINEAR, *OTHER])
 def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: str) -> None:
-    """From now and from the past, alone and together, with the other one's changes remembered or not."""
+    """Followers start now or in the past, alone or together, with or without shared cached changes."""
 
     async def work() -> None:
         v, d = made.create("v", NARROW), made.create("d", NARROW, None)

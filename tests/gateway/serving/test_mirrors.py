@@ -1,4 +1,4 @@
-"""The mirrors are at one time, and at that time they are what the log says."""
+"""Tests that all mirrors have one time, and the rows that the log has at that time."""
 
 import asyncio
 import itertools
@@ -21,7 +21,7 @@ def random_row(random: random.Random, wide: bool) -> Row:
 
 
 class Random:
-    """Random net changes that keep a key unique, or let rows repeat."""
+    """A generator of net changes that keep a key unique or, without a key, duplicate rows."""
 
     def __init__(self, random: random.Random, made: Made, relation: int, keyed: bool, wide: bool) -> None:
         self.random, self.made, self.relation, self.keyed, self.wide = random, made, relation, keyed, wide
@@ -59,7 +59,7 @@ NARROW = {"id": INT8, "name": TEXT}
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
 def test_the_mirror_is_the_snapshot_at_every_time(made: Made, run, seed: int, keyed: bool, wide: bool) -> None:
-    """Whatever the changes: rows of the mirror = rows of the model = lake.snapshot, before, while and after it is filled."""
+    """Mirror, model and lake.snapshot have the same rows before, during and after the mirror is filled."""
 
     async def work() -> None:
         item = made.create("v", WIDE if wide else NARROW, (0,) if keyed else None)
@@ -81,7 +81,7 @@ def test_the_mirror_is_the_snapshot_at_every_time(made: Made, run, seed: int, ke
 
 
 def test_one_time_for_all_relations(made: Made, run) -> None:
-    """Two views get the same number in every tick; no reader, in a transaction or a statement, sees two numbers."""
+    """Two views get the same number in every tick; no transaction or statement reads two different numbers."""
 
     async def work() -> None:
         a, b = made.create("a", {"n": INT8}, ()), made.create("b", {"n": INT8}, ())
@@ -120,7 +120,7 @@ def test_one_time_for_all_relations(made: Made, run) -> None:
 
 
 def test_a_relation_that_begins_anew_is_empty_first(made: Made, run) -> None:
-    """What it held is gone when it is ready again, whatever came while it was not."""
+    """Its old rows are gone when it is ready again, whatever changes came before that."""
 
     async def work() -> None:
         item = made.create("v", NARROW)
@@ -143,7 +143,7 @@ def test_a_relation_that_begins_anew_is_empty_first(made: Made, run) -> None:
 
 
 def test_filling_beside_ticks(made: Made, run) -> None:
-    """A relation first used while ticks go on is right from its first answer."""
+    """A relation whose first use is during ticks has the right rows from its first answer."""
 
     async def work() -> None:
         items = [made.create(f"v{i}", NARROW, (0,)) for i in range(6)]
@@ -217,7 +217,7 @@ def test_a_dropped_relation_leaves_memory(made: Made, run) -> None:
 
 
 def test_far_behind(made: Made, run) -> None:
-    """Many entries at once are applied in bounded transactions and end at the newest."""
+    """Many new entries are applied in bounded transactions, up to the newest one."""
 
     async def work() -> None:
         item = made.create("v", NARROW, (0,))

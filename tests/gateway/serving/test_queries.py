@@ -1,4 +1,4 @@
-"""Queries over the mirrors: bound once, at one time, with PostgreSQL's errors, stopped when asked to."""
+"""Tests queries over the mirrors: one binding, one time, PostgreSQL's errors, cancellation."""
 
 import asyncio
 
@@ -26,7 +26,10 @@ async def ask(server: Serving, text: str, *values: object, **more: object) -> li
 
 
 def test_rows_by_name_type_and_copy(made: Made, run) -> None:
-    """A relation without a key shows every copy; names and types are the view's."""
+    """Duplicate rows of a relation without a key are repeated.
+
+    Names and types are those of the view.
+    """
 
     async def work() -> None:
         keyed, plain = made.create("v", NARROW), made.create("d", NARROW, None)
@@ -71,7 +74,10 @@ def test_errors_of_the_text(made: Made, run) -> None:
 
 
 def test_a_view_that_fails_says_so(made: Made, run) -> None:
-    """While the errors of a view sum above zero SELECT fails with them; others are not touched; it heals."""
+    """SELECT fails while a view has errors; other views still work.
+
+    It works again after the errors are gone.
+    """
 
     async def work() -> None:
         bad, good = made.create("bad", NARROW), made.create("good", NARROW)
@@ -125,7 +131,7 @@ def test_not_filled_and_not_stored(made: Made, run) -> None:
 
 
 def test_a_block_reads_at_one_time(made: Made, run) -> None:
-    """Relations mirrored before, first used inside, and dropped meanwhile: all at the block's time."""
+    """A block reads all relations at its time: mirrored before, first used in it, or dropped meanwhile."""
 
     async def work() -> None:
         one, two, three = (made.create(name, NARROW) for name in ("one", "two", "three"))
@@ -172,7 +178,7 @@ SLOW = "SELECT count(*) FROM v a, v b, v c, v d WHERE a.id + b.id * c.id + d.id 
 
 
 def test_cancel_and_timeout(made: Made, run) -> None:
-    """Within a moment, and what comes after runs."""
+    """Cancellation and timeout take effect quickly, and later queries work."""
 
     async def work() -> None:
         item = made.create("v", NARROW)
@@ -190,13 +196,13 @@ def test_cancel_and_timeout(made: Made, run) -> None:
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 assert await ask(server, "SELECT count(*) FROM v", at=block) == [(3000,)]
-                assert loop.time() - began < 30  # SLOW takes hours
+                assert loop.time() - began < 30  # SLOW would take hours
 
     run(work)
 
 
 def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
-    """At its time: what ROLLBACK TO a savepoint needs."""
+    """After an error the block continues at its time, as ROLLBACK TO a savepoint needs."""
 
     async def work() -> None:
         item = made.create("v", NARROW)
@@ -216,7 +222,7 @@ def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
 
 
 def test_what_changed(made: Made, run) -> None:
-    """Ready bytes stay right while nothing that was read has changed."""
+    """Cached results stay valid while no relation that they read has changed."""
 
     async def work() -> None:
         one, two = made.create("one", NARROW), made.create("two", NARROW)

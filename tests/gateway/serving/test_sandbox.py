@@ -1,4 +1,4 @@
-"""What a user's statement must not reach, even if the text got past the binder."""
+"""Tests that a user's statement cannot reach files or settings, even if the binder failed to refuse it."""
 
 import gc
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_refused(tmp_path: Path, statement: str) -> None:
 
 
 def test_memory_is_limited() -> None:
-    """A statement that needs more fails; the next one runs."""
+    """A statement that needs more memory fails; the next one runs."""
     sandbox = open_sandbox(memory_limit=64 << 20)
     try:
         cursor = sandbox.cursor()

@@ -1,4 +1,4 @@
-"""Woken by the engine's long poll, and by looking when there is no engine or it goes away."""
+"""Tests how serving notices new entries: with the engine's long poll or, without an engine, by polling."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from tests.gateway.serving.made import Made, serving
 
 
 class Engine(ThreadingHTTPServer):
-    """Answers GET /newest?after=n as an engine does."""
+    """An HTTP server that answers GET /newest?after=n like an engine."""
 
     daemon_threads = True
 
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def test_woken_by_the_engine(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With looks once a minute, only the long poll can tell."""
+    """With one poll per minute, only the long poll can be fast enough."""
     monkeypatch.setattr(wake, "POLL_WOKEN", 60.0)
     engine = Engine(made)
 

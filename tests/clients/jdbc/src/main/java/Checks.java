@@ -16,7 +16,7 @@ import org.postgresql.util.PGInterval;
 import org.postgresql.util.PGobject;
 import org.postgresql.util.PSQLException;
 
-/** pgjdbc: text and binary transfer, setFetchSize, metadata, batches, COPY. Told in the Test Anything Protocol. */
+/** Checks pgjdbc (text and binary transfer, setFetchSize, metadata, batches, COPY) and prints them in the Test Anything Protocol. */
 public final class Checks {
     private static final String SLOW =
         "SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.id + b.id = c.id * d.id";
@@ -91,7 +91,7 @@ public final class Checks {
 
     private static void everyType(Connection connection) throws Exception {
         try (PreparedStatement statement = connection.prepareStatement("SELECT * FROM kinds ORDER BY id")) {
-            for (int again = 0; again < 7; again++) { // named, and in binary, from the fifth on
+            for (int again = 0; again < 7; again++) { // from the fifth execution on, a named statement with binary results
                 ResultSet r = statement.executeQuery();
                 r.next();
                 same(r.getBoolean("a_boolean"), true);
@@ -353,7 +353,7 @@ public final class Checks {
                 long sum = 0;
                 for (int n = 0; r.next(); n++) {
                     sum += r.getLong(1);
-                    if (n == 100) same(rows(between.executeQuery("SELECT 1")), List.of(List.of(1))); // beside an open portal
+                    if (n == 100) same(rows(between.executeQuery("SELECT 1")), List.of(List.of(1))); // while a portal is open
                 }
                 same(sum, 500500L);
             } finally {
@@ -413,7 +413,7 @@ public final class Checks {
                         Thread.sleep(300);
                         s.cancel();
                     } catch (Exception ignored) {
-                        // told by the check
+                        // the check reports it
                     }
                 }).start();
                 fails("57014", () -> s.executeQuery(SLOW));
