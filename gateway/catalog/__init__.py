@@ -53,6 +53,8 @@ class Job(Protocol):
 
 
 class NoJob:
+    """A job that cannot be interrupted."""
+
     def running(self, on: duckdb.DuckDBPyConnection | None) -> None:
         pass
 
@@ -141,6 +143,7 @@ class SystemCatalog:
             connection.close()
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
+        """Returns the connection, after updating the database to a catalog."""
         if self._connection is None:
             self._connection = self._opener(self._prepare)
         # sessions with different search paths share the items of a catalog
@@ -169,6 +172,7 @@ class SystemCatalog:
             raise self._translated(error) from error
 
     def _translated(self, error: duckdb.Error) -> Exception:
+        """Returns PostgreSQL's error for one of DuckDB."""
         text = str(error)
         if "Python exception occurred while executing the UDF" in text:
             return self.functions.raised or error

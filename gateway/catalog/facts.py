@@ -1,4 +1,4 @@
-"""What the catalog functions need: names and oids of a catalog's objects, and an interface to the session."""
+"""Data for the catalog functions: names and oids of a catalog's objects, and an interface to the session."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from lake.roles import Role
 
 
 class SessionSettings(Protocol):
+    """The settings of a session."""
+
     def get(self, name: str) -> tuple[str, str]:
         """Returns the setting's canonical name and its value. Raises 42704 if it does not exist."""
 
@@ -87,6 +89,8 @@ class Facts:
         return facts
 
     def _load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+        """Reads the facts from the database; those of PostgreSQL's own objects only once."""
+
         def table(query: str) -> dict[int, Any]:
             return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
 

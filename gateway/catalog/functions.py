@@ -32,7 +32,7 @@ VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number a
 
 
 class _Local(threading.local):
-    """What the functions answer for, per thread."""
+    """The session and catalog of the query that a thread executes."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
@@ -59,6 +59,7 @@ class Functions:
             self.all[name, len(types)] = (types, result, function)
 
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Registers all functions in a DuckDB connection."""
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
             made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self._local), count)
@@ -73,6 +74,7 @@ class Functions:
             )
 
     def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
+        """Returns (signature, implementation) of each function."""
         nothing, yes, zero = (lambda *_: None), (lambda *_: True), (lambda *_: 0)
         s, may = self, self.privileges
         return [
@@ -83,7 +85,7 @@ class Functions:
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
-            *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # text search does not exist
+            *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # Tailgate has no text search
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
             ("regproc_in(text) oid", s.regproc_in),

@@ -74,6 +74,7 @@ def _listed(tree: exp.Expression) -> set[str]:
 
 
 def _is_system(node: exp.Expression) -> bool:
+    """Tells whether a node is a function, word or cast that only the system catalog has."""
     match node:
         case exp.Anonymous():
             return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in (

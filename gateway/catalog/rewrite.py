@@ -95,6 +95,7 @@ class _Rules:
         return node
 
     def operator(self, node: exp.Operator) -> exp.Expression:
+        """Rewrites OPERATOR(pg_catalog.x). Raises 0A000 for other operators."""
         sign = str(node.args["operator"]).split(".")[-1]
         left, right = node.this, node.expression
         made: dict[str, Callable[[], exp.Expression]] = {
@@ -180,6 +181,7 @@ class _Rules:
     # --- casts
 
     def cast(self, node: exp.Cast) -> exp.Expression:
+        """Rewrites casts to and from reg types, names and vectors."""
         to, inner = type_name(node.to), node.this
         if to.endswith("[]"):
             return self.array_cast(node, to[:-2])
@@ -218,6 +220,7 @@ class _Rules:
     # --- functions
 
     def anonymous(self, node: exp.Anonymous) -> exp.Expression:
+        """Rewrites a function call, or ALL and SOME with an array literal."""
         if node.meta.get(MADE):
             return node
         if node.name.lower() in ("all", "some"):  # such as <> ALL ('{…}')
@@ -229,6 +232,7 @@ class _Rules:
         return self.function(node.name.lower(), node.expressions)
 
     def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns the call for DuckDB. Raises 42883 for a function that is not listed."""
         name = name.removeprefix("pg_catalog.")
         name = SAME.get(name, name)
         if name == "_pg_expandarray":
@@ -260,6 +264,7 @@ class _Rules:
         )
 
     def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns a call of a function in `functions`, with casts of its arguments and result."""
         types = self._functions[name, len(arguments)][0]
         cast = [
             exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a

@@ -145,6 +145,7 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
 
 
 def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
+    """Returns the pg_attribute row of a column of a relation or index."""
     field = item.columns[index]
     type = field.type
     align = "d" if type.is_array and type.facts.size == 8 else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
@@ -183,6 +184,7 @@ def _plain(
     collation: int,
     dimensions: int,
 ) -> Row:
+    """Returns a pg_attribute row."""
     return {
         "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,
         "attndims": dimensions, "attcacheoff": -1, "atttypmod": typmod, "attbyval": by_value, "attalign": align, "attstorage": storage,

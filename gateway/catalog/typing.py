@@ -180,6 +180,7 @@ def _branch(scope: Scope) -> list[Output]:
 
 
 def _source(source: exp.Table | Scope) -> list[Output]:
+    """Returns names and types of the columns of an item of FROM."""
     if isinstance(source, Scope):
         outputs = _outputs(source)
         alias = source.expression.parent.args.get("alias") if isinstance(source.expression.parent, (exp.Subquery, exp.CTE)) else None
@@ -201,6 +202,7 @@ def _source(source: exp.Table | Scope) -> list[Output]:
 
 
 def _type(node: exp.Expression | None, scope: Scope) -> str | None:
+    """Returns the type name of an expression, None if unknown."""
     match node:
         case exp.Alias() | exp.Paren() | exp.Collate():
             return _type(node.this, scope)
@@ -277,6 +279,7 @@ def _common(types: list[str | None]) -> str | None:
 
 
 def _column(node: exp.Column, scope: Scope | None) -> str | None:
+    """Returns the type of a column reference, looked up in its query and outer queries."""
     name, inside = node.name.lower(), None
     while scope is not None:
         for alias, source in scope.sources.items():

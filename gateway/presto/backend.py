@@ -55,6 +55,8 @@ class Backend(core.Connection):  # type: ignore[misc]
 
 
 class Session(core.Session):  # type: ignore[misc]
+    """A connection to the gateway, for one statement."""
+
     def __init__(self, connection: psycopg.Connection) -> None:
         super().__init__()
         self._connection = connection

@@ -29,11 +29,15 @@ log = logging.getLogger("tailgate.presto")
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """The port to listen on, and the gateway as HOST:PORT."""
+
     port: int
     gateway: str
 
 
 class Server(ThreadingHTTPServer):
+    """The HTTP server, with at most CONNECTIONS_MAX connections."""
+
     daemon_threads = True
     request_queue_size = 128
 
@@ -61,6 +65,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """The handler of one HTTP connection."""
+
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
     server: Server

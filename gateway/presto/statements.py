@@ -109,6 +109,7 @@ class Statements:
             return made.last
 
     def cancel(self, id: str, slug: str) -> bool:
+        """Cancels a statement. Returns False if it does not exist."""
         made = self._find(id, slug)
         if made is None:
             return False
@@ -129,6 +130,7 @@ class Statements:
         return made if made is not None and secrets.compare_digest(made.slug.encode(), slug.encode()) else None
 
     def _next(self, made: Statement) -> Document:
+        """Reads the next page, or the error; starts the statement at the first page."""
         try:
             if made.session is None or made.result is None:
                 made.session = self._backend.session(made.user, made.schema)
@@ -168,6 +170,7 @@ class Statements:
                 self._open.pop(made.id, None)
 
     def _document(self, made: Statement, state: str, next_token: int | None = None) -> Document:
+        """Returns a document without rows."""
         elapsed = round((time.monotonic() - made.begun) * 1000)
         counts = dict.fromkeys(COUNTS, 0)
         found: Document = {
@@ -182,6 +185,7 @@ class Statements:
 
 
 def _error(error: psycopg.Error | TailgateError) -> Document:
+    """Returns Presto's error document."""
     state = error.sqlstate or ("08006" if isinstance(error, psycopg.OperationalError) else "XX000")
     code, name, kind = ERRORS.get(state) or ERRORS.get(state[:2], OTHER)
     if isinstance(error, TailgateError):

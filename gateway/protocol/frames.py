@@ -105,6 +105,7 @@ class Decoder:
         return length + 1
 
     def _startup(self, data: bytes, at: int, size: int, out: list[m.Message]) -> int:
+        """Reads a frame without type byte; returns its size, or 0 if it is incomplete."""
         if size - at < 4:
             self._needed = 4
             return 0

@@ -87,6 +87,7 @@ class Exchange:
         return self._server_first.encode()
 
     def _check_flag(self, flag: str, mechanism: str) -> None:
+        """Checks the channel-binding flag against the mechanism. Raises Refused."""
         match flag[:1]:
             case "n" | "y" if mechanism == PLUS:
                 raise Refused("client selected SCRAM-SHA-256-PLUS without channel binding data")

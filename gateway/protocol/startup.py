@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from gateway.protocol import backend
 from gateway.protocol.messages import StartupMessage
 
-MINOR_VERSION = 2  # of the newest supported version 3.x
+MINOR_VERSION = 2  # minor number of the newest supported version 3.x
 SECRET_BYTES = 4  # length of a cancel key in version 3.0
 SECRET_BYTES_LONG = 32  # length since 3.2, as in PostgreSQL 18
 

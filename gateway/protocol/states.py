@@ -20,6 +20,8 @@ from gateway.protocol import messages as m
 
 
 class Phase(Enum):
+    """A state of the connection."""
+
     __hash__ = object.__hash__  # each member is a single object; Enum's own hash is slow
 
     STARTUP = "startup"
@@ -39,6 +41,8 @@ class Event(Enum):
 
 
 class Verdict(Enum):
+    """What to do with a message: process or ignore it."""
+
     PROCESS = "process"
     IGNORE = "ignore"
 

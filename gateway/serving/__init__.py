@@ -71,7 +71,8 @@ __all__ = ["Batch", "Prepared", "Seen", "Serving", "Snapshot"]
 Result = TypeVar("Result")
 
 FOLLOWING_THREADS = 4  # for decoding large changes of relations
-# Limits on followed queries: each may have its own tables, and is evaluated at each tick.
+# Followed queries in total, per role, and of the total for superusers only. Each may have its own
+# tables, and is evaluated at each tick.
 FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE = 1000, 100, 100
 NARROW = 50  # columns; the Arrow schemas of wider results are not cached
 TRIES = 10  # of a statement whose relations get other columns while it starts
@@ -125,6 +126,7 @@ class Serving:
         self._mirrors.start()
 
     async def stop(self) -> None:
+        """Stops all threads and worker processes, and closes the DuckDB instances."""
         await asyncio.to_thread(self._mirrors.stop)
         for jobs in self._lanes:
             jobs.close()
@@ -299,6 +301,7 @@ class Serving:
         raise AssertionError("there is a last try")
 
     def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
+        """Calls `work` with a connection on the mirrors, after checking the items for errors."""
         cursor = self._sandbox.cursor()
         try:
             job.running(cursor)
@@ -311,6 +314,7 @@ class Serving:
             cursor.close()
 
     def _work_at(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], at: Snapshot, job: Job) -> Result:
+        """Calls `work` with the connection of a snapshot."""
         with at.use() as cursor:
             try:
                 job.running(cursor)
@@ -506,6 +510,7 @@ class Serving:
             return known, True
 
     def _release(self, feed: Feed, shared: bool) -> None:
+        """Ends a follower's use of a feed; closes the feed after the last one."""
         with self._feeds_lock:
             if shared:
                 kept, followers = self._feeds[feed.key]

@@ -22,7 +22,7 @@ from lake.errors import OutOfMemory
 if TYPE_CHECKING:
     from lake import Lake
 
-KEPT = 2000  # entries: five minutes of six ticks a second, the time for which a log never removes one (W7)
+KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
 KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
@@ -75,6 +75,8 @@ class Known:
 
 
 class Entries:
+    """The cache of log entries of a process. Thread-safe."""
+
     def __init__(self, lake: Lake, budget: Budget = NOWHERE) -> None:
         self._lake = lake
         self._charged, self._most = Charged(budget), min(KEPT_BYTES, budget.limit // 4)
@@ -110,6 +112,7 @@ class Entries:
             return total - self._charged.size
 
     def note(self, header: Header) -> None:
+        """Records number and time of an entry, for `at`."""
         if not self._times or header.time > self._times[-1]:
             self._numbers.append(header.n)
             self._times.append(header.time)

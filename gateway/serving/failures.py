@@ -1,7 +1,7 @@
 """Translates DuckDB's errors to PostgreSQL's.
 
 Tailgate's functions put the SQLSTATE into the message: `[22012] division by zero`. DuckDB's own
-errors are told apart by class and text. Any other error is a defect and stays unchanged.
+errors are recognized by class and text. Any other error is a defect and stays unchanged.
 """
 
 from __future__ import annotations

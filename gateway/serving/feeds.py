@@ -67,6 +67,8 @@ class Feed(Protocol):
 
 
 class RelationFeed:
+    """The feed of a relation."""
+
     def __init__(self, lake: Lake, item: Item) -> None:
         self.key: Hashable = (item.id, len(item.columns))
         self.items = (item,)
@@ -147,6 +149,8 @@ def _listed(names: Sequence[str], *more: str) -> str:
 
 
 class LinearFeed(QueryFeed):
+    """The feed of a query of filters and projections, evaluated on the changes alone."""
+
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: Changes) -> None:
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
@@ -166,6 +170,7 @@ class LinearFeed(QueryFeed):
             return table if there or changes is None else known.derive(self.key, self._over(changes))
 
     def _over(self, changes: pa.Table) -> pa.Table:
+        """Evaluates the query on rows of its relation."""
         connection = self._sandbox.cursor()
         try:
             if changes.num_columns != len(self._read):  # written before or after the relation got columns
@@ -214,6 +219,7 @@ class Maintained(QueryFeed):
         self._held.set(0)
 
     def _begin(self, n: int, time: int) -> None:
+        """Builds the relations and the result at entry `n`. Raises 54000 if they are too large."""
         if self._connection is not None and self.n == n:
             return
         self._forget()
@@ -237,7 +243,7 @@ class Maintained(QueryFeed):
             raise
 
     def _reach(self, known: Known) -> pa.Table | None:
-        """Advances to an entry and returns what it changed."""
+        """Advances to an entry and returns its net changes."""
         n = known.header.n
         if self._connection is None or self.n >= n:
             self._begin(n - 1, self._entries.get(n - 1).header.time)
@@ -249,6 +255,7 @@ class Maintained(QueryFeed):
         return self._step(known)
 
     def _step(self, known: Known) -> pa.Table | None:
+        """Applies the next entry to the relations and returns the change of the result."""
         assert self._connection is not None
         try:
             for shape in self._shapes:
@@ -270,6 +277,7 @@ class Maintained(QueryFeed):
 
 
 def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepared, values: Sequence[object]) -> Feed:
+    """Returns the simplest kind of feed for a relation or query."""
     if isinstance(source, Item):
         return RelationFeed(lake, source)
     if source.changes is not None:

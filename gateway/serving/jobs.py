@@ -20,7 +20,7 @@ from gateway.turns import ASKING, NOBODY, RESERVE, Asking, Turns
 from lake.errors import OutOfMemory, QueryCanceled, TailgateError
 from sql import interruption
 
-AT_ONCE, EACH = 8, 4  # short statements, in total and per role: two of them occupy two cores
+AT_ONCE, EACH = 8, 4  # short statements, in total and per role; two of them keep two cores busy
 LONG, LONG_EACH = 32, 12  # long statements, in total and per role: they share DuckDB's memory
 LONG_S = 0.5  # seconds after which a statement counts as long
 A_WHILE_S = 0.2  # seconds after which a statement may be ended to free memory
@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 
 
 class Interruptible(Protocol):
+    """An object, such as a DuckDB connection, whose running statement can be interrupted."""
+
     def interrupt(self) -> None: ...
 
 

@@ -40,7 +40,7 @@ log = logging.getLogger("tailgate.serving")
 ENTRIES_AT_ONCE = 64  # entries per transaction when behind; a reader lags by at most one such transaction
 FILLS_AT_ONCE = 2  # relations that are filled concurrently; each briefly holds its rows twice
 CATCH_UP = 4  # entries that a fill may be behind when it takes the lock to apply the rest
-UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped: a dashboard's lunch break
+UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped; long enough for a break in the use of a dashboard
 UNUSED_LOOK = 60.0  # seconds between searches for unused mirrors
 CATALOGS_KEPT = 20  # older catalogs, for blocks that began at them
 RETRY = 1.0  # seconds until the next try after an error, such as a missing lake folder
@@ -74,6 +74,8 @@ class Mirrored:
 
 
 class Mirrors:
+    """The mirrors of a process, with the thread that follows the log."""
+
     def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
         self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
         self._mirrored: dict[int, Mirrored] = {}
@@ -140,9 +142,10 @@ class Mirrors:
     # --- filling
 
     def _begin(self, item: Item) -> Mirrored:
+        """Starts to fill the mirror of an item, unless it exists."""
         with self._lock:
             entry = self._mirrored.get(item.id)
-            if entry is None and item.kind == "view errors":  # they are mirrored with their view
+            if entry is None and item.kind == "view errors":  # a view's errors are mirrored with the view
                 entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
             elif entry is None:
                 entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))
@@ -154,6 +157,7 @@ class Mirrors:
             del self._mirrored[id]
 
     def _fill(self, entry: Mirrored) -> None:
+        """Fills a mirror on a fill thread, catches up with the log, and makes it readable."""
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
         connection = self._sandbox.cursor()
         try:
@@ -194,6 +198,7 @@ class Mirrors:
             connection.close()
 
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape], n: int) -> int:
+        """Applies the entries after `n` to a mirror that is being filled; returns the last one."""
         target = self.state.n
         connection.begin()
         for i in range(n + 1, target + 1):
@@ -205,7 +210,7 @@ class Mirrors:
         return target
 
     def _discard(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape]) -> None:
-        with contextlib.suppress(duckdb.Error):  # there may be no transaction
+        with contextlib.suppress(duckdb.Error):  # if no transaction is open
             connection.rollback()
         for shape in shapes:
             mirror.drop(connection, shape)
@@ -213,6 +218,7 @@ class Mirrors:
     # --- following
 
     def _follow(self) -> None:
+        """Follows the log until `stop`; the body of the follower thread."""
         while not self._stopping.is_set():
             self._wake.wait()
             try:
@@ -245,6 +251,7 @@ class Mirrors:
         return True
 
     def _move(self, taken: list[Known]) -> State:
+        """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = taken[-1].header, frozenset[int]()
         shapes = self._moving_shapes()
@@ -308,6 +315,7 @@ class Mirrors:
         self._remove(entry)
 
     def _drop_unused(self) -> None:
+        """Drops mirrors that were not used for UNUSED_AFTER seconds."""
         limit = clocks.monotonic() - UNUSED_AFTER
         unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
         if unused:
@@ -319,6 +327,7 @@ class Mirrors:
                 self._writer.commit()
 
     def _begin_again(self) -> None:
+        """Drops all mirrors and continues at the newest entry, after entries have been removed."""
         newest = self._lake.log.newest()
         assert newest is not None
         catalog = self._lake.catalog_at(newest.n)

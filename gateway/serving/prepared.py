@@ -101,7 +101,7 @@ class Seen:
     """A catalog as a session sees it.
 
     `catalog_n` is the log entry that last changed it. `scope` is a cache key for whatever else
-    affects the meaning of names, such as temporary tables; None for the default search path.
+    affects the meaning of names: the search path, temporary views. None for the default path.
     """
 
     catalog: Catalog
@@ -154,6 +154,7 @@ def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalo
 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    """Binds a query and renders its DuckDB SQL. Raises SQL errors."""
     bound = bind_query(query, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
 OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
 OPEN_EACH = 50  # of one role that is not a superuser
-OPEN_RESERVE = 20  # additional ones for superusers
+OPEN_RESERVE = 20  # of all, for superusers only
 AGE_AT_MOST = 600.0  # seconds; a block open for that long at 10 ticks/s of 500 rows keeps 3 million row versions
 
 

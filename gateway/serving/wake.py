@@ -62,6 +62,7 @@ class Wake:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(self) -> None:
+        """Long-polls the engine until `close`; the body of the thread."""
         while not self._closed.is_set():
             try:
                 newest = self._newest(self._n)
@@ -77,6 +78,7 @@ class Wake:
         self._forget()
 
     def _newest(self, after: int) -> int:
+        """Waits for an entry after `after`, at most 10 s; returns the newest entry of the engine."""
         if self._connection is None:
             self._engine = json.loads(self._engine_json.read_text())
             host, _, port = self._engine["address"].rpartition(":")

@@ -29,6 +29,8 @@ class Closed(Exception):
 
 
 class _Pickler(pickle.Pickler):
+    """A pickler that replaces catalogs by their position in `catalogs`."""
+
     def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer]) -> None:
         super().__init__(file, 5, buffer_callback=buffers.append)
         self.catalogs: list[Catalog] = []
@@ -41,6 +43,8 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
+    """An unpickler that replaces positions by the received catalogs."""
+
     def __init__(self, file: io.BytesIO, buffers: Sequence[bytearray], catalogs: list[Catalog]) -> None:
         super().__init__(file, buffers=buffers)
         self._catalogs = catalogs
@@ -64,6 +68,7 @@ def send(to: socket.socket, value: Any) -> None:
 
 
 def _parts(catalog: Catalog) -> list[bytes]:
+    """Returns the pickles of a catalog: its properties without items, then each item."""
     if len(_pickled) > ITEMS_MAX:
         _pickled.clear()
     head = len(catalog.items), replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas))
@@ -91,6 +96,7 @@ def receive(source: socket.socket) -> Any:
 
 
 def _read(source: socket.socket, size: int) -> bytearray:
+    """Receives exactly `size` bytes. Raises Closed."""
     data = bytearray(size)
     view = memoryview(data)
     at = 0

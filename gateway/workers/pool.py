@@ -24,7 +24,7 @@ from lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
 
 log = logging.getLogger("tailgate.gateway")
 
-AT_ONCE = 4  # concurrent processes: two of them occupy two cores
+AT_ONCE = 4  # concurrent processes; two of them keep two cores busy
 EACH = 2  # of one role
 PREPARE_S = 60.0  # seconds per call, unless statement_timeout ends it sooner
 WORKER_BYTES = 512 << 20  # memory of a process in addition to what it shares with the template
@@ -46,6 +46,7 @@ class Template:
             self._begun()
 
     def _begun(self) -> socket.socket:
+        """Returns the socket of the template; starts the process if needed."""
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._control is None:

@@ -1,8 +1,8 @@
 """Limits the CPU time of one piece of work in the event loop.
 
 A timer signal raises `Exceeded` inside the work. The work must therefore have no side effects:
-parsing and binding depend on their arguments only. Only the main thread receives signals. On other
-threads there is no limit, and long texts go to a worker process directly.
+parsing and binding depend on their arguments only. Only the main thread receives signals. Other
+threads have no limit, and long texts go to a worker process directly.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class Exceeded(BaseException):
 
 
 class _Slice:
+    """The state of the current slice of this process."""
+
     enabled = False
     active = False
     began = 0.0

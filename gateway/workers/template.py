@@ -30,6 +30,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(number: int) -> None:
+    """Forks and kills workers on command until the gateway closes the socket."""
     control = socket.socket(fileno=number)
     if hasattr(resource, "RLIMIT_DATA"):  # make the limit inherited from the gateway final
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]

@@ -2,7 +2,7 @@
 
 1. `sql.binding.writes` makes plans: the rows to insert or change, and existing rows with equal keys.
 2. `evaluation` runs them on the mirrors and checks NOT NULL, CHECK and keys. The result is an
-   `evaluation.Effect`: the net changes of tables, and what was read.
+   `evaluation.Effect`: the net changes of tables, and the relations and keys that were read.
 3. Outside a block, `committing` sends the effect to the engine immediately, and evaluates again if
    anything it read has changed meanwhile. Inside a block, `serving.overlay` shows the effect to
    later statements of the block, and COMMIT sends all effects together.

@@ -120,6 +120,7 @@ async def _evaluated(
 
 
 async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write inside a block: evaluates it and adds its effect to the pending writes."""
     write, transaction = authorized.plan, session.transaction
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
@@ -156,6 +157,7 @@ async def _settle_others(session: Session, write: WritePlan) -> None:
 
 
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write outside a block: evaluates and sends it until it has no conflict."""
     write, serving = authorized.plan, session.serving
     reserve = ""
     for _ in range(EVALUATIONS_MAX):

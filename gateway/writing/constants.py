@@ -29,7 +29,7 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
 
 
 class _NotConstantError(Exception):
-    pass
+    """An expression is not a literal, a parameter or a simple cast of one."""
 
 
 def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:

@@ -91,6 +91,7 @@ def _until_end(data: bytes, options: CopyOptions) -> bytes:
 
 
 def _after_header(data: bytes, fields: Sequence[Field], sent: Sent) -> bytes:
+    """Returns the data after the header line; checks the header's names if `header` is 'match'."""
     line, _, rest = data.partition(b"\n")
     if sent.header == "match":
         lines, _ = (_text if sent.options.format == "text" else _csv)(line, sent.options)

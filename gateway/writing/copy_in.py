@@ -50,6 +50,7 @@ def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[i
 
 
 def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
+    """Binds a COPY FROM STDIN. Raises 0A000 for unsupported options."""
     write, targets = copied(statement, session.catalog)
     header = ""
     others: s.Options = ()
@@ -71,6 +72,7 @@ LETTERS: dict[type[m.Message], int] = {
 
 
 async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
+    """Receives the data of a COPY and writes its rows; returns the command tag."""
     copy: CopyIn = bound.body
     session.access.authorize(copy.write)
     session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))

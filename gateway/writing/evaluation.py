@@ -1,4 +1,4 @@
-"""Evaluates a write on the mirrors by PostgreSQL's rules: which rows change, and what was read.
+"""Evaluates a write on the mirrors by PostgreSQL's rules: which rows change, and which data it read.
 
     plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
@@ -97,6 +97,7 @@ class Evaluation:
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
     def insert(self, write: InsertPlan, given: pa.Table | None) -> Effect:
+        """Evaluates an INSERT, or a COPY with the rows `given`."""
         table = write.table
         if given is not None:
             rows, reads = self._whole(write, given), frozenset[int]()
@@ -193,6 +194,7 @@ class Evaluation:
     # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------
 
     def change(self, write: ChangePlan) -> Effect:
+        """Evaluates an UPDATE or DELETE."""
         table = write.table
         width = len(table.columns)
         found = self._once(table, self.query(write.rows))
@@ -265,6 +267,7 @@ class Evaluation:
             raise self._duplicate(table, new.slice(place[0], 1))
 
     def truncate(self, write: TruncateTables) -> Effect:
+        """Evaluates a TRUNCATE: removes all rows of the tables."""
         changes, keys = {}, {}
         for table in write.tables:
             columns = ", ".join(f"c{i}" for i in range(len(table.columns)))
@@ -311,6 +314,7 @@ class Evaluation:
         return found
 
     def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:  # type: ignore[valid-type]
+        """Returns the error for a row whose key exists."""
         assert table.key is not None
         texts = self._texts(table, row)
         names = ", ".join(table.columns[k].name for k in table.key)

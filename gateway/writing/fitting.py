@@ -33,6 +33,7 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 
 def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Applies the length of varchar or bpchar."""
     length = type.modifiers[0]
     longest = pc.max(pc.utf8_length(values)).as_py() or 0
     if longest > length:
@@ -43,6 +44,7 @@ def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 
 def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds to the scale of a numeric and checks its precision."""
     if values.type == type.arrow:
         return values
     scale = type.decimal[1]

@@ -74,6 +74,7 @@ def _cast(texts: pa.ChunkedArray, type: Type, pattern: str) -> pa.ChunkedArray |
 
 
 def _each(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.Array:
+    """Converts value by value; an error carries its row number."""
     found: list[Any] = []
     try:
         for text in texts.to_pylist():

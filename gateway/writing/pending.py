@@ -61,6 +61,7 @@ class Pending:
             self._sum(effect, tables)
 
     def _sum(self, effect: Effect, tables: tuple[Item, ...]) -> None:
+        """Adds an effect to the net changes."""
         for table in tables:
             changes = effect.changes.get(table.id)
             if changes is None or changes.num_rows == 0:

@@ -29,6 +29,7 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Tagged | str:
+    """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
     effect = await committing.run(session, write, values)
     match write:
