@@ -409,7 +409,7 @@ class Functions:
         return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
 
     def _of_function(self, told: Callable[[Item], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
-        """Returns a function of an oid: `told` for created functions, `fixed` for PostgreSQL's own."""
+        """Returns a function from an oid to text: by `told` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
             if oid in self.facts.signatures:

@@ -41,7 +41,7 @@ class Event(Enum):
 
 
 class Verdict(Enum):
-    """What to do with a message: process or ignore it."""
+    """The decision to process or to ignore a message."""
 
     PROCESS = "process"
     IGNORE = "ignore"

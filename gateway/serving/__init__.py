@@ -341,7 +341,10 @@ class Serving:
         raise AssertionError("there is a last try")
 
     def end_long(self, *, superusers: bool) -> int:
-        """Ends long-running statements to free memory; returns their number."""
+        """Ends long-running statements to free memory; returns their number.
+
+        Statements of superusers are ended only if `superusers` is true.
+        """
         return sum(jobs.end_long(superusers=superusers) for jobs in self._lanes)
 
     def bounded_now(self) -> AbstractContextManager[None]:

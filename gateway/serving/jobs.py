@@ -117,7 +117,10 @@ class Jobs:
             raise job.reason or translated(error) from error
 
     def end_long(self, *, superusers: bool) -> int:
-        """Ends long-running jobs to free memory, those of superusers if asked; returns their number."""
+        """Ends long-running jobs to free memory; returns their number.
+
+        Jobs of superusers are ended only if `superusers` is true.
+        """
         before = time.monotonic() - A_WHILE_S
         loop = asyncio.get_running_loop()
         found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.asking.superuser)]

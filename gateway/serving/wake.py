@@ -62,7 +62,7 @@ class Wake:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(self) -> None:
-        """Long-polls the engine until `close`; the body of the thread."""
+        """Asks the engine for new entries until `close`; the body of the thread."""
         while not self._closed.is_set():
             try:
                 newest = self._newest(self._n)

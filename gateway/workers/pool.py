@@ -27,7 +27,7 @@ log = logging.getLogger("tailgate.gateway")
 AT_ONCE = 4  # concurrent processes; two of them keep two cores busy
 EACH = 2  # of one role
 PREPARE_S = 60.0  # seconds per call, unless statement_timeout ends it sooner
-WORKER_BYTES = 512 << 20  # memory of a process in addition to what it shares with the template
+WORKER_BYTES = 512 << 20  # memory of a process, not counting memory shared with the template
 START_S = 30.0  # seconds until a process must answer; only an overloaded machine needs so long
 
 Result = TypeVar("Result")

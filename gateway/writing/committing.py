@@ -74,7 +74,7 @@ def _items(session: Session, write: WritePlan) -> list[Item]:
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
     """Runs a statement that writes.
 
-    Outside a block the write is committed and visible on return; otherwise it is part of the block.
+    Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
     if session.settings["transaction_read_only"] == "on":
         named = "COPY FROM" if rows is not None else verb(write)
@@ -104,7 +104,7 @@ async def _evaluated(
     work: Callable[[Evaluation], Result],
     at: Snapshot | None = None,
 ) -> Result:
-    """Returns `work` of an evaluation of the write on the mirrors.
+    """Calls `work` with an evaluation of the write on the mirrors; returns its result.
 
     Like PostgreSQL, errors quote rows only if the role may read them.
     """
