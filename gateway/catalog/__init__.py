@@ -1,14 +1,16 @@
-"""pg_catalog and information_schema: real relations, computed from the catalog, in a DuckDB of their own.
+"""pg_catalog and information_schema as real relations, computed from the catalog, in their own DuckDB.
 
-What happens to one query of a client's:
+How a query of the system catalog runs:
 
-1. `reading` sees that it names a relation or function of the system catalog and nothing of the user's, and makes a `CatalogQuery` of it:
-   `rewrite` turns the tree into DuckDB's SQL, `tables` what stands in FROM; `typing` finds the PostgreSQL types of the columns.
-2. `database` holds PostgreSQL 15's fixed rows (`postgres15.zip`, `relations.json`) and our items' (`rows`), brought to the catalog of
-   the moment; `views.sql` has the relations that are queries over others.
-3. `functions` are PostgreSQL's functions, in Python, `native` those that DuckDB has.
+1. `reading` recognizes it: it names relations or functions of the system catalog and no relation of
+   the user. `reading` makes a `CatalogQuery`: `rewrite` converts the syntax tree to DuckDB's SQL,
+   `tables` its FROM clause, and `typing` finds the PostgreSQL types of the columns.
+2. `database` holds PostgreSQL 15's fixed rows (`postgres15.zip`, `relations.json`) and the rows of
+   Tailgate's items (`rows`), updated to the current catalog. `views.sql` defines relations that are
+   queries over others.
+3. `functions` implements PostgreSQL's functions in Python; `native` lists those that DuckDB has.
 
-The oracle is PostgreSQL: tests/gateway/catalog compares the statements of real clients.
+PostgreSQL is the reference: tests/gateway/catalog compares the results for statements of real clients.
 """
 
 from __future__ import annotations
@@ -36,21 +38,23 @@ from sql.authorization import Authorized
 
 __all__ = ["CatalogQuery", "Described", "SystemCatalog", "catalog_query", "catalog_tree", "described", "is_catalog_query", "parsed"]
 
-ACTIVITY = "pg_stat_activity"  # its rows are those of the moment
+ACTIVITY = "pg_stat_activity"  # its rows are computed for each query
 SUBSCRIPTIONS = f"{lists.SCHEMA}.subscriptions"
 
-# Opens a closed DuckDB instance in memory after calling the function with it: gateway.serving.sandbox.
+# Calls a function with a new in-memory DuckDB instance, then locks it: gateway.serving.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
-Fetch = Callable[[duckdb.DuckDBPyConnection], pa.Table]  # all rows of what was executed
+Fetch = Callable[[duckdb.DuckDBPyConnection], pa.Table]  # returns all rows of an executed statement
 
 
 class Job(Protocol):
-    """Where a statement runs, so that it can be interrupted there."""
+    """A running statement; `running` sets the connection that a cancel interrupts."""
 
     def running(self, on: duckdb.DuckDBPyConnection | None) -> None: ...
 
 
 class NoJob:
+    """A job that cannot be interrupted."""
+
     def running(self, on: duckdb.DuckDBPyConnection | None) -> None:
         pass
 
@@ -59,7 +63,7 @@ NO_JOB = NoJob()
 
 
 def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a relation of the schema tailgate."""
+    """Returns the rows of a relation of the schema tailgate."""
     if relation == lists.INTERNAL_ERRORS:
         return lists.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
     said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
@@ -67,15 +71,16 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
 
 
 class SystemCatalog:
-    """The catalog's database, opened at its first query. Safe from many threads.
+    """The DuckDB instance of the system catalog, opened at the first query. Thread-safe.
 
-    Each query has a connection and a transaction of its own: it sees the catalog of its session, and the rows of the moment
-    (pg_stat_activity, what the engine says) which it alone has put there, and which go with the transaction.
+    Each query has its own connection and transaction. It sees the catalog of its session. Rows that
+    are computed per query (pg_stat_activity, the engine's status) are inserted in this transaction
+    and disappear with it.
     """
 
     def __init__(self, opener: Opener, fetch: Fetch = lambda result: result.to_arrow_table()) -> None:
         self._opener, self._fetch = opener, fetch
-        self._lock = threading.Lock()  # of the three below
+        self._lock = threading.Lock()  # guards the three below
         self._facts = Facts()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._catalog: Catalog | None = None
@@ -91,8 +96,11 @@ class SystemCatalog:
         told: Described | None = None,
         job: Job = NO_JOB,
     ) -> tuple[tuple[Field, ...], pa.Table]:
-        """Columns and rows of a query. `values` of its parameters may be text. `status`: what the engine says of itself, for a query
-        that `asks_engine`. `told`: its columns, if they are known. Raises SQL errors."""
+        """Returns columns and rows of a query. Raises SQL errors.
+
+        `values` of parameters may be text. `status` is the engine's status report, for a query
+        that `asks_engine`. `told` has the columns if they are known.
+        """
         made = query.plan
         activity = session.sessions() if ACTIVITY in made.relations else None
         listings = {relation: _listing(relation, session, catalog, status or {}) for relation in made.listed}
@@ -106,22 +114,22 @@ class SystemCatalog:
             return told.fields, self._shown(self._fetch(result), told)
 
     def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and types of the parameters: it runs, for no rows."""
+        """Returns the columns, and the types of the parameters, by running the query for zero rows."""
         return described(query.plan, self.description(query, session, catalog)).fields, query.plan.parameters
 
     def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
-        """Names and types of the columns, as DuckDB tells them: it runs, for no rows."""
+        """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
         made = query.plan
         with self._asked(session, catalog, job) as connection:
             return _description(self._execute(connection, made.limited, made.used, [None] * len(made.parameters)))
 
     @contextlib.contextmanager
     def _asked(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that sees the catalog, and functions that answer for the session on this thread."""
+        """Opens a connection that sees the catalog; on this thread, functions answer for the session."""
         with self._lock:
             connection = self._at(catalog).cursor()
             connection.begin()
-            connection.execute("SELECT 1 FROM pg.made_roles LIMIT 0")  # DuckDB's transaction begins with what it reads first
+            connection.execute("SELECT 1 FROM pg.made_roles LIMIT 0")  # the first read starts DuckDB's transaction
             facts = self._facts
         try:
             job.running(connection)
@@ -135,9 +143,10 @@ class SystemCatalog:
             connection.close()
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
+        """Returns the connection, after updating the database to a catalog."""
         if self._connection is None:
             self._connection = self._opener(self._prepare)
-        # a session sees the same catalog along a path of its own
+        # sessions with different search paths share the items of a catalog
         if self._catalog is None or self._catalog.items is not catalog.items:
             database.replace(self._connection, catalog)
             self._facts = self._facts.loaded(self._connection, catalog)
@@ -151,7 +160,11 @@ class SystemCatalog:
     def _execute(
         self, connection: duckdb.DuckDBPyConnection, sql: str, used: frozenset[int], values: Sequence[object]
     ) -> duckdb.DuckDBPyConnection:
-        """A parameter may be gone with what it stood in (the dimension of an array function), and DuckDB takes no value for it then."""
+        """Executes SQL with those parameters that it still has.
+
+        The rewrite may have removed a parameter, such as the dimension of an array function, and
+        DuckDB refuses a value for it.
+        """
         given = {str(n): values[n - 1] for n in used if n <= len(values)}
         try:
             return connection.execute(sql, given) if given else connection.execute(sql)
@@ -159,6 +172,7 @@ class SystemCatalog:
             raise self._translated(error) from error
 
     def _translated(self, error: duckdb.Error) -> Exception:
+        """Returns PostgreSQL's error for one of DuckDB."""
         text = str(error)
         if "Python exception occurred while executing the UDF" in text:
             return self.functions.raised or error
@@ -171,7 +185,7 @@ class SystemCatalog:
         return error
 
     def _shown(self, table: pa.Table, told: Described) -> pa.Table:
-        """Values in stored form: reg types by name, vectors as text."""
+        """Converts values to stored form: reg types to names, vectors to text."""
         outputs = []
         for column, field, kind in zip(table.columns, told.fields, told.kinds, strict=True):
             out = REGISTERED.get(kind)

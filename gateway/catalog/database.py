@@ -1,13 +1,13 @@
-"""The catalog's own DuckDB: PostgreSQL's fixed rows and ours, as tables of the schemas pg and information.
+"""The DuckDB instance of the system catalog: tables and views of the schemas pg, information and tailgate.
 
-    postgres15.zip  fixed rows (pg_type, pg_proc, …)  ──┐
-    rows            rows of the items                 ──┴─► tables pg.*, replaced for the items when the catalog changes
-    gateway.lists   what the engine says of them      ────► tables tailgate.*, replaced for each query of one
-    relations.json  columns of all relations          ──► tables without rows for all the others
-    views.sql       pg_tables, information_schema.* … ──► views
+    postgres15.zip  PostgreSQL's fixed rows (pg_type, …) ──┐
+    rows            rows of Tailgate's items             ──┴─► tables pg.*; items' rows are replaced when the catalog changes
+    gateway.lists   the engine's status of items         ────► tables tailgate.*, filled for each query that reads them
+    relations.json  columns of all relations             ──► empty tables for all other relations
+    views.sql       pg_tables, information_schema.* …    ──► views
 
-It is another instance than the one of users' data, with the same walls around it. Columns are in forms of their own: oid, regproc and
-regtype are UINTEGER, which nothing else is; vectors are lists.
+It is separate from the instance of users' data and equally sandboxed. Columns have private types:
+oid, regproc and regtype are UINTEGER, which no other type uses; vectors are lists.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ DUCKDB = {
 }  # fmt: skip
 
 
-SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", lists.SCHEMA: lists.SCHEMA}  # as they are called there
+SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", lists.SCHEMA: lists.SCHEMA}  # PostgreSQL's name → DuckDB's
 
 
-OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}  # what tells our rows from PostgreSQL's own; the first column
+# Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
+OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
 
 
 @cache
 def relations() -> dict[str, dict[str, str]]:
-    """Columns of every relation of PostgreSQL's catalog and of ours, `schema.name` → column → type."""
+    """Returns the columns of all catalog relations: `schema.name` → column → type."""
     loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
     return loaded | lists.relations()
 
@@ -53,7 +54,8 @@ def duckdb_type(type: str) -> str:
 
 
 def table_name(relation: str) -> str:
-    """
+    """Returns the DuckDB name of a catalog relation.
+
     >>> table_name("pg_catalog.pg_class"), table_name("information_schema.tables")
     ('pg.pg_class', 'information.tables')
     """
@@ -62,7 +64,7 @@ def table_name(relation: str) -> str:
 
 
 def build(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes all relations, with PostgreSQL's fixed rows."""
+    """Creates all relations, with PostgreSQL's fixed rows."""
     connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
     views = view_texts()
     connection.execute(
@@ -75,7 +77,7 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
         for name in file.namelist():
             relation, rows = name.removesuffix(".arrow"), pa.ipc.open_stream(file.read(name)).read_all()
-            if f"pg_catalog.{relation}" in views:  # the view is over them
+            if f"pg_catalog.{relation}" in views:  # a view reads these rows
                 connection.register("__rows", rows)
                 connection.execute(f"CREATE TABLE pg.fixed_{relation} AS SELECT * FROM __rows")
                 connection.unregister("__rows")
@@ -87,7 +89,7 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def view_texts() -> dict[str, str]:
-    """Relations that are queries over others: `-- schema.name` and a query, as often as needed."""
+    """Returns the queries of views in views.sql, where each starts with `-- view schema.name`."""
     out: dict[str, str] = {}
     for part in (HERE / "views.sql").read_text().split("\n-- view ")[1:]:
         name, _, text = part.partition("\n")
@@ -96,7 +98,7 @@ def view_texts() -> dict[str, str]:
 
 
 def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    """Our items' rows, instead of those that were there."""
+    """Replaces the rows of items by those of the given catalog."""
     connection.begin()
     try:
         for name, rows in all_rows(catalog):
@@ -113,7 +115,7 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
-    """Rows for a relation that has none."""
+    """Inserts rows into an empty relation; missing columns are NULL."""
     if rows:
         names = {key: None for row in rows for key in row}
         insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))

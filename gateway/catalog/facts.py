@@ -1,4 +1,4 @@
-"""What the catalog's functions know: names and oids of everything, of one catalog; and what they ask of a session."""
+"""Data for the catalog functions: names and oids of a catalog's objects, and an interface to the session."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from lake.roles import Role
 
 
 class SessionSettings(Protocol):
+    """The settings of a session."""
+
     def get(self, name: str) -> tuple[str, str]:
-        """The name as it is spelled, and the value. 42704 if there is none."""
+        """Returns the setting's canonical name and its value. Raises 42704 if it does not exist."""
 
     def set(self, name: str, value: str, *, local: bool = False) -> str:
-        """Sets; the value as SHOW prints it."""
+        """Sets a setting; returns the value as SHOW prints it."""
 
 
 class Session(Protocol):
-    """What the functions ask of a session. `process`: what pg_backend_pid() says."""
+    """The part of a session that the functions use. `process` is the value of pg_backend_pid()."""
 
     database: str
     user: str
@@ -36,30 +38,30 @@ class Session(Protocol):
 
     @property
     def role(self) -> Role:
-        """With whose privileges statements run."""
+        """Returns the role whose privileges apply."""
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The rows of pg_stat_activity."""
+        """Returns the rows of pg_stat_activity."""
 
     def internal_errors(self) -> list[dict[str, Any]]:
-        """The internal errors of all gateways (`lake.internal_errors`)."""
+        """Returns the internal errors of all gateways (`lake.internal_errors`)."""
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
-        """How far each subscription is, by name."""
+        """Returns the progress of each subscription by name."""
 
     def may_see(self, item: Item) -> bool:
-        """Whether the role may see what is in a relation, and errors that tell of its rows."""
+        """Tells whether the role may see a relation's rows, and errors that quote them."""
 
     def export_snapshot(self) -> str:
-        """A name under which other sessions may read at the time of this one's transaction."""
+        """Returns a name under which other sessions can read at the time of this transaction."""
 
     def signal(self, process: int, *, terminate: bool) -> bool:
-        """Stops the statement of a session, or the session. False if there is none."""
+        """Cancels the statement of a session, or ends the session. Returns False if it does not exist."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """Names and oids of everything, of PostgreSQL's own and of ours."""
+    """Names and oids of all objects, PostgreSQL's own and Tailgate's."""
 
     catalog: Catalog = field(default_factory=Catalog)
     types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
@@ -71,8 +73,8 @@ class Facts:
     fixed_roles: dict[int, str] = field(default_factory=dict)  # PostgreSQL's own
     signatures: dict[int, Signature] = field(default_factory=dict)  # of PostgreSQL's own functions
     fixed_indexes: dict[int, tuple[bool, int, tuple[str, ...]]] = field(default_factory=dict)  # unique, relation, columns
-    fixed_constraints: dict[int, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # what kind of key, columns
-    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
+    fixed_constraints: dict[int, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # PRIMARY KEY or UNIQUE, columns
+    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's settings that a session does not have
     collations: dict[int, str] = field(default_factory=dict)
     descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
     fixed_descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)  # PostgreSQL's own
@@ -81,12 +83,14 @@ class Facts:
     type_by_name: dict[str, int] = field(default_factory=dict)
 
     def loaded(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> Facts:
-        """The facts of another catalog. These stay as they are: somebody may be asking them."""
+        """Returns the facts of another catalog; leaves these unchanged, as other threads may use them."""
         facts = copy(self)
         facts._load(connection, catalog)
         return facts
 
     def _load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+        """Reads the facts from the database; those of PostgreSQL's own objects only once."""
+
         def table(query: str) -> dict[int, Any]:
             return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
 
@@ -121,7 +125,7 @@ class Facts:
         return self.catalog.items.get(relation)
 
 
-# names that format_type prints for types whose own name is another one
+# Names that format_type prints instead of pg_type.typname.
 SQL_NAMES = {
     16: "boolean", 18: '"char"', 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision", 1042: "character",
     1043: "character varying", 1083: "time without time zone", 1114: "timestamp without time zone", 1184: "timestamp with time zone",
@@ -134,18 +138,19 @@ ALIASES = {
 }  # fmt: skip
 
 
-NAME_CHARACTERS_MAX = 2_000  # of a text that is read as a name: a regular expression looks at each of its places
+NAME_CHARACTERS_MAX = 2_000  # of a text that is parsed as a name with a regular expression
 
 
 def name_text(text: str) -> str:
-    """The text. Raises 42602 if it is longer than any name."""
+    """Returns the text unchanged. Raises 42602 if it is longer than any name."""
     if len(text) > NAME_CHARACTERS_MAX:
         raise InvalidName(f"a name of {len(text)} characters is too long")
     return text
 
 
 def parse_name(text: str) -> list[str]:
-    """
+    """Splits a qualified name into its parts, folding unquoted ones to lower case.
+
     >>> parse_name('public."Kv"'), parse_name("KV"), parse_name('"public" . "Kv" ')
     (['public', 'Kv'], ['kv'], ['public', 'Kv'])
     """

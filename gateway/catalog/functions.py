@@ -1,7 +1,8 @@
-"""PostgreSQL's catalog functions, over the facts of one catalog and one session.
+"""PostgreSQL's catalog functions, computed from the facts of a catalog and a session.
 
-Each is a Python function that DuckDB calls a value at a time; the name it has there is pg_<name>_<number of arguments>, so that
-`rewrite` can choose by arity. A catalog has thousands of rows and not millions, so 1 µs a call is enough.
+Each is a Python function that DuckDB calls once per value, registered as
+pg_<name>_<number of arguments>, so `rewrite` chooses by arity. A call takes about 1 µs, which is
+enough for catalogs of thousands of rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number a
 
 
 class _Local(threading.local):
-    """What one thread answers for."""
+    """The session and catalog of the query that a thread executes."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
@@ -42,9 +43,10 @@ class _Local(threading.local):
 
 
 class Functions:
-    """The functions, by (name, number of arguments): what they are called with and give, and what computes them.
+    """All functions, by (name, number of arguments): argument types, result type, implementation.
 
-    They answer for the session of `asked` on the same thread: DuckDB calls them on the thread that executes the query.
+    They answer for the session of `asked` on the same thread, because DuckDB calls them on the
+    thread that executes the query.
     """
 
     def __init__(self) -> None:
@@ -57,6 +59,7 @@ class Functions:
             self.all[name, len(types)] = (types, result, function)
 
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Registers all functions in a DuckDB connection."""
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
             made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self._local), count)
@@ -71,6 +74,7 @@ class Functions:
             )
 
     def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
+        """Returns (signature, implementation) of each function."""
         nothing, yes, zero = (lambda *_: None), (lambda *_: True), (lambda *_: 0)
         s, may = self, self.privileges
         return [
@@ -81,7 +85,7 @@ class Functions:
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
-            *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # of text search, which is not there
+            *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # Tailgate has no text search
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
             ("regproc_in(text) oid", s.regproc_in),
@@ -196,7 +200,7 @@ class Functions:
 
     @contextmanager
     def asked(self, session: Session, catalog: Catalog, facts: Facts) -> Iterator[None]:
-        """`catalog`: as the session sees it."""
+        """Sets what functions on this thread answer for; `catalog` is as the session sees it."""
         local = self._local
         before = local.session, local.catalog, local.facts
         local.session, local.catalog, local.facts = session, catalog, facts
@@ -216,7 +220,7 @@ class Functions:
 
     @property
     def raised(self) -> TailgateError | None:
-        """The last error of a function on this thread."""
+        """Returns the last error of a function on this thread."""
         return self._local.raised
 
     @property
@@ -288,7 +292,7 @@ class Functions:
         called, _, types = text.partition("(")
         name = parse_name(called)[-1]
         found = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
-        if types:  # of regprocedure: the one with these arguments
+        if types:  # a regprocedure names the argument types
             wanted = tuple(self.regtype_in(word.strip()) for word in types.strip(" )").split(",") if word.strip())
             found = [oid for oid in found if oid not in self.facts.signatures or self.facts.signatures[oid].inputs == wanted]
         if not found:
@@ -306,7 +310,7 @@ class Functions:
         return int(text) if text.isdigit() else self.namespace(parse_name(text)[-1])
 
     def namespace(self, name: str) -> int:
-        """The oid of a schema. Raises 3F000."""
+        """Returns the oid of a schema. Raises 3F000."""
         found = self.catalog.find_schema(name)
         oid = found.id if found is not None else next((o for o, n in self.facts.namespaces.items() if n == name), None)
         if oid is None:
@@ -314,7 +318,10 @@ class Functions:
         return oid
 
     def path(self) -> list[int]:
-        """The schemas in which a name is looked for, in order: pg_catalog is the first behind temporary views if it was not said."""
+        """Returns the schemas of the search path in order.
+
+        pg_catalog comes first, or after temporary views, unless the path names it.
+        """
         catalog = self.catalog
         if self._local.path is not None:
             return self._local.path
@@ -354,7 +361,7 @@ class Functions:
         return None if known is None else known[namespace] in self.path()
 
     def described(self, kind: int, oid: int, part: int) -> str:
-        """pg_describe_object, of what extensions hold."""
+        """Implements pg_describe_object, for members of extensions."""
         words = {1255: "function", 2612: "language"}
         if kind in words:
             return f"{words[kind]} {self.facts.procs[oid][0] + '()' if oid in self.facts.procs else 'plpgsql'}"
@@ -391,7 +398,7 @@ class Functions:
         return definition(found.name, table, found.relation, found.made)
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
-        """Of one of PostgreSQL's own."""
+        """Returns the definition of one of PostgreSQL's own indexes."""
         unique, relation, names = self.facts.fixed_indexes[oid]
         columns = [quoted(name) for name in names]
         if column:
@@ -402,7 +409,7 @@ class Functions:
         return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
 
     def _of_function(self, told: Callable[[Item], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
-        """What is told of a function by its oid: of one that a statement made, and of one of PostgreSQL's own."""
+        """Returns a function from an oid to text: by `told` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
             if oid in self.facts.signatures:
@@ -436,7 +443,7 @@ class Functions:
     # --- the session
 
     def current_user(self) -> str:
-        """The role that SET ROLE named, or the name that signed in."""
+        """Returns the role of SET ROLE, or else the session's user."""
         role = self._session.settings["role"]
         return self._session.user if role in ("none", "") else role
 
@@ -455,7 +462,7 @@ NULL_ACCEPTED = {"format_type"}
 
 
 def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """DuckDB counts the parameters of what it is given: exactly as many as there are types."""
+    """Wraps a function to have `count` parameters, because DuckDB inspects the signature."""
     made: tuple[Callable[..., Any], ...] = (
         lambda: function(),
         lambda a: function(a),
@@ -466,7 +473,7 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
 
 
 def _telling(function: Callable[..., Any], local: _Local) -> Callable[..., Any]:
-    """Keeps its error, of which DuckDB tells the message alone."""
+    """Wraps a function to store its error: DuckDB passes on only the message."""
 
     def call(*arguments: Any) -> Any:
         try:
@@ -479,12 +486,13 @@ def _telling(function: Callable[..., Any], local: _Local) -> Callable[..., Any]:
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NULL for a NULL, as most functions."""
+    """Wraps a function to return NULL if an argument is NULL."""
     return lambda *arguments: None if None in arguments else function(*arguments)
 
 
 def formatted(pattern: str, *values: str) -> str:
-    """
+    """Formats like PostgreSQL's format().
+
     >>> formatted("%s is %I", "x", "Y")
     'x is "Y"'
     """
@@ -494,7 +502,8 @@ def formatted(pattern: str, *values: str) -> str:
 
 
 def pretty_size(size: int) -> str:
-    """
+    """Formats a number of bytes like PostgreSQL's pg_size_pretty().
+
     >>> pretty_size(8192), pretty_size(20 << 20)
     ('8192 bytes', '20 MB')
     """

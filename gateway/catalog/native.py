@@ -1,4 +1,4 @@
-"""Functions of PostgreSQL that DuckDB has with the same meaning: their names there and here. No other reaches it."""
+"""DuckDB functions with PostgreSQL's meaning, by PostgreSQL's name. No other function is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's functions say of roles and privileges."""
+"""PostgreSQL's functions about roles and privileges, such as has_table_privilege()."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
-SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # relations of the system catalog that only superusers read
+SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
 
 
 def _privileges(text: str, known: Iterable[str]) -> list[str]:
-    """What is asked for; privileges that there are none of here are had by superusers and owners with the others."""
+    """Parses a list of privileges. Raises 22023 for an unknown one.
+
+    TRUNCATE, REFERENCES and TRIGGER are valid, but only superusers and owners have them.
+    """
     words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in text.split(",")]
     for word in words:
         if word not in (*known, "TRUNCATE", "REFERENCES", "TRIGGER"):
@@ -24,7 +27,11 @@ def _privileges(text: str, known: Iterable[str]) -> list[str]:
 
 
 class Privileges:
-    """`facts`: of the moment; `session`: who asks. `relation` and `schema`: oids of names."""
+    """The privilege functions.
+
+    `facts` and `session` return those of the current query. `relation` and `schema` convert names
+    to oids.
+    """
 
     def __init__(
         self, facts: Callable[[], Facts], session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]
@@ -43,11 +50,11 @@ class Privileges:
         return self._ask()
 
     def operator(self) -> str:
-        """The name of the role with oid 10: before there are roles, whoever signed in."""
+        """Returns the name of the role with oid 10; the session's user if no roles were created."""
         return self.facts.roles[OPERATOR_ID] if self.facts.catalog.has_roles else self._session.user
 
     def _role(self, given: str | None) -> Role:
-        """Of a name or an oid; the session's if None."""
+        """Returns the role with a name or an oid; for None that of the session."""
         if given is None:
             return self._session.role
         catalog = self.facts.catalog
@@ -58,7 +65,10 @@ class Privileges:
         return catalog.all_roles()[0] if given == "public" else catalog.role(given)
 
     def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool:
-        """System relations may be read by everybody, those with passwords aside; the others as granted."""
+        """Tells whether a role has one of the privileges.
+
+        All roles may read system relations, except those in SECRET.
+        """
         oid = self.regclass_in(relation)
         asked = _privileges(privileges, RELATION_PRIVILEGES)
         found = self._role(role)
@@ -76,7 +86,10 @@ class Privileges:
         return found.superuser or "USAGE" in asked
 
     def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
-        """MEMBER: it may SET ROLE; USAGE: it has its rights, which is the same here, as all roles inherit."""
+        """Tells whether a role is a member of another.
+
+        MEMBER (it may SET ROLE) and USAGE (it has the privileges) are the same, as all roles inherit.
+        """
         words = [word.strip().upper() for word in privileges.split(",")]
         if any(word not in MEMBERSHIP for word in words):
             raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')

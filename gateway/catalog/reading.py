@@ -1,6 +1,6 @@
-"""A client's query of the system catalog, read: whether it is one, what it asks for, and its SQL for the catalog's DuckDB.
+"""Reads queries of the system catalog: recognizes them, describes them, and makes DuckDB SQL.
 
-All of it follows from the text and the catalog, so it can be found out in another process; what is left is to run it.
+All of this depends only on the text and the catalog, so it can run in a worker process.
 """
 
 from __future__ import annotations
@@ -25,15 +25,19 @@ from lake.catalog import Catalog
 from lake.types import FACTS, Field, Type
 from sql.authorization import SUPERUSER, Demand
 
-# Of a query of the system catalog. The longest that a client was seen to send has 9,000.
+# Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
-JOINS_MAX = 50  # of one query, of any relations: DuckDB plans 50 in less than a second, 100 in a minute
-PARAMETERS_MAX = 65_535  # that a Bind message can give
-TOLD = frozenset(f"{lists.SCHEMA}.{what.replace(' ', '_')}" for what in lists.TOLD) | {lists.INTERNAL_ERRORS}  # by the engine
+JOINS_MAX = 50  # of any query: DuckDB plans 50 joins in less than a second, 100 in a minute
+PARAMETERS_MAX = 65_535  # the maximum of a Bind message
+# Relations whose rows come from the engine's status.
+TOLD = frozenset(f"{lists.SCHEMA}.{what.replace(' ', '_')}" for what in lists.TOLD) | {lists.INTERNAL_ERRORS}
 
 
 def catalog_tree(text: str) -> exp.Expression | None:
-    """The tree of a text that may be a query of the system catalog; None if it cannot be one. Cheap for what users poll."""
+    """Parses a text that may be a query of the system catalog; otherwise returns None.
+
+    Texts that cannot be one, such as most polls, cost only a regular expression search.
+    """
     if not WORDS_OF_IT.search(text) or len(text) > CHARACTERS_MAX:
         return None
     try:
@@ -43,7 +47,10 @@ def catalog_tree(text: str) -> exp.Expression | None:
 
 
 def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
-    """Whether a query reads the system catalog: a relation of it, or nothing but functions and casts that only it has."""
+    """Tells whether a query reads a relation of the system catalog.
+
+    Also true if it reads no relation but calls functions or casts that only the catalog has.
+    """
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     found = False
     for table in tree.find_all(exp.Table):
@@ -67,6 +74,7 @@ def _listed(tree: exp.Expression) -> set[str]:
 
 
 def _is_system(node: exp.Expression) -> bool:
+    """Tells whether a node is a function, word or cast that only the system catalog has."""
     match node:
         case exp.Anonymous():
             return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in (
@@ -98,9 +106,13 @@ WORDS_OF_IT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CatalogQuery:
-    """A query of the system catalog. `sql`: for DuckDB; `limited`: the same without rows, to see its columns. `parameters`: types of $1,
-    $2, …; `used`: numbers of those that the SQL still has. `relations`: names of what it reads, in lower case; `listed`: of those which
-    say something of items."""
+    """A query of the system catalog.
+
+    - `sql`: for DuckDB; `limited`: the same for zero rows, to find its columns
+    - `parameters`: types of $1, $2, …; `used`: numbers of those that the SQL still has
+    - `relations`: names of the relations it reads, in lower case
+    - `listed`: those of them that belong to the schema tailgate
+    """
 
     tree: exp.Expression = field(repr=False)
     sql: str
@@ -112,17 +124,17 @@ class CatalogQuery:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, about."""
+        """Returns the approximate size in bytes, for caches."""
         return 100 * len(self.sql)
 
     @property
     def asks_engine(self) -> bool:
-        """Whether what the engine says of itself is part of the answer."""
+        """Tells whether the query needs the engine's status."""
         return not self.listed.isdisjoint(TOLD)
 
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """Everybody may read it, but for internal errors and what `SECRET` names."""
+        """Returns the required privileges: superuser for internal errors and `SECRET`, else none."""
         secret = [f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET))]
         if lists.INTERNAL_ERRORS in self.listed:
             secret.append(f"table {lists.INTERNAL_ERRORS.partition('.')[2]}")
@@ -131,14 +143,17 @@ class CatalogQuery:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The columns of a query's result. `kinds`: names of their types in PostgreSQL's catalog."""
+    """The columns of a query's result. `kinds` has the names of their types in pg_type."""
 
     fields: tuple[Field, ...]
     kinds: tuple[str, ...]
 
 
 def catalog_query(tree: exp.Expression, oids: Sequence[int], catalog: Catalog) -> CatalogQuery:
-    """`oids`: types of parameters that the client gave, 0 where it did not. Raises 42P01, 42883, 0A000."""
+    """Makes the DuckDB SQL of a query. Raises 42P01, 42883, 0A000.
+
+    `oids` are the parameter types from the client, 0 if unspecified.
+    """
     if len(list(tree.find_all(exp.Join))) > JOINS_MAX:
         raise too_many_joins()
     limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
@@ -164,13 +179,13 @@ def too_many_joins() -> errors.TailgateError:
 
 
 def described(query: CatalogQuery, description: Sequence[tuple[str, str]]) -> Described:
-    """`description`: names and types of the columns, as DuckDB tells them."""
+    """Returns the result columns; `description` has DuckDB's names and types of them."""
     kinds = columns_of(query.tree, [type for _, type in description])
     return Described(_fields(query.tree, description, kinds), tuple(kinds))
 
 
 def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
-    """Types of $1, $2, …: what a cast says or what it is compared with, text otherwise."""
+    """Returns the types of $1, $2, …: from a cast or a comparison, otherwise text."""
     found: dict[int, str] = {}
     for parameter in tree.find_all(exp.Parameter):
         number, kind = int(parameter.this.name), "text"
@@ -208,7 +223,7 @@ COMPARED = {
 
 
 def _fields(tree: exp.Expression, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
-    """Fields with PostgreSQL's names for the columns: of an expression without a name that of its function, or ?column?."""
+    """Returns the result columns with PostgreSQL's names, such as a function's name or ?column?."""
     names = [_name(item) for item in tree.selects]  # type: ignore[attr-defined]
     if len(names) != len(kinds) or None in names:
         names = [names[i] if len(names) == len(kinds) and names[i] else str(d[0]) for i, d in enumerate(description)]
@@ -216,7 +231,7 @@ def _fields(tree: exp.Expression, description: Sequence[Sequence[object]], kinds
 
 
 def _name(item: exp.Expression) -> str | None:
-    """The name PostgreSQL gives to an output column; None for a star."""
+    """Returns PostgreSQL's name for an output column; None for a star."""
     match item:
         case exp.Star():
             return None
@@ -267,7 +282,7 @@ def _name(item: exp.Expression) -> str | None:
 
 
 def parsed(text: str) -> exp.Expression:
-    """The tree of one query, by PostgreSQL's grammar."""
+    """Parses one query with sqlglot's PostgreSQL dialect. Raises 42601."""
     try:
         trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
     except sqlglot.errors.SqlglotError as error:
@@ -278,7 +293,7 @@ def parsed(text: str) -> exp.Expression:
 
 
 def _arrays(tokens: list[Token]) -> list[Token]:
-    """`oid[]` as the name `_oid`: sqlglot knows no arrays of PostgreSQL's own types, and PostgreSQL knows both names."""
+    """Replaces `oid[]` by the equivalent name `_oid`; sqlglot has no arrays of PostgreSQL's own types."""
     out: list[Token] = []
     for token in tokens:
         words = [t.token_type for t in (*out[-2:], token)]
@@ -292,7 +307,7 @@ def _arrays(tokens: list[Token]) -> list[Token]:
 
 
 def _names(tokens: list[Token]) -> list[Token]:
-    """`AS select,`: behind AS PostgreSQL takes any word for a name."""
+    """Makes keywords after AS into names, as in `AS select,`; PostgreSQL accepts any word there."""
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.token_type is TokenType.ALIAS and token.token_type in VERBS and after.token_type in (TokenType.COMMA, TokenType.FROM):
             token.token_type = TokenType.VAR

@@ -1,12 +1,12 @@
-"""A client's catalog query, written for PostgreSQL, to the same for the catalog's DuckDB. On the tree, never on the text.
+"""Rewrites a catalog query from PostgreSQL's SQL to DuckDB's, as a syntax tree.
 
-    names        as `tables` has them
-    functions    pg_catalog.f(a, b), f(a, b) → pg_f_2(a, b), DuckDB's own where they mean the same, 42883 otherwise
+    names        by `tables`
+    functions    pg_catalog.f(a, b), f(a, b) → pg_f_2(a, b), or DuckDB's function of the same meaning, or 42883
     casts        'x'::regclass → its oid; oid::regclass::text → its name; names and vectors to text
     operators    OPERATOR(pg_catalog.~), ~ (a search, not a full match), COLLATE, = ANY('{a,b}'), LIKE's default escape
-    vectors      int2vector and oidvector count from 0
+    vectors      int2vector and oidvector have subscripts from 0
 
-Only what is listed is let through: a function that is not here does not reach DuckDB.
+Functions are allowed by list: one that is not listed here never reaches DuckDB.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ CASTS = {
 
 
 def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expression:
-    """The query for DuckDB; the tree given is not changed. `functions`: what the catalog's database has as pg_<name>_<arity>."""
+    """Returns the query for DuckDB; does not change `tree`.
+
+    `functions` are those that the catalog's database has as pg_<name>_<arity>.
+    """
     tree = tree.copy()
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
@@ -56,7 +59,7 @@ def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[A
 
 
 def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
-    """Parents before children: a cast must see what it casts as it was written."""
+    """Applies rules to parents before children, because a cast needs its original operand."""
     made = rules(node)
     if made is not node and node.parent is not None:
         node.replace(made)
@@ -66,7 +69,7 @@ def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
 
 
 class _Rules:
-    """One node at a time; its children are visited after."""
+    """The rewrite rules. A call rewrites one node; its children are visited later."""
 
     def __init__(self, functions: Mapping[tuple[str, int], Sequence[Any]]) -> None:
         self._functions = functions
@@ -85,13 +88,14 @@ class _Rules:
         return node
 
     def dot(self, node: exp.Dot) -> exp.Expression:
-        """pg_catalog.f(x) is f(x); (information_schema._pg_expandarray(x)).n is a field of a row."""
+        """Rewrites pg_catalog.f(x) to f(x); leaves (information_schema._pg_expandarray(x)).n."""
         schema, what = node.this, node.expression
         if isinstance(schema, exp.Identifier) and isinstance(what, exp.Func):
             return self(what)
         return node
 
     def operator(self, node: exp.Operator) -> exp.Expression:
+        """Rewrites OPERATOR(pg_catalog.x). Raises 0A000 for other operators."""
         sign = str(node.args["operator"]).split(".")[-1]
         left, right = node.this, node.expression
         made: dict[str, Callable[[], exp.Expression]] = {
@@ -128,13 +132,13 @@ class _Rules:
         return node
 
     def equal(self, node: exp.EQ) -> exp.Expression:
-        """x = ANY (array): DuckDB takes it for a subquery, which an outer join may not have in its condition."""
+        """Rewrites x = ANY (array): DuckDB plans a subquery, which an outer join's condition forbids."""
         inner = node.expression.this if isinstance(node.expression, exp.Any) else None
         inner = inner.unnest() if isinstance(inner, exp.Paren) else inner
         return call("list_contains", inner, node.this) if isinstance(inner, (exp.Column, exp.Parameter)) else node
 
     def concatenation(self, node: exp.DPipe) -> exp.Expression:
-        """Of arrays: NULL is empty there."""
+        """Rewrites || of arrays, where NULL counts as empty."""
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
 
@@ -142,7 +146,7 @@ class _Rules:
         return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
 
     def unnested(self, node: exp.Unnest) -> exp.Expression:
-        """FROM unnest(a) AS n: n is the column, too."""
+        """Rewrites FROM unnest(a) AS n: n also names the column."""
         alias = node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.this is not None and not alias.columns:
             alias.set("columns", [alias.this.copy()])
@@ -163,7 +167,7 @@ class _Rules:
         return node
 
     def table_oid(self, node: exp.Column) -> exp.Expression:
-        """A constant: the oid of the relation that the column's table is."""
+        """Replaces tableoid by a constant: the oid of the relation in FROM."""
         select = node.find_ancestor(exp.Select)
         tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
         if not tables and node.table:
@@ -177,6 +181,7 @@ class _Rules:
     # --- casts
 
     def cast(self, node: exp.Cast) -> exp.Expression:
+        """Rewrites casts to and from reg types, names and vectors."""
         to, inner = type_name(node.to), node.this
         if to.endswith("[]"):
             return self.array_cast(node, to[:-2])
@@ -215,9 +220,10 @@ class _Rules:
     # --- functions
 
     def anonymous(self, node: exp.Anonymous) -> exp.Expression:
+        """Rewrites a function call, or ALL and SOME with an array literal."""
         if node.meta.get(MADE):
             return node
-        if node.name.lower() in ("all", "some"):  # <> ALL ('{…}')
+        if node.name.lower() in ("all", "some"):  # such as <> ALL ('{…}')
             (argument,) = node.expressions
             argument = argument.unnest()
             if isinstance(argument, exp.Literal):
@@ -226,6 +232,7 @@ class _Rules:
         return self.function(node.name.lower(), node.expressions)
 
     def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns the call for DuckDB. Raises 42883 for a function that is not listed."""
         name = name.removeprefix("pg_catalog.")
         name = SAME.get(name, name)
         if name == "_pg_expandarray":
@@ -257,12 +264,13 @@ class _Rules:
         )
 
     def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns a call of a function in `functions`, with casts of its arguments and result."""
         types = self._functions[name, len(arguments)][0]
         cast = [
             exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a
             for a, t in zip(arguments, types, strict=True)
         ]
-        if name == "pg_size_pretty":  # a sum is wider
+        if name == "pg_size_pretty":  # the type of a sum is wider than BIGINT
             cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
         made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
@@ -272,7 +280,7 @@ class _Rules:
         return made
 
     def expanded(self, array: exp.Expression) -> exp.Expression:
-        """Rows (x, n) of an array, n from 1."""
+        """Returns the rows (x, n) of an array, with n from 1."""
         row = f"{{'x': {array.sql('duckdb')}[i], 'n': CAST(i AS INTEGER)}}"
         rows = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
         for function in rows.find_all(exp.Func):
@@ -280,7 +288,7 @@ class _Rules:
         return call("unnest", rows)
 
     def known(self, node: exp.Func) -> exp.Expression:
-        """Functions that sqlglot has a class for, where DuckDB's spelling of it will not do."""
+        """Rewrites functions that have a class in sqlglot and another spelling in DuckDB."""
         name = CLASSES[type(node)]
         arguments = [a for key in node.arg_types for a in _listed(node.args.get(key))]
         return self.function(name, arguments)
@@ -293,7 +301,7 @@ def _listed(value: object) -> list[exp.Expression]:
 
 
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
-# what sqlglot counts as functions and is syntax, or a function whose name in NATIVE is another
+# Subclasses of sqlglot's Func that are syntax, or functions that have another name in NATIVE.
 SYNTAX = (
     exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
     exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,

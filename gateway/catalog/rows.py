@@ -1,9 +1,10 @@
-"""What our catalog adds to PostgreSQL's own: rows of pg_class, pg_attribute and the others, computed from the items.
+"""Tailgate's rows of pg_class, pg_attribute and other relations, computed from the catalog's items.
 
-An item's id is its oid. What hangs on it has oids made from it, so all of them are the same after a restart:
+An item's id is its oid. Oids of dependent objects are computed from it, so all are the same after a
+restart:
 
-    id            the relation            TYPES + id      its row type, TYPES_ARRAY + id the array of that
-    INDEXES + id  the index of its key    CONSTRAINTS + id the primary key      RULES + id   the rule of a view
+    id            the relation               TYPES + id        its row type; TYPES_ARRAY + id: the array of it
+    INDEXES + id  the index of its key       CONSTRAINTS + id  the primary key       RULES + id  the rule of a view
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lake.routines import routine
 from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
-CHECKS_MAX = 1 << 4  # of a table that have oids
+CHECKS_MAX = 1 << 4  # CHECK constraints of a table that have oids
 
 HEAP, BTREE, HASH = 2, 403, 405  # pg_am
 # oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
@@ -35,7 +36,7 @@ ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 16: "c", 64: "c", -1: "i"}
 STORAGE = {"numeric": "m"}
 BY_VALUE = (1, 2, 4, 8)
 
-RELKIND = {"view": "v", "materialized view": "m"}  # the others are tables to clients
+RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables
 
 Row = dict[str, Any]
 
@@ -53,13 +54,13 @@ def key_name(item: Item) -> str:
 
 
 def is_primary(item: Item) -> bool:
-    """Tables' and sources' keys are primary keys; a view has a unique index, as in PostgreSQL."""
+    """Tells whether the key is a primary key (tables, sources) or, for views, a unique index."""
     return relkind(item) == "r"
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A row of pg_index: the index of a relation's key, or one that a statement made."""
+    """A row of pg_index: the index of a relation's key, or one from CREATE INDEX."""
 
     oid: int
     name: str
@@ -82,12 +83,12 @@ def indexed(catalog: Catalog) -> list[Indexed]:
 
 
 def keyed(catalog: Catalog) -> list[Item]:
-    """Relations with an index. A plain view has none, and a key without columns (one row) cannot be said."""
+    """Returns relations with a key index: not plain views, nor relations whose key has no columns."""
     return [item for item in relations(catalog) if item.key and item.kind != "view"]
 
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
-    """Those that were made; the others are PostgreSQL's own."""
+    """Yields rows for created schemas; the others are among PostgreSQL's fixed rows."""
     for schema in catalog.schemas.values():
         if schema.id not in BUILT_IN:
             yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
@@ -144,6 +145,7 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
 
 
 def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
+    """Returns the pg_attribute row of a column of a relation or index."""
     field = item.columns[index]
     type = field.type
     align = "d" if type.is_array and type.facts.size == 8 else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
@@ -160,7 +162,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
 
 
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
-    """Defaults of tables' columns, as they were typed."""
+    """Yields the defaults of tables' columns, as written in the statement."""
     for item in relations(catalog):
         defaults = item.options.get("defaults", {}) if item.kind == "table" else {}
         for number, field in enumerate(item.columns, 1):
@@ -182,6 +184,7 @@ def _plain(
     collation: int,
     dimensions: int,
 ) -> Row:
+    """Returns a pg_attribute row."""
     return {
         "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,
         "attndims": dimensions, "attcacheoff": -1, "atttypmod": typmod, "attbyval": by_value, "attalign": align, "attstorage": storage,
@@ -213,7 +216,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexed(catalog):
         made, keys = i.made, len(i.made.columns)
         types = [i.relation.columns[c].type for c in made.columns]
-        nulls_equal = i.oid >= INDEXES and not i.primary  # a view's key
+        nulls_equal = i.oid >= INDEXES and not i.primary  # the key index of a view
         yield {
             "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": made.unique,
             "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": True,
@@ -245,7 +248,7 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
 
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
-    """By class, object and column, as in pg_description."""
+    """Returns comments by class, object and column, as in pg_description."""
     found = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
     for item in relations(catalog):
         numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
@@ -311,7 +314,7 @@ TABLES = {f.__name__: f for f in OURS}
 
 
 def roles(catalog: Catalog) -> list[Row]:
-    """What is to be known of roles, for pg_roles and pg_authid."""
+    """Returns the rows for pg_roles and pg_authid."""
     return [
         {"oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier}
         for r in catalog.all_roles().values()
@@ -320,7 +323,7 @@ def roles(catalog: Catalog) -> list[Row]:
 
 
 def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
-    """pg_class.relacl, pg_namespace.nspacl: who was granted what by the owner; NULL as long as nobody was."""
+    """Returns pg_class.relacl or pg_namespace.nspacl; NULL if no privileges were granted."""
     all_of_it, known = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
     if not granted:
@@ -333,10 +336,10 @@ def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
 
 
 def _grantee(name: str) -> str:
-    """As access lists write it: less is quoted there than in statements."""
+    """Quotes a role name as access lists do, which is less often than in statements."""
     return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
 
 
 def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:
-    """Per relation of pg_catalog the rows of our items; columns that are left out are NULL."""
+    """Yields each relation of pg_catalog with its rows for items; missing columns are NULL."""
     return ((name, list(rows(catalog))) for name, rows in TABLES.items())

@@ -1,4 +1,7 @@
-"""What PostgreSQL's own functions and indexes say of themselves: pg_get_function_arguments() and the like, from the fixed rows."""
+"""Signatures of PostgreSQL's own functions and indexes, from the fixed rows.
+
+They serve pg_get_function_arguments() and similar functions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from lake.catalog import FIRST_ID
 from lake.names import quoted
 
 MODES = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
-# by PostgreSQL's numbers
+# in the order of PostgreSQL's encoding numbers
 ENCODINGS = (
     "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL", "LATIN1", "LATIN2", "LATIN3", "LATIN4",
     "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9", "LATIN10", "WIN1256", "WIN1258", "WIN866", "WIN874", "KOI8R", "WIN1251", "WIN1252",
@@ -23,8 +26,13 @@ ENCODINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`inputs`: types of the arguments that a call gives. `types`, `modes`, `names`: of all arguments, results among them.
-    `defaults`: of the last arguments that a call gives. `direct`: how many stand before WITHIN GROUP, of an ordered-set aggregate."""
+    """The signature of a function.
+
+    - `inputs`: types of the arguments of a call
+    - `types`, `modes`, `names`: of all arguments, including results
+    - `defaults`: of the last arguments of a call
+    - `direct`: for an ordered-set aggregate, the number of arguments before WITHIN GROUP
+    """
 
     inputs: tuple[int, ...]
     types: tuple[int, ...]
@@ -42,7 +50,7 @@ class Signature:
             texts[n] += f" DEFAULT {default}"
         if self.direct is None:
             return ", ".join(texts)
-        ordered = texts[self.direct :] or texts[-1:]  # a VARIADIC argument is both
+        ordered = texts[self.direct :] or texts[-1:]  # a VARIADIC argument is both direct and ordered
         return f"{', '.join(texts[: self.direct])} ORDER BY {', '.join(ordered)}".lstrip()
 
     def returns(self, shown: Callable[[int], str | None]) -> str | None:
@@ -62,7 +70,7 @@ class Signature:
 
 
 def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
-    """Of PostgreSQL's own functions, by oid."""
+    """Returns the signatures of PostgreSQL's own functions, by oid."""
     found = connection.execute(
         "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind, proargdefaults,"
         " CASE WHEN aggkind <> 'n' THEN aggnumdirectargs END"
@@ -79,7 +87,8 @@ def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
 
 
 def listed(expressions: str) -> list[str]:
-    """
+    """Splits a list of expressions at its commas.
+
     >>> listed("NULL::text, '{a,b}'::text[], f(1, 2)")
     ['NULL::text', "'{a,b}'::text[]", 'f(1, 2)']
     """
@@ -87,7 +96,7 @@ def listed(expressions: str) -> list[str]:
 
 
 def index_definitions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[bool, int, tuple[str, ...]]]:
-    """Of PostgreSQL's own indexes, by oid: whether it is unique, its relation, its columns."""
+    """Returns PostgreSQL's own indexes by oid: whether unique, the relation's oid, the columns."""
     found = connection.execute(
         "SELECT i.indexrelid, any_value(i.indisunique), any_value(i.indrelid), list(a.attname ORDER BY k.n)"
         " FROM (SELECT indexrelid, unnest(indkey) AS attnum, unnest(range(len(indkey))) AS n FROM pg.pg_index) AS k"

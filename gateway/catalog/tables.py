@@ -1,6 +1,6 @@
-"""What stands in FROM of a catalog query, for the catalog's DuckDB: relations by their names there, functions that give rows.
+"""Rewrites FROM of a catalog query for DuckDB: names of relations, and functions that return rows.
 
-pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      of the user's ──► 0A000
+pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► 0A000
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
 from lake.names import Name
 
-# functions in FROM that have no rows here: nothing is a foreign table, partitioned or searched as text
+# Functions in FROM that never return rows: Tailgate has no foreign tables, partitions or text search.
 EMPTY = {
     "ts_token_type": {"tokid": "INTEGER", "alias": "VARCHAR", "description": "VARCHAR"},
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
@@ -25,7 +25,7 @@ TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeri
 
 
 def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
-    """Names a table as it is called there, in its place in the tree. `ctes`: names that are the query's own."""
+    """Renames a table in the tree to its name in DuckDB; `ctes` has the names of the query's CTEs."""
     if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
         if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in EMPTY):
             _derived(table)
@@ -41,7 +41,7 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
             table.set("db", None)
         alias = table.args.get("alias")
         if isinstance(alias, exp.TableAlias) and not alias.columns and "series" in type(table.this).__name__.lower():
-            alias.set("columns", [alias.this.copy()])  # FROM generate_series(1, 3) AS i: i is the column, too
+            alias.set("columns", [alias.this.copy()])  # FROM generate_series(1, 3) AS i: i also names the column
         return
     name, schema = folded(table.this), folded(table.args.get("db"))
     if not schema and name in ctes:
@@ -62,7 +62,7 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
 
 
 def _derived(table: exp.Table) -> None:
-    """A function in FROM that DuckDB has not there: one row of its value, or no rows where there can be none."""
+    """Replaces a function in FROM that DuckDB lacks: by its value as one row, or by no rows (EMPTY)."""
     name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
     columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]

@@ -1,4 +1,4 @@
-"""Parts of a catalog query's tree: what a name, a type or a literal in it says."""
+"""Helpers for the syntax trees of catalog queries: names, types, literals and calls."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def folded(identifier: exp.Expression | None) -> str:
 
 
 def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
-    """A call that is DuckDB's already."""
+    """Returns a call of a DuckDB function, which the rewrite leaves unchanged."""
     made = exp.Anonymous(this=name, expressions=list(arguments))
     made.meta[MADE] = True
     return made
 
 
 def elements(text: str) -> exp.Array:
-    """'{a,b}' as a list.
+    """Parses an array literal such as '{a,b}'.
 
     >>> elements('{r,p}').sql("duckdb")
     "['r', 'p']"
@@ -49,7 +49,7 @@ def is_vector(node: exp.Expression) -> bool:
 
 
 def is_integer(node: exp.Expression) -> bool:
-    """As far as the text tells: a number without a point, a cast."""
+    """Tells whether an expression is known to be an integer: a literal or a cast."""
     node = node.unnest()
     return (isinstance(node, exp.Literal) and node.is_int) or (
         isinstance(node, exp.Cast) and type_name(node.to) in ("int2", "int4", "int8")
@@ -57,7 +57,8 @@ def is_integer(node: exp.Expression) -> bool:
 
 
 def type_name(type: exp.Expression) -> str:
-    """
+    """Returns the PostgreSQL name of a type.
+
     >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
     'regclass'
     """

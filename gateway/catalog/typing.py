@@ -1,7 +1,7 @@
-"""The PostgreSQL types of a catalog query's columns, which the catalog's DuckDB cannot tell: name and "char" are text there.
+"""Finds the PostgreSQL types of a catalog query's columns, which DuckDB cannot tell: name and "char" are text there.
 
-A column is followed through subqueries and CTEs to the relation it comes from; functions and casts say what they give; where nothing
-is found, DuckDB's own type decides.
+A column is traced through subqueries and CTEs to its relation; functions and casts have known types.
+Otherwise DuckDB's type decides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gateway.catalog.database import relations
 from gateway.catalog.trees import folded, type_name
 from lake.types import FACTS, Type
 
-# types that clients see by oid and whose values travel as another type's: oid, size, the type that encodes them
+# Types whose values are encoded like those of another type: oid, size, that other type.
 TOLD = {
     "char": (18, 1, "text"),
     "regproc": (24, 4, "text"),
@@ -39,7 +39,7 @@ TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
 
 @dataclass(frozen=True, slots=True)
 class Told(Type):
-    """A type of the catalog: `name` says how its values are encoded, `told` which type clients are told."""
+    """A catalog type. `name` decides the encoding of values, `told` is the oid that clients see."""
 
     told: int = 0
     told_size: int = -1
@@ -54,7 +54,8 @@ class Told(Type):
 
 
 def type_of(name: str) -> Type:
-    """
+    """Returns the type with a name of pg_type.
+
     >>> type_of("char").oid, type_of("_text").oid, type_of("int4").oid, type_of("_char").oid
     (18, 1009, 23, 1002)
     """
@@ -127,11 +128,11 @@ OF_CLASS = {
 
 
 def columns_of(tree: exp.Expression, duckdb_types: list[str]) -> list[str]:
-    """Type names of the output's columns."""
+    """Returns the type names of the result columns."""
     try:
         scope = build_scope(tree)
         found = _outputs(scope) if scope is not None else []
-    except Exception:  # noqa: BLE001  # sqlglot's scopes refuse some trees, and DuckDB's types are a good answer then
+    except Exception:  # noqa: BLE001  # sqlglot cannot build scopes of some trees; DuckDB's types are good enough then
         found = []
     if len(found) != len(duckdb_types):
         found = [(None, None)] * len(duckdb_types)
@@ -144,10 +145,10 @@ def by_duckdb(theirs: str) -> str:
     return "numeric" if theirs.startswith("DECIMAL") else BY_DUCKDB.get(theirs, "text")
 
 
-Output = tuple["str | None", "str | None"]  # a column's name and its type, as far as known
+Output = tuple["str | None", "str | None"]  # a column's name and type, None if unknown
 
 
-UNKNOWN = "unknown"  # of NULL and of a text in quotes: takes the type of the other branch of a UNION, or is text
+UNKNOWN = "unknown"  # NULL or a string literal: takes its type from the other branch of a UNION, or is text
 
 
 def _outputs(scope: Scope) -> list[Output]:
@@ -155,7 +156,7 @@ def _outputs(scope: Scope) -> list[Output]:
 
 
 def _branch(scope: Scope) -> list[Output]:
-    """The outputs of one branch of a UNION, before they have the type of all branches."""
+    """Returns the outputs of one branch of a UNION, before types of all branches are combined."""
     if scope.set_operation_scopes:
         left, right = (_branch(s) for s in scope.set_operation_scopes)
         united = [(name, b if a in (None, UNKNOWN) else a) for (name, a), (_, b) in zip(left, right, strict=True)]
@@ -179,6 +180,7 @@ def _branch(scope: Scope) -> list[Output]:
 
 
 def _source(source: exp.Table | Scope) -> list[Output]:
+    """Returns names and types of the columns of an item of FROM."""
     if isinstance(source, Scope):
         outputs = _outputs(source)
         alias = source.expression.parent.args.get("alias") if isinstance(source.expression.parent, (exp.Subquery, exp.CTE)) else None
@@ -200,6 +202,7 @@ def _source(source: exp.Table | Scope) -> list[Output]:
 
 
 def _type(node: exp.Expression | None, scope: Scope) -> str | None:
+    """Returns the type name of an expression, None if unknown."""
     match node:
         case exp.Alias() | exp.Paren() | exp.Collate():
             return _type(node.this, scope)
@@ -238,7 +241,7 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             inner = next((s for s in scope.subquery_scopes if s.expression is node.unnest()), None) or build_scope(node.unnest())
             if inner is None:
                 return None
-            inner.parent = scope  # for columns of the queries around it
+            inner.parent = scope  # for references to outer queries
             return _outputs(inner)[0][1]
         case exp.Bracket():
             array = _type(node.this, scope)
@@ -264,7 +267,7 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
 
 
 def _plain(node: exp.Expression) -> bool:
-    """A literal takes the type of the others."""
+    """Tells whether the node is NULL or a string literal, which takes the type of its context."""
     return isinstance(node, (exp.Null,)) or (isinstance(node, exp.Literal) and node.is_string)
 
 
@@ -276,6 +279,7 @@ def _common(types: list[str | None]) -> str | None:
 
 
 def _column(node: exp.Column, scope: Scope | None) -> str | None:
+    """Returns the type of a column reference, looked up in its query and outer queries."""
     name, inside = node.name.lower(), None
     while scope is not None:
         for alias, source in scope.sources.items():
@@ -283,6 +287,6 @@ def _column(node: exp.Column, scope: Scope | None) -> str | None:
                 for column, type in _source(source):
                     if column == name:
                         return type
-        # a subquery of FROM does not see its neighbours
+        # a subquery in FROM does not see other items of FROM
         inside, scope = scope, scope.parent.parent if scope.is_derived_table and scope.parent is not None else scope.parent
     return None

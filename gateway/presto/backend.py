@@ -1,6 +1,6 @@
-"""buenavista's `Connection`, `Session` and `QueryResult` over a gateway: a session is a connection of the wire protocol.
+"""buenavista's `Connection`, `Session` and `QueryResult` for a gateway: a session is a PostgreSQL connection.
 
-Rows are read a page at a time, by a cursor of the gateway's; a TAIL's cursor gives what has come, and never ends.
+Rows are read in pages with a cursor. The cursor of a TAIL returns the changes so far and never ends.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from lake.errors import FeatureNotSupported, TailgateError
 from sql import statements as s
 
 CONNECT_TIMEOUT_S = 10
-FOLLOW_S = 1.0  # how long a page of a TAIL waits for rows
+FOLLOW_S = 1.0  # seconds that a page of a TAIL waits for rows
 CURSOR = "presto"
 NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
-# libpq sends a password only where the server may ask for one (require_auth), and certificates and tickets only inside TLS and GSSAPI.
+# libpq sends a password only if the server may ask for one (require_auth), and certificates and tickets only with TLS and GSSAPI.
 NO_CREDENTIALS = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
 AS_TEXT = ("interval", "jsonb", "json")
-READING = ("select", "with", "values", "table", "(")  # what begins a query that only the system catalog's grammar reads
+READING = ("select", "with", "values", "table", "(")  # first words of queries that our parser may refuse: those of the system catalog
 
 
 class Backend(core.Connection):  # type: ignore[misc]
-    """`gateway`: HOST:PORT. A user signs in without a password, as one does on loopback; a role that has one is refused.
+    """Connections to a gateway at HOST:PORT. Users have no password; roles with a password are refused.
 
-    libpq takes what a connection string leaves out from the environment and from files in the home folder of whoever started this
-    process: passwords, client certificates, Kerberos tickets. None of them is the user's, so none is used (`NO_CREDENTIALS`).
+    libpq takes missing connection parameters from the environment and the home folder of the
+    process's owner: passwords, client certificates, Kerberos tickets. They are not the user's, so
+    `NO_CREDENTIALS` disables all of them.
     """
 
     def __init__(self, gateway: str) -> None:
@@ -40,8 +41,8 @@ class Backend(core.Connection):  # type: ignore[misc]
         self._host, _, self._port = gateway.rpartition(":")
 
     def session(self, user: str, schema: str | None) -> Session:
-        """Raises psycopg.OperationalError."""
-        options = "-c application_name=presto"  # never empty, which would let PGOPTIONS in
+        """Opens a session. Raises psycopg.OperationalError."""
+        options = "-c application_name=presto"  # never empty, because libpq would then use PGOPTIONS
         if schema:
             options += " -c search_path=" + re.sub(r"([\\\s])", r"\\\1", schema)
         connection = psycopg.connect(
@@ -54,12 +55,14 @@ class Backend(core.Connection):  # type: ignore[misc]
 
 
 class Session(core.Session):  # type: ignore[misc]
+    """A connection to the gateway, for one statement."""
+
     def __init__(self, connection: psycopg.Connection) -> None:
         super().__init__()
         self._connection = connection
 
     def execute_sql(self, sql: str, params: Any = None) -> Result:
-        """Begins a statement; raises psycopg.Error, or 0A000 for what belongs to a session that goes on."""
+        """Starts a statement. Raises psycopg.Error, or 0A000 for statements that need a longer session."""
         assert params is None
         text = sql.strip().rstrip(";")
         statement = _parsed(text)
@@ -73,7 +76,7 @@ class Session(core.Session):  # type: ignore[misc]
         return False
 
     def cancel(self) -> None:
-        """From another thread."""
+        """Cancels the statement; called from another thread."""
         self._connection.cancel_safe(timeout=CONNECT_TIMEOUT_S)
 
     def close(self) -> None:
@@ -81,7 +84,10 @@ class Session(core.Session):  # type: ignore[misc]
 
 
 class Result(core.QueryResult):  # type: ignore[misc]
-    """`page` until `ended`. `status`: the command tag, of what has no rows."""
+    """The result of a statement. Call `page` until `ended`.
+
+    `status` returns the command tag of a statement without rows.
+    """
 
     def __init__(self, connection: psycopg.Connection, text: str, *, reads: bool, follows: bool) -> None:
         super().__init__()
@@ -108,7 +114,7 @@ class Result(core.QueryResult):  # type: ignore[misc]
         return self.names[index], self.types[index].kind
 
     def page(self, rows: int) -> list[list[Any]]:
-        """The next rows, at most so many."""
+        """Returns the next rows, at most `rows`."""
         if self._reads:
             wait = f" WITH (timeout = '{FOLLOW_S}s')" if self._follows else ""
             self._cursor.execute(f"FETCH {rows} FROM {CURSOR}{wait}".encode())
@@ -125,12 +131,12 @@ class Result(core.QueryResult):  # type: ignore[misc]
 
     @property
     def changed(self) -> int | None:
-        """How many rows a write wrote."""
+        """Returns the number of rows that a write changed, or None."""
         return self._cursor.rowcount if not self.types and self._cursor.rowcount >= 0 else None
 
 
 def _parsed(text: str) -> s.Statement | None:
-    """None for what only the gateway reads, or refuses."""
+    """Parses a statement; returns None if our parser refuses it, as for the system catalog."""
     try:
         return s.parse(text)
     except (TailgateError, RecursionError):

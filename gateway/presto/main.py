@@ -1,6 +1,7 @@
-"""Presto's HTTP: POST /v1/statement, GET and DELETE of its pages, GET /v1/info; a process of its own, a thread a connection.
+"""The HTTP server of the Presto protocol: POST /v1/statement, GET and DELETE of pages, GET /v1/info.
 
-Loopback only: whoever reaches the port says who they are and is believed, as far as the gateway lets somebody in without a password.
+It is a separate process with a thread per connection, and listens on loopback only. It trusts the
+client's user name as far as the gateway accepts users without a password.
 """
 
 from __future__ import annotations
@@ -19,20 +20,24 @@ from gateway.presto.statements import Document, Statements, TooMany, encoded
 from lake.http import BadRequest, body_length
 
 HOST = "127.0.0.1"
-BODY_BYTES_MAX = 4 * 1024 * 1024  # as of a statement by the gateway's own protocol
+BODY_BYTES_MAX = 4 * 1024 * 1024  # like the limit of a statement in PostgreSQL's protocol
 CONNECTIONS_MAX = 200
-IDLE_S = 60.0  # of a connection that says nothing
+IDLE_S = 60.0  # seconds after which an idle connection is closed
 
 log = logging.getLogger("tailgate.presto")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """The port to listen on, and the gateway as HOST:PORT."""
+
     port: int
     gateway: str
 
 
 class Server(ThreadingHTTPServer):
+    """The HTTP server, with at most CONNECTIONS_MAX connections."""
+
     daemon_threads = True
     request_queue_size = 128
 
@@ -60,6 +65,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """The handler of one HTTP connection."""
+
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
     server: Server
@@ -94,7 +101,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(401, {"message": "passwords are not taken here: connect by the PostgreSQL protocol"})
             return
         user = self._header("User")
-        if not user or self.headers.get("Host", "").rpartition(":")[0] not in (HOST, "localhost"):  # a page in a browser has another name
+        # another Host header may come from a web page in a browser (DNS rebinding)
+        if not user or self.headers.get("Host", "").rpartition(":")[0] not in (HOST, "localhost"):
             self._answer(400 if user else 401, {"message": "say X-Trino-User, and connect to 127.0.0.1"})
             return
         if self._header("Transaction-Id") not in (None, "NONE"):
@@ -126,14 +134,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _place(parts: list[str]) -> tuple[str, str, int] | None:
-    """statement, slug, token of a page's path."""
+    """Returns statement id, slug and token from the path of a page; None for another path."""
     if len(parts) != 6 or parts[:3] != ["v1", "statement", "executing"] or not parts[5].isdecimal():
         return None
     return parts[3], parts[4], int(parts[5])
 
 
 def run(options: Options) -> int:
-    """Serves until it is told to stop; the exit code."""
+    """Serves until SIGTERM or SIGINT; returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     server = Server(options.port, options.gateway)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""Open statements: begun by POST, read a page at a time, ended by the last page, DELETE, an error, or because nobody asks any more."""
+"""Open statements: started by POST, read in pages, ended by the last page, DELETE, an error or a timeout."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import psycopg
 from gateway.presto.backend import Backend, Result, Session
 from lake.errors import TailgateError
 
-STATEMENTS_MAX = 100  # open at a time: each is a session of the gateway's
+STATEMENTS_MAX = 100  # open at a time; each is a session of the gateway
 PAGE_ROWS = 1000
-IDLE_S = 300.0  # that a statement waits for its client
-DONE_S = 30.0  # that its last page is kept in case it was lost
+IDLE_S = 300.0  # seconds that a statement waits for its client
+DONE_S = 30.0  # seconds that the last page is kept, in case the response was lost
 
-# SQLSTATE, or its class → Presto's code, name and type of errors
+# SQLSTATE or its class → Presto's error code, name and type
 ERRORS: dict[str, tuple[int, str, str]] = {
     "42601": (1, "SYNTAX_ERROR", "USER_ERROR"),
     "42501": (4, "PERMISSION_DENIED", "USER_ERROR"),
@@ -49,12 +49,15 @@ Document = dict[str, Any]
 
 
 class TooMany(Exception):
-    """All statements that may be open are."""
+    """The limit on open statements is reached."""
 
 
 @dataclass
 class Statement:
-    """`token`: of the page that comes next; asking for the one before it gives that again."""
+    """An open statement.
+
+    `token` is that of the next page; a request for the previous page returns `last` again.
+    """
 
     id: str
     slug: str
@@ -72,7 +75,7 @@ class Statement:
 
 
 class Statements:
-    """Thread safe. `base`: the URL that pages are below."""
+    """All open statements. Thread-safe. `base` is the base URL of pages."""
 
     def __init__(self, backend: Backend, base: str) -> None:
         self._backend, self._base = backend, base
@@ -80,7 +83,7 @@ class Statements:
         self._lock = threading.Lock()
 
     def begin(self, text: str, user: str, schema: str | None) -> Document:
-        """The first document, which has no rows. Raises TooMany."""
+        """Opens a statement; returns the first document, which has no rows. Raises TooMany."""
         self._forget()
         made = Statement(f"{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(4)}", secrets.token_urlsafe(16), text, user, schema)
         with self._lock:
@@ -90,14 +93,14 @@ class Statements:
         return self._document(made, "QUEUED", next_token=0)
 
     def page(self, id: str, slug: str, token: int) -> Document | None:
-        """None if there is no such statement or page."""
+        """Returns a page; None if the statement or page does not exist."""
         made = self._find(id, slug)
         if made is None:
             return None
         with made.lock:
             made.touched = time.monotonic()
             if made.last is not None and token == made.token - 1:
-                return made.last  # asked again: the answer was lost
+                return made.last  # a repeated request: the response was lost
             if token != made.token or made.done:
                 return None
             made.last = self._next(made)
@@ -106,6 +109,7 @@ class Statements:
             return made.last
 
     def cancel(self, id: str, slug: str) -> bool:
+        """Cancels a statement. Returns False if it does not exist."""
         made = self._find(id, slug)
         if made is None:
             return False
@@ -126,6 +130,7 @@ class Statements:
         return made if made is not None and secrets.compare_digest(made.slug.encode(), slug.encode()) else None
 
     def _next(self, made: Statement) -> Document:
+        """Reads the next page, or the error; starts the statement at the first page."""
         try:
             if made.session is None or made.result is None:
                 made.session = self._backend.session(made.user, made.schema)
@@ -151,7 +156,7 @@ class Statements:
         return document
 
     def _end(self, made: Statement) -> None:
-        """The session goes; the last page may be asked for again for a while."""
+        """Closes the session; the last page remains available for DONE_S seconds."""
         made.done, made.result = True, None
         if made.session is not None:
             made.session.close()
@@ -165,6 +170,7 @@ class Statements:
                 self._open.pop(made.id, None)
 
     def _document(self, made: Statement, state: str, next_token: int | None = None) -> Document:
+        """Returns a document without rows."""
         elapsed = round((time.monotonic() - made.begun) * 1000)
         counts = dict.fromkeys(COUNTS, 0)
         found: Document = {
@@ -179,6 +185,7 @@ class Statements:
 
 
 def _error(error: psycopg.Error | TailgateError) -> Document:
+    """Returns Presto's error document."""
     state = error.sqlstate or ("08006" if isinstance(error, psycopg.OperationalError) else "XX000")
     code, name, kind = ERRORS.get(state) or ERRORS.get(state[:2], OTHER)
     if isinstance(error, TailgateError):

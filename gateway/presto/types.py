@@ -1,4 +1,4 @@
-"""PostgreSQL's types as Presto's, and values as its JSON has them."""
+"""Presto's types for PostgreSQL's, and conversion of values to Presto's JSON."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from psycopg import Column
 from psycopg.postgres import types as registry
 
 Convert = Callable[[Any], Any]
-VARCHAR_MAX = 2**31 - 1  # Presto's varchar without a length
-NUMERIC = (38, 16)  # precision and scale where none is declared, as the gateway prints it
+VARCHAR_MAX = 2**31 - 1  # the length of Presto's varchar without a declared length
+NUMERIC = (38, 16)  # precision and scale of an undeclared numeric, as the gateway prints it
 
 
 @dataclass(frozen=True, slots=True)
 class PrestoType:
-    """`name` as DESCRIBE says it, `signature` as clients read it. `kind`: buenavista's name for it."""
+    """A Presto type.
+
+    `name` is its name in DESCRIBE, `signature` its form for clients, `kind` buenavista's name.
+    """
 
     name: str
     signature: dict[str, Any]
@@ -85,7 +88,7 @@ TYPES: dict[str, PrestoType] = {
 
 
 def presto_type(column: Column) -> PrestoType:
-    """Of a result's column."""
+    """Returns the Presto type of a result column."""
     info = registry.get(column.type_code)
     if info is None:
         return VARCHAR

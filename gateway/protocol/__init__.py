@@ -1,13 +1,13 @@
-"""PostgreSQL's wire as values: bytes to messages, messages to bytes, and which may follow which. No I/O.
+"""PostgreSQL's wire protocol without I/O: bytes to messages, messages to bytes, and the protocol's states.
 
     socket ──► Decoder.feed ──► Message ──► Machine.accept ──► session ──► backend.* ──► bytes ──► socket
                frames           messages    states                         encoders
 
-1. `frames` cuts what arrives into frames, however it was cut on the way, and refuses those above a named limit.
-2. `decode` turns the body of a frame into a `messages` value.
-3. `states` says, from a table, whether a message may come now, is to be ignored (after an error, until Sync), or ends
-   the connection.
-4. `backend` writes what the server says. `startup` writes what it says before the first statement.
+1. `frames` splits received bytes into frames and refuses frames above a limit.
+2. `decode` converts the body of a frame to a `messages` value.
+3. `states` has a table that tells whether a message is expected, ignored (after an error, until
+   Sync), or a protocol violation that ends the connection.
+4. `backend` encodes the server's messages; `startup` those before the first statement.
 
 Source: PostgreSQL 15, chapter 55, "Frontend/Backend Protocol".
 """

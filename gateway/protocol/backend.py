@@ -1,6 +1,6 @@
-"""What a server says, as bytes: one function a message, in the order of PostgreSQL's chapter "Message Formats".
+"""Encodes the server's messages: one function per message, as in PostgreSQL's chapter "Message Formats".
 
-Messages without fields are constants. Functions return whole frames, ready to be joined and sent.
+Messages without fields are constants. Functions return complete frames, ready to be joined and sent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def frame(letter: bytes, body: bytes) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """Text with its terminator; a zero character cannot be said, so it ends the text as it would at the client."""
+    """Encodes text with its terminator; cuts it at a zero character, which the format cannot express."""
     return text.split("\0", 1)[0].encode("utf-8", "surrogateescape") + b"\0"
 
 
@@ -32,14 +32,17 @@ PARSE_COMPLETE = frame(b"1", b"")
 PORTAL_SUSPENDED = frame(b"s", b"")
 READY_FOR_QUERY = {status: frame(b"Z", status.encode()) for status in "ITE"}
 
-# the one-byte answers to SSLRequest and GSSENCRequest
+# One-byte responses to SSLRequest and GSSENCRequest.
 SSL_REFUSED = b"N"
 SSL_ACCEPTED = b"S"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a result. `relation` and `attribute` are 0 unless it is a column of a relation as it is."""
+    """A column of a result.
+
+    `relation` and `attribute` are 0 unless it is an unchanged column of a relation.
+    """
 
     name: str
     oid: int
@@ -51,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The fields of an ErrorResponse or NoticeResponse. `position` counts characters from 1, as the wire does."""
+    """The fields of an ErrorResponse or NoticeResponse. `position` counts characters from 1."""
 
     severity: str
     sqlstate: str
@@ -64,7 +67,10 @@ class Report:
 
 
 def authentication(kind: int, body: bytes = b"") -> bytes:
-    """3: cleartext password, 10: SASL, 11: SASL goes on, 12: SASL ends."""
+    """Encodes an authentication request.
+
+    `kind` is 3 (cleartext password), 10 (SASL), 11 (SASLContinue) or 12 (SASLFinal).
+    """
     return frame(b"R", pack("!I", kind) + body)
 
 
@@ -120,7 +126,7 @@ def notice_response(report: Report) -> bytes:
 
 
 def negotiate_protocol_version(minor: int, unknown: Iterable[str]) -> bytes:
-    """The newest version 3.x spoken, and the options of the start-up that are not known."""
+    """Encodes the newest supported version 3.x and the client's unknown protocol options."""
     names = [string(name) for name in unknown]
     return frame(b"v", pack("!HHI", 3, minor, len(names)) + b"".join(names))
 

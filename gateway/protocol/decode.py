@@ -1,9 +1,10 @@
-"""The body of a frame to a message.
+"""Converts the body of a frame to a message.
 
-`READERS` is the table: a letter, and the function that reads its body. A body that does not read raises `Unreadable` with
-PostgreSQL's words; the frame's borders are known, so the connection can go on at the next one.
+`READERS` maps a letter to the function that reads its body. An invalid body raises `Unreadable`
+with PostgreSQL's message. The frame's length is known, so the connection can continue with the next
+frame.
 
-Source: PostgreSQL 15, src/backend/tcop/postgres.c, PostgresMain; src/backend/libpq/pqformat.c for the words.
+Source: PostgreSQL 15, src/backend/tcop/postgres.c, PostgresMain; src/backend/libpq/pqformat.c for the messages.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _int32 = Struct("!i").unpack_from
 
 
 class Unreadable(Exception):
-    """The body is not what its letter promises."""
+    """The body of a frame is invalid for its letter."""
 
     def __init__(self, reason: str = "invalid message format", sqlstate: str = PROTOCOL_VIOLATION) -> None:
         super().__init__(reason)
@@ -53,7 +54,10 @@ def _text(raw: bytes) -> bytes:
 
 
 def _count(body: bytes, at: int, size: int) -> tuple[int, int]:
-    """A 16-bit count of things that take at least `size` bytes each, which must be there."""
+    """Reads a 16-bit count of elements; raises Unreadable if that many elements do not fit.
+
+    An element takes at least `size` bytes.
+    """
     (count,) = _int16(body, at)
     if count < 0 or count * size > len(body) - at - 2:
         raise Unreadable("insufficient data left in message")
@@ -140,7 +144,7 @@ def _nothing(message: m.Message) -> Callable[[bytes], m.Message]:
     return read
 
 
-# letter: (reader, largest body)
+# letter: (reader, maximum size of the body in bytes)
 READERS: dict[int, tuple[Callable[[bytes], m.Message], int]] = {
     ord("Q"): (read_query, FRAME_BYTES_MAX),
     ord("P"): (read_parse, FRAME_BYTES_MAX),
@@ -160,7 +164,10 @@ READERS: dict[int, tuple[Callable[[bytes], m.Message], int]] = {
 
 
 def read_startup(body: bytes) -> m.Message:
-    """The first packet, without its length: a start-up, or one of three requests that look like a version."""
+    """Reads the first packet, without its length: a StartupMessage or one of three special requests.
+
+    The requests have a code in place of the version.
+    """
     (code,) = _int32(body, 0)
     if code == SSL_CODE:
         return m.SSLRequest()

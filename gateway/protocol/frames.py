@@ -1,16 +1,17 @@
-"""Bytes to frames to messages, however the network cut or merged them.
+"""Splits received bytes into frames and decodes them to messages, at any fragmentation.
 
-A frame is one type byte, a four-byte big-endian length that counts itself, and the body. The first frame of a connection has
-no type byte; there may be several such (SSLRequest, GSSENCRequest, then the start-up).
+A frame is one type byte, a four-byte big-endian length that counts itself, and the body. The first frames of a connection
+(SSLRequest, GSSENCRequest, StartupMessage) have no type byte.
 
     feed(bytes) ──► buffer ──► [complete frame?] ──► Message
                                    └─ no ──► wait for more
 
-The buffer never holds more than one incomplete frame, and a frame's length is checked when its first five bytes are there.
-After a fatal `Malformed` nothing more is read. Until the client is authenticated, messages are read one at a time, only those of
-the authentication are read, and each has at most AUTHENTICATION_BYTES_MAX bytes.
+The buffer never holds more than one incomplete frame, whose length is checked as soon as its first
+five bytes arrive. After a fatal `Malformed` nothing more is read. Until the client is
+authenticated, messages are read one at a time; only messages of the authentication are allowed,
+with at most AUTHENTICATION_BYTES_MAX bytes each.
 
-Source: PostgreSQL 15, chapter "Frontend/Backend Protocol", "Message Formats"; h11 for the shape.
+Source: PostgreSQL 15, chapter "Frontend/Backend Protocol", "Message Formats"; the structure follows h11.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ _length_at = Struct("!I").unpack_from
 
 
 class Decoder:
-    """`started`: the start-up has been read, so frames have a type byte. Set by the decoder itself.
+    """A decoder of one connection's bytes.
 
-    `authenticated`: all messages are allowed. Set by the owner, who then calls `feed(b"")` for what is buffered.
+    `started` is set by the decoder after the StartupMessage: from then on frames have a type byte.
+    `authenticated` is set by the owner to allow all messages; the owner then calls `feed(b"")` to
+    decode buffered bytes.
     """
 
     __slots__ = ("_buffer", "_dead", "_needed", "authenticated", "started")
@@ -38,7 +41,7 @@ class Decoder:
     def __init__(self, *, started: bool = False) -> None:
         self.started = self.authenticated = started
         self._buffer = bytearray()
-        self._needed = 0  # bytes the buffer must hold before another look at it is worth while
+        self._needed = 0  # bytes that the buffer must hold before it is worth decoding again
         self._dead = False
 
     @property
@@ -46,9 +49,10 @@ class Decoder:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[m.Message]:
-        """Returns the messages that `data` completes, in order. Never raises; what cannot be read is a `Malformed` among them.
+        """Returns the messages that `data` completes, in order. Never raises.
 
-        Returns at most one message while the client is not authenticated: the answer to it decides what may follow.
+        An unreadable frame becomes a `Malformed` message. Before authentication, returns at most
+        one message, because the reply to it decides which messages are allowed next.
         """
         if self._dead:
             return []
@@ -73,7 +77,7 @@ class Decoder:
         return out
 
     def _frame(self, data: bytes, at: int, size: int, out: list[m.Message]) -> int:
-        """Reads one frame at `at` into `out`; its size, or 0 if it is not all there."""
+        """Reads the frame at `at` into `out`; returns its size, or 0 if it is incomplete."""
         reader = READERS.get(data[at])
         if not self.authenticated and data[at] not in AUTHENTICATING:
             return self._fatal(out, "", f"expected password response, got message type {data[at]}")
@@ -101,6 +105,7 @@ class Decoder:
         return length + 1
 
     def _startup(self, data: bytes, at: int, size: int, out: list[m.Message]) -> int:
+        """Reads a frame without type byte; returns its size, or 0 if it is incomplete."""
         if size - at < 4:
             self._needed = 4
             return 0

@@ -1,24 +1,24 @@
-"""How large what a client sends may be. All in bytes, all with a reason."""
+"""Limits on data from clients, in bytes, with the reason for each."""
 
-# PostgreSQL's MAX_STARTUP_PACKET_LENGTH: whoever is not authenticated gets no memory from us.
+# PostgreSQL's MAX_STARTUP_PACKET_LENGTH: clients get little memory before authentication.
 STARTUP_BYTES_MAX = 10_000
 
 # PostgreSQL's PG_MAX_AUTH_TOKEN_LENGTH is 65,535 for Kerberos tickets, which are not supported; a SCRAM message has about 200.
-# It is also how many bytes are queued before a connection that is not authenticated stops being read.
+# An unauthenticated connection is also not read while so many bytes are queued.
 AUTHENTICATION_BYTES_MAX = 10_000
 
-# PostgreSQL's PQ_SMALL_MESSAGE_LIMIT, for messages that hold a name or nothing.
+# PostgreSQL's PQ_SMALL_MESSAGE_LIMIT, for messages that contain only a name or nothing.
 SMALL_FRAME_BYTES_MAX = 10_000
 
-# PostgreSQL allows 1 GiB a frame. A gateway copies a frame some times while nobody else is served, 5 ms for each time
-# and 16 MiB; no client was seen to send more than 1 MiB.
+# PostgreSQL allows 1 GiB per frame. A gateway copies a frame several times, and each copy of 16 MiB
+# blocks the event loop for 5 ms. Clients have not been seen to send more than 1 MiB.
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 
-# Text of one Query or Parse. A parser in Python takes seconds for this, beside the event loop.
+# Text of one Query or Parse. The Python parser takes seconds for this, outside the event loop.
 STATEMENT_BYTES_MAX = 4 * 1024 * 1024
 
-# Bytes received and not yet worked on before a connection stops reading: PostgreSQL leaves them in the socket's buffer.
+# Received but unprocessed bytes before a connection stops reading: PostgreSQL leaves them in the socket's buffer.
 RECEIVE_BYTES_MAX = 256 * 1024
 
-# Bytes of a message as an object, for each byte that was received of it: an Execute is ten bytes.
+# Memory of a message object per received byte: an Execute has only ten bytes.
 MESSAGE_FACTOR = 8

@@ -1,6 +1,6 @@
-"""What a client says, as frozen values. Names and field order are those of PostgreSQL's chapter "Message Formats".
+"""The client's messages as frozen values, named as in PostgreSQL's chapter "Message Formats".
 
-Texts of statements and values of parameters stay bytes: they are keys of caches before they are anything else.
+Statement texts and parameter values stay bytes, because they are first used as cache keys.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class StartupMessage:
-    """`version` is (major, minor); `parameters` holds user, database and settings as sent."""
+    """The first message. `version` is (major, minor); `parameters` has user, database and settings."""
 
     version: tuple[int, int]
     parameters: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Parse:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Formats are 0 (text) and 1 (binary): none for all text, one for all, or one each."""
+    """A Bind message. Formats are 0 (text) or 1 (binary): none for all text, one for all, or one each."""
 
     portal: str
     statement: str
@@ -58,7 +58,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """`kind` is 'S' for a statement, 'P' for a portal."""
+    """A Describe message. `kind` is 'S' for a statement, 'P' for a portal."""
 
     kind: str
     name: str
@@ -66,7 +66,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """`max_rows` 0 means all."""
+    """An Execute message. `max_rows` 0 means all rows."""
 
     portal: str
     max_rows: int
@@ -74,7 +74,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """`kind` is 'S' for a statement, 'P' for a portal."""
+    """A Close message. `kind` is 'S' for a statement, 'P' for a portal."""
 
     kind: str
     name: str
@@ -112,7 +112,7 @@ class CopyFail:
 
 @dataclass(frozen=True, slots=True)
 class PasswordMessage:
-    """Also SASLInitialResponse and SASLResponse, which share its letter."""
+    """A PasswordMessage, SASLInitialResponse or SASLResponse, which share a letter."""
 
     body: bytes
 
@@ -124,9 +124,9 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A frame that cannot be read. `letter` is its type, or "" before the first statement.
+    """An unreadable frame. `letter` is its type, or "" during start-up or if unknown.
 
-    `fatal`: where the next frame begins is not known, or nobody may go on after it; the connection ends.
+    `fatal` ends the connection: the start of the next frame is unknown, or reading on is unsafe.
     """
 
     letter: str
@@ -157,5 +157,5 @@ Message: TypeAlias = (
     | Malformed
 )
 
-# what belongs to the extended protocol: an error in one of these is followed by discarding until Sync
+# Messages of the extended protocol: after an error in one of them, messages are discarded until Sync.
 EXTENDED = (Parse, Bind, Describe, Execute, Close, Flush)

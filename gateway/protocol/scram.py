@@ -1,10 +1,11 @@
-"""The server's half of SCRAM-SHA-256: a client proves that it knows a password, and the server that it knows its verifier.
+"""The server side of SCRAM-SHA-256: the client proves that it knows the password, the server that it knows the verifier.
 
     AuthenticationSASL(mechanisms) ◄── first: mechanism, nonce ──► server-first: nonce, salt, iterations ◄── final: proof ──► signature
 
-With TLS the proof may cover the server's certificate (`-PLUS`, tls-server-end-point): whoever sits between two connections has another.
+With TLS the proof may cover the hash of the server's certificate (`-PLUS`, tls-server-end-point). A
+man in the middle has another certificate, so the proof fails.
 
-Source: RFC 5802, RFC 7677, RFC 5929; PostgreSQL 15, src/backend/libpq/auth-scram.c, for what is refused and how.
+Source: RFC 5802, RFC 7677, RFC 5929; PostgreSQL 15, src/backend/libpq/auth-scram.c, for checks and error messages.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _length = Struct("!i").unpack_from
 
 
 class Refused(Exception):
-    """The exchange cannot go on; `sqlstate` and the message are told."""
+    """The exchange fails; the client receives `sqlstate` and the message."""
 
     def __init__(self, message: str, sqlstate: str = "08P01") -> None:
         super().__init__(message)
@@ -32,12 +33,15 @@ class Refused(Exception):
 
 
 class WrongPassword(Exception):
-    """The proof is not that of the password."""
+    """The client's proof does not match the password."""
 
 
 class Exchange:
-    """`first`, then `final`. `binding`: the hash of the server's certificate; None without TLS, or if the certificate has none. `nonce`:
-    printable and never used before."""
+    """One SCRAM exchange: call `first`, then `final`.
+
+    `binding` is the hash of the server's certificate, None without TLS or if the certificate has no
+    suitable hash. `nonce` is printable and unique.
+    """
 
     def __init__(self, verifier: Verifier, binding: bytes | None, nonce: str) -> None:
         self._verifier = verifier
@@ -49,12 +53,12 @@ class Exchange:
 
     @property
     def mechanisms(self) -> bytes:
-        """The body of AuthenticationSASL."""
+        """Returns the body of AuthenticationSASL."""
         names = [PLUS, MECHANISM] if self._binding is not None else [MECHANISM]
         return b"".join(name.encode() + b"\0" for name in names) + b"\0"
 
     def first(self, body: bytes) -> bytes:
-        """From SASLInitialResponse to the body of AuthenticationSASLContinue."""
+        """Answers a SASLInitialResponse with the body of AuthenticationSASLContinue. Raises Refused."""
         self.began = True
         name, _, rest = body.partition(b"\0")
         mechanism = name.decode("ascii", "replace")
@@ -83,6 +87,7 @@ class Exchange:
         return self._server_first.encode()
 
     def _check_flag(self, flag: str, mechanism: str) -> None:
+        """Checks the channel-binding flag against the mechanism. Raises Refused."""
         match flag[:1]:
             case "n" | "y" if mechanism == PLUS:
                 raise Refused("client selected SCRAM-SHA-256-PLUS without channel binding data")
@@ -97,7 +102,10 @@ class Exchange:
         raise Refused("unexpected channel-binding flag in SCRAM message")
 
     def final(self, body: bytes) -> bytes:
-        """From SASLResponse to the body of AuthenticationSASLFinal; WrongPassword if the proof is wrong."""
+        """Answers a SASLResponse with the body of AuthenticationSASLFinal.
+
+        Raises WrongPassword if the proof is wrong, and Refused for other errors.
+        """
         message = _text(body)
         without, _, last = message.rpartition(",p=")
         attributes = _attributes(without)
@@ -134,7 +142,8 @@ def _cut(message: str, count: int) -> list[str]:
 
 
 def _attributes(message: str) -> dict[str, str]:
-    """
+    """Parses the attributes of a SCRAM message.
+
     >>> _attributes("n=,r=abc")
     {'n': '', 'r': 'abc'}
     """

@@ -1,9 +1,9 @@
-"""What is said before the first statement: version, greeting, refusals.
+"""The start of a connection: protocol version, start-up parameters, and the messages before the first statement.
 
-    SSLRequest ──► S, and TLS; or N, and the client goes on in clear text or leaves
+    SSLRequest ──► S, then TLS; or N, then the client continues without TLS or disconnects
     StartupMessage 3.n ──► [NegotiateProtocolVersion] [a password] AuthenticationOk ParameterStatus… BackendKeyData ReadyForQuery
 
-Version 3.2 differs in one thing: keys for cancelling are as long as they should be.
+Version 3.2 differs only in longer cancel keys.
 
 Source: PostgreSQL 15 and, for 3.2, 18, src/backend/postmaster/postmaster.c, ProcessStartupPacket.
 """
@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from gateway.protocol import backend
 from gateway.protocol.messages import StartupMessage
 
-MINOR_VERSION = 2  # the newest 3.x that is spoken
-SECRET_BYTES = 4  # of a key for cancelling in version 3.0
-SECRET_BYTES_LONG = 32  # since 3.2, PostgreSQL 18's length
+MINOR_VERSION = 2  # minor number of the newest supported version 3.x
+SECRET_BYTES = 4  # length of a cancel key in version 3.0
+SECRET_BYTES_LONG = 32  # length since 3.2, as in PostgreSQL 18
 
 
 class Refused(Exception):
-    """A start-up that cannot go on; `sqlstate` and the message are told before the connection closes."""
+    """A start-up that fails; the client receives `sqlstate` and the message, and is disconnected."""
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(message)
@@ -29,12 +29,15 @@ class Refused(Exception):
 
 
 def secret_bytes(message: StartupMessage) -> int:
-    """How long a key for cancelling this client takes."""
+    """Returns the length of this client's cancel key in bytes."""
     return SECRET_BYTES_LONG if message.version >= (3, 2) else SECRET_BYTES
 
 
 def negotiation(message: StartupMessage) -> bytes:
-    """What is to be said about version and protocol options: nothing when the client asks for what is spoken."""
+    """Returns a NegotiateProtocolVersion message, or b"" if it is not needed.
+
+    Raises Refused for an unsupported major version.
+    """
     major, minor = message.version
     if major != 3:
         raise Refused("0A000", f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR_VERSION}")
@@ -45,7 +48,7 @@ def negotiation(message: StartupMessage) -> bytes:
 
 
 def user_and_settings(message: StartupMessage) -> tuple[str, str, list[tuple[str, str]]]:
-    """User, database and the settings asked for, in order; those in `options` first.
+    """Returns the user, the database, and the client's settings in order, first those in `options`.
 
     >>> user_and_settings(StartupMessage((3, 0), (("user", "ann"), ("options", "-c geqo=off --jit=on"))))
     ('ann', 'ann', [('geqo', 'off'), ('jit', 'on')])
@@ -64,7 +67,10 @@ def user_and_settings(message: StartupMessage) -> tuple[str, str, list[tuple[str
 
 
 def _options(text: str) -> Iterable[tuple[str, str]]:
-    """Settings of a command line: `-c name=value`, `-cname=value`, `--name=value`; a backslash keeps a blank."""
+    """Yields settings of a command line: `-c name=value`, `-cname=value`, `--name=value`.
+
+    A backslash escapes the next character, such as a space.
+    """
     words: list[str] = []
     word, escaped, inside = "", False, False
     for character in text:
@@ -93,6 +99,6 @@ def _options(text: str) -> Iterable[tuple[str, str]]:
 
 
 def greeting(parameters: Iterable[tuple[str, str]], process: int, secret: bytes) -> bytes:
-    """All that follows a successful authentication."""
+    """Returns all messages that follow a successful authentication."""
     status = b"".join(backend.parameter_status(name, value) for name, value in parameters)
     return backend.AUTHENTICATION_OK + status + backend.backend_key_data(process, secret) + backend.READY_FOR_QUERY["I"]

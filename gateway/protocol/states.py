@@ -1,4 +1,4 @@
-"""Which message may follow which: the connection's life as a table.
+"""The states of a connection, as a table of messages that are allowed in each state.
 
     STARTUP ──StartupMessage──► AUTHENTICATION ──(authenticated)──► READY ◄────Sync─────┐
                                                                     │ ▲                 │
@@ -6,8 +6,8 @@
                                                                     ▼ │                 │
                                                                  EXTENDED ──(error)──► SKIPPING: all but Sync is ignored
 
-A pair that is not in the table is a protocol violation and ends the connection. What the server itself does (an error, the end
-of authentication) is in `EVENTS`.
+A pair that is not in the table is a protocol violation and ends the connection. Transitions by the
+server itself (an error, the end of authentication) are in `EVENTS`.
 
 Source: PostgreSQL 15, src/backend/tcop/postgres.c: `doing_extended_query_message`, `ignore_till_sync`.
 """
@@ -20,7 +20,9 @@ from gateway.protocol import messages as m
 
 
 class Phase(Enum):
-    __hash__ = object.__hash__  # a member is one object; Enum's own is slow
+    """A state of the connection."""
+
+    __hash__ = object.__hash__  # each member is a single object; Enum's own hash is slow
 
     STARTUP = "startup"
     AUTHENTICATION = "authentication"
@@ -31,14 +33,16 @@ class Phase(Enum):
 
 
 class Event(Enum):
-    """What the server does that moves the connection on."""
+    """A transition that the server causes."""
 
     AUTHENTICATED = "authenticated"
-    FAILED = "failed"  # the message at hand ended in an error
+    FAILED = "failed"  # the current message ended in an error
     CLOSED = "closed"
 
 
 class Verdict(Enum):
+    """The decision to process or to ignore a message."""
+
     PROCESS = "process"
     IGNORE = "ignore"
 
@@ -57,7 +61,7 @@ _SERVING: dict[type, Phase] = {
     m.Sync: Phase.READY,
     m.Terminate: Phase.CLOSED,
 }
-# CopyData, CopyDone and CopyFail outside COPY are ignored: they may be left over from a COPY that failed.
+# CopyData, CopyDone and CopyFail outside COPY are ignored: they may remain from a COPY that failed.
 _LEFT_OVER = (m.CopyData, m.CopyDone, m.CopyFail)
 
 TRANSITIONS: dict[Phase, dict[type, Phase]] = {
@@ -89,13 +93,17 @@ EVENTS: dict[tuple[Phase, Event], Phase] = {
 
 
 class ProtocolError(Exception):
-    """A message that may not come now. The connection ends after telling so."""
+    """A message that is not allowed in the current state. The server reports it and disconnects."""
 
     sqlstate = "08P01"
 
 
 class Machine:
-    """Where a connection is. `accept` each message in order, just before it is worked on, and `happened` what came of it."""
+    """The state of a connection.
+
+    Call `accept` for each message in order, just before processing it, and `happened` for the
+    outcome.
+    """
 
     __slots__ = ("phase",)
 
@@ -111,7 +119,7 @@ class Machine:
         return Verdict.IGNORE if kind in IGNORED[phase] else Verdict.PROCESS
 
     def malformed(self, message: m.Malformed) -> Verdict:
-        """A frame that could not be read counts as one of its letter, which failed."""
+        """Handles an unreadable frame like a message of its letter that failed."""
         if message.fatal or self.phase in (Phase.STARTUP, Phase.AUTHENTICATION):
             self.phase = Phase.CLOSED
             return Verdict.PROCESS
@@ -126,7 +134,7 @@ class Machine:
 
 
 def diagram() -> str:
-    """The table as text, one line a phase: what the documentation prints."""
+    """Returns the table as text, one line per phase, for the documentation."""
     lines = []
     for phase, row in TRANSITIONS.items():
         moves = [f"{kind.__name__}→{to.value}" for kind, to in row.items() if kind not in IGNORED[phase]]

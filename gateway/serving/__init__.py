@@ -1,15 +1,20 @@
-"""Serving: queries and changes of the lake's relations, from memory, always at one time.
+"""Runs queries on the lake's relations in memory, and streams their changes.
 
-What happens to one SELECT:
+How a SELECT runs:
 
-1. `prepared` binds it against the catalog at the mirrors' time (sql.bind), and asks sql.duckdb for the text; both are kept.
-2. `mirrors` has every relation that a query names as a DuckDB table (`mirror`), filled at the first use and moved along the log from
-   tick to tick, all in one transaction. `wake` tells when the log has more, `entries` reads it once for everybody.
-   What is evaluated is an `Authorized`: somebody was asked whether the role may (`sql.authorization`).
-3. `jobs` runs the text on a thread, interruptible, in the `sandbox`; inside BEGIN in the transaction of a `snapshots.Snapshot`.
-4. `failures` turns what DuckDB says into PostgreSQL's errors. A view whose own errors sum above zero answers with them.
+1. `prepared` binds it against the catalog at the mirrors' time (sql.bind) and renders DuckDB SQL
+   (sql.duckdb). Both results are cached.
+2. `mirrors` keeps each queried relation as a DuckDB table (`mirror`). A mirror is filled at its
+   first use; each new log entry then updates all mirrors in one transaction. `wake` reports new log
+   entries, `entries` reads each entry once for the whole process. Only an `Authorized` query runs:
+   `sql.authorization` has checked the privileges of the role.
+3. `jobs` runs the DuckDB SQL on a thread, interruptibly, in the `sandbox`. Inside BEGIN it runs in
+   the transaction of a `snapshots.Snapshot`.
+4. `failures` translates DuckDB's errors to PostgreSQL's. If the errors of a view sum above zero,
+   the query fails with one of them.
 
-What happens to one TAIL: `changes.follow` walks the log from a time; `feeds` says what an entry changed in a relation or a query.
+How a TAIL runs: `changes.follow` walks the log from a time; `feeds` computes what each entry
+changes in a relation or in the result of a query.
 """
 
 from __future__ import annotations
@@ -66,16 +71,21 @@ __all__ = ["Batch", "Prepared", "Seen", "Serving", "Snapshot"]
 Result = TypeVar("Result")
 
 FOLLOWING_THREADS = 4  # for decoding large changes of relations
-FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE = 1000, 100, 100  # of queries: each may have tables of its own, and is asked at each tick
-NARROW = 50  # columns of a result whose schema is remembered
-TRIES = 10  # of a statement whose relations get other columns while it is begun
-NOW_S_MAX = 0.02  # in which polls are made again in the event loop after a tick
-LONG_CHARACTERS = 8_000  # of a query that takes more than a slice of the event loop for sure
-SINCE_KEPT = 1.0  # seconds that `oldest` is remembered; `since` moves that slowly
+# Followed queries in total, per role, and of the total for superusers only. Each may have its own
+# tables, and is evaluated at each tick.
+FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE = 1000, 100, 100
+NARROW = 50  # columns; the Arrow schemas of wider results are not cached
+TRIES = 10  # of a statement whose relations get other columns while it starts
+NOW_S_MAX = 0.02  # seconds that polls may take in the event loop after a tick
+LONG_CHARACTERS = 8_000  # a longer query is not bound in the event loop
+SINCE_KEPT = 1.0  # seconds that the result of `oldest` is cached
 
 
 class Serving:
-    """One per process. Belongs to one event loop; `run_now` and `prepare` may be called where no loop runs."""
+    """The query service of a gateway process.
+
+    It belongs to one event loop. `run_now` and `prepare` may also be called without a running loop.
+    """
 
     def __init__(self, lake: Lake, memory: Memory | None = None) -> None:
         self._lake = lake
@@ -92,7 +102,8 @@ class Serving:
         self._opened_too: list[Sandbox] = []
         self._snapshots = Snapshots()
         self._jobs = Jobs("tailgate-query")
-        # what asks pg_catalog, what only calls functions (pg_cancel_backend), and queries that are followed: none waits for another
+        # Separate queues, so that none of these waits for another: queries of the system catalog,
+        # calls of functions alone (pg_cancel_backend), and followed queries.
         self._catalog_jobs = Jobs("tailgate-catalog", 4, 2, 8, 3)
         self._calls = Jobs("tailgate-call", 4, 2, 8, 3)
         self._followed = Jobs("tailgate-followed", 4, 2, 8, 3)
@@ -115,6 +126,7 @@ class Serving:
         self._mirrors.start()
 
     async def stop(self) -> None:
+        """Stops all threads and worker processes, and closes the DuckDB instances."""
         await asyncio.to_thread(self._mirrors.stop)
         for jobs in self._lanes:
             jobs.close()
@@ -137,26 +149,26 @@ class Serving:
 
     @property
     def time(self) -> int:
-        """The newest time mirrored; 0 before the first entry."""
+        """Returns the newest time of the mirrors; 0 before the first entry."""
         return self._mirrors.state.time
 
     @property
     def known(self) -> tuple[Catalog, int]:
-        """The catalog, and the entry that made it."""
+        """Returns the catalog and the number of the entry that last changed it."""
         state = self._mirrors.state
         return state.catalog, state.catalog_n
 
     @property
     def catalog_n(self) -> int:
-        """The entry that last changed the catalog: a key for whatever was made from it."""
+        """Returns the number of the entry that last changed the catalog; a cache key."""
         return self._mirrors.state.catalog_n
 
     async def readable_since(self, relations: Iterable[int]) -> int:
-        """The oldest time at which all of these relations can be read."""
+        """Returns the oldest time at which all of these relations can be read."""
         return await asyncio.to_thread(reading.readable_since, self._lake, tuple(relations))
 
     def oldest(self) -> int:
-        """The oldest time that can still be read."""
+        """Returns the oldest time that can still be read, up to SINCE_KEPT seconds late."""
         since, at = self._since
         now = clocks.monotonic()
         if now - at > SINCE_KEPT:
@@ -165,11 +177,14 @@ class Serving:
         return since
 
     def on_advance(self, callback: Callable[[int], None]) -> None:
-        """Calls back in the event loop after the mirrors have moved, with their time."""
+        """Registers a callback that the event loop calls with the new time after each advance."""
         self._callbacks.append(callback)
 
     async def wait(self, after: int, timeout: float) -> int:
-        """The mirrors' time: as soon as it is later than `after`, or when `timeout` seconds have passed."""
+        """Waits until the mirrors are later than `after`, at most `timeout` seconds.
+
+        Returns the time of the mirrors.
+        """
         deadline = clocks.monotonic() + timeout
         while self.time <= after and (left := deadline - clocks.monotonic()) > 0:
             assert self._advance is not None
@@ -178,17 +193,17 @@ class Serving:
 
     @property
     def inbox(self) -> int:
-        """The last entry of the inbox that is mirrored: a write evaluated from now on has seen it."""
+        """Returns the last inbox entry in the mirrors; writes evaluated from now on see it."""
         return self._mirrors.state.inbox
 
     async def wait_inbox(self, number: int) -> None:
-        """Returns when an entry of the inbox is committed and mirrored."""
+        """Waits until an inbox entry is committed and mirrored."""
         while self.inbox < number:
             assert self._advance is not None
             await asyncio.wait([self._advance], timeout=1.0)
 
     def changed_since(self, prepared: Prepared, time: int) -> bool:
-        """Whether the answer may be another one than at that time: if not, bytes made of it then are still right."""
+        """Tells whether the result may differ from that at `time`; if not, cached bytes are valid."""
         state = self._mirrors.state
         if prepared.volatile or prepared.catalog_n != state.catalog_n:
             return True
@@ -197,7 +212,7 @@ class Serving:
         )
 
     def _moved(self, state: State) -> None:
-        """On the thread of the mirrors."""
+        """Passes a new state from the mirrors' thread to the event loop."""
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._tell, state)
@@ -213,9 +228,10 @@ class Serving:
     # --- queries
 
     def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
-        """The bound query; the same object for the same text until the catalog changes. `seen`: by whom, the mirrors if left out.
+        """Binds a query; returns the same object for the same text until the catalog changes.
 
-        Takes as long as it takes: `prepared` is for the event loop.
+        `seen` is the catalog as the session sees it; by default that of the mirrors. Binding may
+        take long: use `prepared` in the event loop.
         """
         seen, text = seen or Seen(*self.known), query_text(query)
         key = key_of(text, parameter_oids, seen)
@@ -223,7 +239,7 @@ class Serving:
         return _no_catalog_query(found)
 
     async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: Seen) -> Prepared | CatalogQuery:
-        """The same, for the event loop; or what is to be asked of the system catalog."""
+        """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
         text = query_text(query)
         key = key_of(text, parameter_oids, seen)
         found = self._statements.find(key)
@@ -235,16 +251,19 @@ class Serving:
         return found
 
     async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
-        """As `prepare`, for the event loop."""
+        """Does the same as `prepare` without blocking the event loop."""
         return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or Seen(*self.known)))
 
     async def run(
         self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
     ) -> pa.Table:
-        """The rows. Cancelling the task stops the statement. With `at`: in that snapshot."""
+        """Returns the rows, read in the snapshot `at` if given.
+
+        Cancelling the task stops the statement. A `timeout` in seconds raises QueryCanceled.
+        """
         prepared = query.plan
         if at is not None:
-            if not at.past:  # what this block copies for itself, the next finds in memory
+            if not at.past:  # the block copies missing relations; later statements find them mirrored
                 self._mirrors.need([i for i in prepared.items if i.id in self.catalog.items])
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
@@ -257,14 +276,21 @@ class Serving:
         *,
         at: Snapshot | None = None,
     ) -> Result:
-        """What `work` makes of a write, on a thread, with a connection that reads these items. Cancelling the task stops it."""
+        """Returns the result of `work`, called on a thread with a connection that can read `items`.
+
+        Cancelling the task stops it.
+        """
         if at is None:
             return await self._reading(items, lambda job: self._work(items, work, job))
         self._mirrors.need([i for i in items if i.id in self.catalog.items])
         return await self._jobs.run(lambda job: self._work_at(items, work, at, job))
 
     async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
-        """Runs what reads these, when they are mirrored. Again, if one of them got columns or began anew just then: its mirror is gone."""
+        """Runs `work` once the items are mirrored.
+
+        Retries if the mirror of an item disappears meanwhile, because the item got columns or was
+        refilled.
+        """
         for left in reversed(range(TRIES)):
             await self._mirrored(items)
             try:
@@ -275,6 +301,7 @@ class Serving:
         raise AssertionError("there is a last try")
 
     def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
+        """Calls `work` with a connection on the mirrors, after checking the items for errors."""
         cursor = self._sandbox.cursor()
         try:
             job.running(cursor)
@@ -287,6 +314,7 @@ class Serving:
             cursor.close()
 
     def _work_at(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], at: Snapshot, job: Job) -> Result:
+        """Calls `work` with the connection of a snapshot."""
         with at.use() as cursor:
             try:
                 job.running(cursor)
@@ -296,7 +324,10 @@ class Serving:
                 job.running(None)
 
     def run_now(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> pa.Table:
-        """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""
+        """Returns the rows, computed on this thread. Waits until the relations are mirrored.
+
+        For queries that are known to be short, and for callers outside an event loop.
+        """
         prepared = query.plan
         for left in reversed(range(TRIES)):
             for ready in self._mirrors.need(self._present(prepared.items)):
@@ -310,21 +341,27 @@ class Serving:
         raise AssertionError("there is a last try")
 
     def end_long(self, *, superusers: bool) -> int:
-        """Ends statements that have run for a while, for there is no memory; how many."""
+        """Ends long-running statements to free memory; returns their number.
+
+        Statements of superusers are ended only if `superusers` is true.
+        """
         return sum(jobs.end_long(superusers=superusers) for jobs in self._lanes)
 
     def bounded_now(self) -> AbstractContextManager[None]:
-        """Within, `run_now` is interrupted (57014) when NOW_S_MAX have passed."""
+        """Interrupts `run_now` within the block (57014) after NOW_S_MAX seconds."""
         return self._patience.bounded()
 
     def snapshot(self, at: int | None = None) -> Snapshot:
-        """One time for several statements: now, or a time in the past (not older than `oldest`). To be closed. Raises 53400 if too many
-        are open, of all or of the role that asks."""
+        """Opens a snapshot: one time for several statements, now or a past time `at`.
+
+        `at` must not be older than `oldest`. The caller closes the snapshot. Raises 53400 if too
+        many snapshots are open, in total or for the current role.
+        """
         self._snapshots.check(ASKING.get())
         return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), ASKING.get())
 
     def ready(self, prepared: Prepared) -> bool:
-        """Whether all it reads is in memory, so that `run_now` waits for nothing."""
+        """Tells whether all relations of the query are in memory, so that `run_now` does not wait."""
         return self._mirrors.moving() >= prepared.relations
 
     def _run(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
@@ -346,7 +383,10 @@ class Serving:
                 job.running(None)
 
     def _answer(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
-        """Errors of views are looked at before and after: rows of a time at which a view failed are not given out."""
+        """Runs the query, and checks its views for errors before and after.
+
+        Thus it never returns rows of a time at which a view has errors.
+        """
         before = self._mirrors.state
         self._check(cursor, prepared, before)
         table = execute(cursor, prepared, values)
@@ -384,13 +424,16 @@ class Serving:
         catalog: Catalog,
         status: Mapping[str, Any] | None = None,
     ) -> pa.Table:
-        """Rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it. `status`: what the
-        engine says of itself, for a query that asks it."""
+        """Returns the rows of a query of the system catalog.
+
+        `values` of parameters may be text. `catalog` is the catalog as the session sees it.
+        `status` is the engine's status report, for queries that need it.
+        """
         jobs = self._catalog_jobs if query.plan.relations else self._calls
         return (await jobs.run(lambda job: self._system.run(query, values, session, catalog, status, told, job)))[1]
 
     async def describe_catalog(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
-        """Columns of such a query: it runs, for no rows."""
+        """Returns the columns of a catalog query, by running it for zero rows."""
         jobs = self._catalog_jobs if query.plan.relations else self._calls
         description = await jobs.run(lambda job: self._system.description(query, session, catalog, job))
         return await self.workers.aside(described, query.plan, description)
@@ -412,10 +455,11 @@ class Serving:
         patient: bool = False,
         columns: tuple[Field, ...] | None = None,
     ) -> AsyncIterator[Batch]:
-        """The rows at `after` if `snapshot`, then what each later time changed, for ever. Net, each row at most once a batch.
+        """Yields the rows at `after` if `snapshot`, then without end the net changes of each later time.
 
-        `patient`: while a view fails its changes wait; the error is raised where all that is there has it. `columns`: those of a relation
-        that are given, where it has got others since.
+        A batch has each row at most once. With `patient`, changes wait while a view has errors; the
+        error is raised only if it remains at the newest time. `columns` fixes the columns of a
+        relation that has got others since.
         """
         item: Item | Prepared
         if isinstance(source.plan, Followed):
@@ -442,23 +486,23 @@ class Serving:
             self._release(feed, shared)
 
     async def _decoded(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """On a thread of those that read changes of relations."""
+        """Runs `work` on a thread of the pool that decodes changes of relations."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._following, work, *arguments)
         except Exception as error:
             raise translated(error) from error
 
     async def _queried(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """On a thread of those that evaluate followed queries, in its role's turn; it can be interrupted."""
+        """Runs `work` interruptibly on a thread for followed queries, in the role's turn."""
         return await self._followed.run(lambda job: work(*arguments))
 
     async def _later(self, n: int) -> None:
         while self._mirrors.state.n <= n:
             assert self._advance is not None
-            await asyncio.shield(self._advance)  # many wait for the one
+            await asyncio.shield(self._advance)  # a future that many tasks wait for
 
     def _feed(self, source: Item | Prepared, values: Sequence[object], after: int) -> tuple[Feed, bool]:
-        """What many may follow together; a query that has moved past `after` is followed alone."""
+        """Returns a feed, and whether it is shared. A query that has moved past `after` is not."""
         feed = feed_of(self._lake, self._sandbox, self._entries, source, values)
         start = self._entries.at(after)
         with self._feeds_lock:
@@ -469,6 +513,7 @@ class Serving:
             return known, True
 
     def _release(self, feed: Feed, shared: bool) -> None:
+        """Ends a follower's use of a feed; closes the feed after the last one."""
         with self._feeds_lock:
             if shared:
                 kept, followers = self._feeds[feed.key]
@@ -476,7 +521,7 @@ class Serving:
                     self._feeds[feed.key] = (kept, followers - 1)
                     return
                 del self._feeds[feed.key]
-        self._following.submit(feed.close)  # which waits for what is being evaluated
+        self._following.submit(feed.close)  # on a thread, because it waits for a running evaluation
 
 
 def _no_catalog_query(found: Prepared | CatalogQuery) -> Prepared:
@@ -486,7 +531,7 @@ def _no_catalog_query(found: Prepared | CatalogQuery) -> Prepared:
 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
-    """The answer in stored form, with the columns' names."""
+    """Returns the result in stored form, with the names of the columns."""
     given = arguments(values, prepared.used, prepared.constants)
     result = cursor.execute(prepared.sql, given) if given else cursor.execute(prepared.sql)
     return fetched(result, _schema(prepared.columns))

@@ -1,10 +1,11 @@
-"""Following: the rows at a time, then what each later time changed, for any number of followers.
+"""Follows a relation or query: the rows at a time, then the changes of each later time.
 
-    after ──► rows at `after` ──► entry n+1 ──► entry n+2 ──► … as far as the mirrors are ──► wait
+    after ──► rows at `after` ──► entry n+1 ──► entry n+2 ──► … up to the mirrors' entry ──► wait
 
-A follower never sees a time that a SELECT would not. It ends with the error of a view that it reads (42P01 once that is
-dropped), after the changes of all earlier times. It is pulled, so one that is slow costs nothing but its place in the log; if its next
-entry was removed meanwhile it ends with an error and skips nothing.
+A follower never sees a time that a SELECT does not see. If a view that it reads has an error, the
+follower receives all changes of earlier times and then this error (42P01 if the view was dropped).
+Followers pull, so a slow one has no buffer; it only has a position in the log. If the next entry
+has been removed from the log, the follower ends with an error. It never skips an entry.
 """
 
 from __future__ import annotations
@@ -31,16 +32,21 @@ Aside = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Net changes of one time, `__weight` last. None: nothing changed up to and including `time`."""
+    """Net changes of one time, with `__weight` as last column.
+
+    A `table` of None says that nothing has changed up to and including `time`.
+    """
 
     time: int
     table: pa.Table | None
-    known: Known | None = None  # the entry that brought them, where what is made of them for all is remembered
+    known: Known | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
 
     def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
-        """What is made of the batch in this form: the same object for all who follow the same thing. `make` is given what is to be
-        told of memory that it takes later."""
+        """Returns `make(self, grow)`, cached per form for all followers of the same feed.
+
+        `make` calls `grow(bytes)` for memory that its result allocates later.
+        """
         if self.known is None:
             return make(self, lambda size: None)
         known = self.known
@@ -48,7 +54,7 @@ class Batch:
 
 
 class Failing:
-    """Errors of the items that are followed, summed."""
+    """The current errors of the followed items, as sums of weights."""
 
     def __init__(self, items: tuple[Item, ...]) -> None:
         self._items = {item.errors: item for item in items if item.errors}
@@ -68,7 +74,7 @@ class Failing:
 
     @property
     def error(self) -> TailgateError | None:
-        """One that there is now."""
+        """Returns a current error, or None."""
         for relation, sums in self._sums.items():
             for (state, message), weight in sums.items():
                 if weight > 0:
@@ -90,15 +96,18 @@ async def follow(
     aside: Aside,
     patient: bool = False,
 ) -> AsyncIterator[Batch]:
-    """`state()`: where the mirrors are; `moved(n)`: returns once they are later than entry n. `patient`: what changes while a view fails
-    comes with the first time at which it does not, and the error is only raised if it is there at the newest. `aside(work, …)` runs what
-    takes long on a thread."""
+    """Yields the batches of a feed; see the module.
+
+    `state()` returns the state of the mirrors; `moved(n)` returns once they are later than entry n.
+    `aside(work, …)` runs long work on a thread. With `patient`, changes made while a view has
+    errors are withheld until it has none; an error is raised only if it remains at the newest time.
+    """
     while state().time < after:
         await moved(state().n)
     n = await aside(entries.at, after)
     failing = Failing(feed.items)
     await aside(_errors_at, feed, failing, after)
-    withheld: list[pa.Table] = []  # of times at which a view failed
+    withheld: list[pa.Table] = []  # changes of times at which a view had errors
     if not patient:
         failing.check()
     if snapshot:

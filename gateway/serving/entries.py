@@ -1,7 +1,7 @@
-"""The log's entries as this process reads them: each read once and decoded once, however many follow.
+"""A cache of log entries: the process reads and decodes each entry once, for all followers.
 
-Kept are the newest ones, within a bound; an older one is read from the log again. What is computed from an entry for many (the
-changes of a followed query, say) is remembered with it.
+It keeps the newest entries, up to a limit; older ones are read from the log again. Results that
+many followers share, such as the changes of a followed query, are cached with their entry.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lake.errors import OutOfMemory
 if TYPE_CHECKING:
     from lake import Lake
 
-KEPT = 2000  # entries: five minutes of six ticks a second, the time for which a log never removes one (W7)
-KEPT_BYTES = 256 << 20  # of what was decoded and derived; an entry above that is still served, and forgotten first
-TIMES_KEPT = 100_000  # times of entries, to find where a follower starts without reading the log: 16 bytes each
+KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
+KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first
+TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 
 class Known:
-    """An entry of the log and what was decoded or derived from it. Safe from many threads."""
+    """A log entry with the data that was decoded or derived from it. Thread-safe."""
 
     def __init__(self, entry: Entry) -> None:
         self.header: Header = entry.header
@@ -40,7 +40,7 @@ class Known:
         self._lock = threading.Lock()
 
     def changes(self, relation: int) -> pa.Table | None:
-        """Net changes of a relation, or None if it did not change."""
+        """Returns the net changes of a relation, or None if it did not change."""
         if relation not in self.relations:
             return None
         with self._lock:
@@ -49,7 +49,7 @@ class Known:
             return self._memo[relation]
 
     def derived(self, key: Hashable) -> tuple[bool, pa.Table | None]:
-        """What `derive` remembered; whether it did, since None is a value."""
+        """Returns whether `derive` has stored a value under the key, and the value (maybe None)."""
         with self._lock:
             return key in self._memo, self._memo.get(key)
 
@@ -59,14 +59,14 @@ class Known:
         return table
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What was made of the changes for all who follow; made at the first time."""
+        """Returns the cached object of this key; calls `make` at the first use."""
         with self._lock:
             if key not in self._shared:
                 self._shared[key] = make()
             return self._shared[key]
 
     def grow(self, size: int) -> None:
-        """Something that is shared has taken so many bytes more."""
+        """Adds to the size of the entry: a shared object has allocated `size` more bytes."""
         self.bytes += size
 
     def _put(self, key: Hashable, table: pa.Table | None) -> None:
@@ -75,6 +75,8 @@ class Known:
 
 
 class Entries:
+    """The cache of log entries of a process. Thread-safe."""
+
     def __init__(self, lake: Lake, budget: Budget = NOWHERE) -> None:
         self._lake = lake
         self._charged, self._most = Charged(budget), min(KEPT_BYTES, budget.limit // 4)
@@ -85,7 +87,7 @@ class Entries:
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> Known:
-        """Remembers the next entry of the log; called by the one who follows it, in order."""
+        """Caches the next entry of the log; the mirrors' thread calls this in log order."""
         with self._lock:
             known = self._known.setdefault(entry.header.n, Known(entry))
             self.note(entry.header)
@@ -96,11 +98,11 @@ class Entries:
             return known
 
     def _forget(self, total: int, most: int) -> None:
-        """The oldest, until at most so many bytes are left; the newest stays."""
+        """Evicts the oldest entries until at most `most` bytes are left; keeps the newest entry."""
         while len(self._known) > 1 and total > most:
             _, oldest = self._known.popitem(last=False)
             total -= oldest.bytes
-        with contextlib.suppress(OutOfMemory):  # caches of others were emptied for it, and it is the last
+        with contextlib.suppress(OutOfMemory):  # other caches are already empty, and one entry is left
             self._charged.set(total)
 
     def _evict(self, size: int) -> int:
@@ -110,6 +112,7 @@ class Entries:
             return total - self._charged.size
 
     def note(self, header: Header) -> None:
+        """Records number and time of an entry, for `at`."""
         if not self._times or header.time > self._times[-1]:
             self._numbers.append(header.n)
             self._times.append(header.time)
@@ -117,18 +120,18 @@ class Entries:
                 del self._numbers[:TIMES_KEPT], self._times[:TIMES_KEPT]
 
     def recent(self, n: int) -> Known | None:
-        """An entry that is kept; never reads."""
+        """Returns the entry if it is cached, otherwise None. Never reads the log."""
         return self._known.get(n)
 
     def get(self, n: int) -> Known:
-        """An entry that exists. Raises lake's `Gone` if it was removed."""
+        """Returns an existing entry, read from the log if needed. Raises `Gone` if it was removed."""
         with self._lock:
             if n in self._known:
                 return self._known[n]
         return Known(self._lake.log.read(n))
 
     def at(self, time: int) -> int:
-        """Number of the newest entry whose time is not later than this; 0 if there is none."""
+        """Returns the number of the newest entry not later than `time`; 0 if there is none."""
         with self._lock:
             if self._times and self._times[0] <= time:
                 return self._numbers[bisect_right(self._times, time) - 1]

@@ -1,7 +1,7 @@
-"""DuckDB's errors as PostgreSQL's.
+"""Translates DuckDB's errors to PostgreSQL's.
 
-Functions of ours put the SQLSTATE in the message, `[22012] division by zero`; what DuckDB finds itself is told by its class. Whatever
-is left is a bug of ours and stays what it is.
+Tailgate's functions put the SQLSTATE into the message: `[22012] division by zero`. DuckDB's own
+errors are recognized by class and text. Any other error is a defect and stays unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATTERN = re.compile(r"^(missing|no argument for|invalid (escape|character class
 
 
 def translated(error: Exception) -> Exception:
-    """The error as a client is to see it; the same object if it is not one of DuckDB's.
+    """Returns the error for the client; the same object if it does not come from DuckDB.
 
     >>> translated(duckdb.InvalidInputException("Invalid Input Error: [22012] division by zero"))
     DivisionByZero('division by zero')

@@ -1,10 +1,11 @@
-"""What is followed, as rows at a time and as changes of an entry: a relation, a linear query, or any query.
+"""Feeds: what each log entry changes in a relation, a linear query, or any other query.
 
-    relation      its section of the entry
-    linear        the query over the section: Δ(σ(π(R))) = σ(π(ΔR))
-    any other     its relations in tables of its own, moved by the entry; the query again; the difference from before
+    relation      the relation's section of the entry
+    linear query  the query over that section: Δ(σ(π(R))) = σ(π(ΔR))
+    other query   a copy of its relations, updated by the entry; the query runs again and its
+                  result is compared with the previous one
 
-Changes are remembered with the entry, so they are computed once for all who follow the same thing.
+Results are cached with the entry, so they are computed once for all followers of the same thing.
 """
 
 from __future__ import annotations
@@ -33,36 +34,41 @@ from sql.duckdb import arguments
 if TYPE_CHECKING:
     from lake import Lake
 
-MAINTAINED_ROWS = 5_000_000  # of all relations of one followed query: each has them in tables of its own, some 100 bytes a row
-RESULT_ROWS = 1_000_000  # of one followed query: a result is compared as a whole at each time that touches it
-INLINE_BYTES = 64 << 10  # a section up to this is decoded in the event loop, in 50 µs; a thread and back costs as much
+MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
+RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change
+INLINE_BYTES = 64 << 10  # up to this size the event loop decodes a section itself: 50 µs, the cost of a thread switch
 FOLLOW_A_VIEW = "Create a materialized view of it and follow that."
-RESULT = 0  # the result is kept like a mirror, of a relation that no catalog has
+RESULT = 0  # relation id of the mirror that holds a query's result; no catalog item has it
 
 
 class Feed(Protocol):
-    """Blocking, and safe from many threads. `key` is equal for feeds that give the same."""
+    """A source of rows and changes. Its methods block and are thread-safe.
+
+    Feeds with equal `key` have equal rows and changes.
+    """
 
     lake: Lake
     key: Hashable
     items: tuple[Item, ...]
 
     def rows(self, n: int, time: int) -> pa.Table:
-        """The rows at a time, with weights; n is the newest entry not later than it."""
+        """Returns the rows at `time`, with weights; `n` is the newest entry not later than that."""
 
     def touched(self, known: Known) -> bool:
-        """Whether an entry may change it."""
+        """Tells whether an entry may change the rows."""
 
     def delta(self, known: Known) -> pa.Table | None:
-        """Net changes of an entry that touches it."""
+        """Returns the net changes of an entry for which `touched` is true."""
 
     def inline(self, known: Known) -> bool:
-        """Whether `delta` of this entry is so cheap that a thread is not worth it."""
+        """Tells whether `delta` of this entry is cheap enough to run without a thread."""
 
     def close(self) -> None: ...
 
 
 class RelationFeed:
+    """The feed of a relation."""
+
     def __init__(self, lake: Lake, item: Item) -> None:
         self.key: Hashable = (item.id, len(item.columns))
         self.items = (item,)
@@ -80,7 +86,7 @@ class RelationFeed:
         return known.derive(self.key, None if changes is None else self._known(changes))
 
     def _known(self, rows: pa.Table) -> pa.Table:
-        """Of the columns that there were when it was asked for: the relation may have got more, or had fewer."""
+        """Returns the rows with the columns of the feed; the relation may now have more or fewer."""
         if rows.num_columns == len(self._schema):
             return rows
         return total([rows], self._schema)
@@ -94,7 +100,7 @@ class RelationFeed:
 
 
 class QueryFeed:
-    """What both kinds of queries share: a connection with tables of its own, closed with it."""
+    """The common part of the feeds of queries."""
 
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object]) -> None:
         self.key: Hashable = ("query", prepared.sql, prepared.constants, tuple(map(repr, values)))
@@ -122,14 +128,17 @@ class QueryFeed:
             job.running(None)
 
     def _counted(self, sql: str, rest: str = "") -> str:
-        """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
+        """Returns SQL for the distinct rows of a query with their counts.
+
+        `rest` is SQL that adds more rows of (columns, weight).
+        """
         names = [f"c{i}" for i in range(len(self._prepared.columns))]
         rows = f"SELECT {_listed(names, f'CAST(1 AS BIGINT) AS {WEIGHT}')} FROM ({sql}) AS q({_listed(names or ['nothing'])}) {rest}"
         return summed(rows, names)
 
 
 def summed(rows: str, names: Sequence[str]) -> str:
-    """SQL of rows, each once with the sum of its weights; `names`: of its columns, which may be none."""
+    """Returns SQL for distinct rows with the sum of their weights; `names` (maybe none) are the columns."""
     groups = f"GROUP BY {_listed(names)} " if names else ""
     weight = f"CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT}"
     return f"SELECT {_listed(names, weight)} FROM ({rows}) {groups}HAVING sum({WEIGHT}) <> 0"
@@ -140,6 +149,8 @@ def _listed(names: Sequence[str], *more: str) -> str:
 
 
 class LinearFeed(QueryFeed):
+    """The feed of a query of filters and projections, evaluated on the changes alone."""
+
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: Changes) -> None:
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
@@ -159,9 +170,10 @@ class LinearFeed(QueryFeed):
             return table if there or changes is None else known.derive(self.key, self._over(changes))
 
     def _over(self, changes: pa.Table) -> pa.Table:
+        """Evaluates the query on rows of its relation."""
         connection = self._sandbox.cursor()
         try:
-            if changes.num_columns != len(self._read):  # from before the relation got columns, or after that
+            if changes.num_columns != len(self._read):  # written before or after the relation got columns
                 changes = formed(changes, self._read)
             connection.register(self._shape.table, changes.rename_columns([f"c{i}" for i in range(changes.num_columns)]))
             return self._query(connection, self._sql)
@@ -170,14 +182,17 @@ class LinearFeed(QueryFeed):
 
 
 class Maintained(QueryFeed):
-    """Any query. It moves forward with those who follow; one who starts in the past needs one of his own. `n`: where it is."""
+    """The feed of any query. It only moves forward; `n` is the entry that it is at.
+
+    A follower that starts before `n` needs a separate feed.
+    """
 
     def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, prepared: Prepared, values: Sequence[object]) -> None:
         super().__init__(lake, sandbox, prepared, values)
         self._entries = entries
         self._shapes = [mirror.shape(item) for item in prepared.items]
         self._result = Shape(RESULT, prepared.columns, None)
-        self._held = Charged(CHARGED.get().parent or CHARGED.get())  # of the role: others may follow it when this session is gone
+        self._held = Charged(CHARGED.get().parent or CHARGED.get())  # charged to the role: other sessions may share the feed
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.n = 0
 
@@ -197,13 +212,14 @@ class Maintained(QueryFeed):
             self._forget()
 
     def _forget(self) -> None:
-        """Begins anew at the next need: what was interrupted is half done."""
+        """Drops all state, which may be half updated; the next use builds it again."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
         self._held.set(0)
 
     def _begin(self, n: int, time: int) -> None:
+        """Builds the relations and the result at entry `n`. Raises 54000 if they are too large."""
         if self._connection is not None and self.n == n:
             return
         self._forget()
@@ -227,7 +243,7 @@ class Maintained(QueryFeed):
             raise
 
     def _reach(self, known: Known) -> pa.Table | None:
-        """Moves on to an entry; what it changed."""
+        """Advances to an entry and returns its net changes."""
         n = known.header.n
         if self._connection is None or self.n >= n:
             self._begin(n - 1, self._entries.get(n - 1).header.time)
@@ -239,6 +255,7 @@ class Maintained(QueryFeed):
         return self._step(known)
 
     def _step(self, known: Known) -> pa.Table | None:
+        """Applies the next entry to the relations and returns the change of the result."""
         assert self._connection is not None
         try:
             for shape in self._shapes:
@@ -260,6 +277,7 @@ class Maintained(QueryFeed):
 
 
 def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepared, values: Sequence[object]) -> Feed:
+    """Returns the simplest kind of feed for a relation or query."""
     if isinstance(source, Item):
         return RelationFeed(lake, source)
     if source.changes is not None:

@@ -1,7 +1,8 @@
-"""Statements on threads, interruptible: a cancelled task stops its statement inside DuckDB within milliseconds.
+"""Runs statements on threads, interruptibly: cancelling the task stops DuckDB within milliseconds.
 
-A statement takes a turn (`gateway.turns`). One that runs for longer than LONG_S moves to the turns of long ones, so that short statements
-wait for short ones alone; each role has its share of both. A statement that cannot be interrupted keeps its turn until it ends.
+A statement needs a turn (`gateway.turns`). After LONG_S seconds it moves to the turns of long
+statements, so short statements only wait for short ones. Each role has a share of both kinds of
+turns. A statement that cannot be interrupted keeps its turn until it ends.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ from gateway.turns import ASKING, NOBODY, RESERVE, Asking, Turns
 from lake.errors import OutOfMemory, QueryCanceled, TailgateError
 from sql import interruption
 
-AT_ONCE, EACH = 8, 4  # short statements: two cores are busy with two
-LONG, LONG_EACH = 32, 12  # long ones: what they share is DuckDB's memory
-LONG_S = 0.5
-A_WHILE_S = 0.2  # after which a statement may be what memory is short for
-AGAIN_S = 0.05  # after which a statement that goes on is interrupted again: DuckDB forgets an interrupt that comes before it has begun
+AT_ONCE, EACH = 8, 4  # short statements, in total and per role; two of them keep two cores busy
+LONG, LONG_EACH = 32, 12  # long statements, in total and per role: they share DuckDB's memory
+LONG_S = 0.5  # seconds after which a statement counts as long
+A_WHILE_S = 0.2  # seconds after which a statement may be ended to free memory
+AGAIN_S = 0.05  # seconds between interrupts: DuckDB ignores an interrupt before the statement has started
 
 Result = TypeVar("Result")
 
 
 class Interruptible(Protocol):
+    """An object, such as a DuckDB connection, whose running statement can be interrupted."""
+
     def interrupt(self) -> None: ...
 
 
 class Job:
-    """Where a statement runs now, so that it can be interrupted there and nowhere else."""
+    """A running statement, which can be interrupted wherever it currently runs."""
 
     def __init__(self, asking: Asking = NOBODY) -> None:
         self._lock = threading.Lock()
@@ -41,17 +44,17 @@ class Job:
         self.asking = asking
         self.began = time.monotonic()
         self.cancelled = False
-        self.reason: TailgateError | None = None  # why it was ended, where nobody asked for that
+        self.reason: TailgateError | None = None  # why it was ended, if not at the client's request
 
     def running(self, on: Interruptible | None) -> None:
-        """What to interrupt from here on; None: nothing."""
+        """Sets what `cancel` interrupts from now on; None: nothing. Raises if already cancelled."""
         with self._lock:
             self._on = on
             if on is not None:
                 self.check()
 
     def check(self) -> None:
-        """Raises if it is cancelled."""
+        """Raises the reason, or QueryCanceled, if the job is cancelled."""
         if self.cancelled:
             raise self.reason or QueryCanceled("canceling statement due to user request")
 
@@ -64,7 +67,7 @@ class Job:
 
 
 class Jobs:
-    """`long` 0: no statement is expected to take long, and all take the same turns."""
+    """Threads that run statements. With `long` 0, all statements share one kind of turns."""
 
     def __init__(self, name: str, most: int = AT_ONCE, each: int = EACH, long: int = LONG, long_each: int = LONG_EACH) -> None:
         self.turns = Turns(most, each, long, long_each)
@@ -72,9 +75,10 @@ class Jobs:
         self._pool = ThreadPoolExecutor(most + long + 2 * RESERVE, name)
 
     async def run(self, work: Callable[[Job], Result], timeout: float | None = None) -> Result:
-        """What `work` gives. It calls `job.running(cursor)` before a statement and `job.running(None)` after it.
+        """Returns the result of `work`, which runs on a thread in the context of the current task.
 
-        `work` runs with the context of the task that asks. Cancelling the task interrupts it.
+        `work` calls `job.running(cursor)` before a statement and `job.running(None)` after it.
+        Cancelling the task interrupts it; after `timeout` seconds QueryCanceled is raised.
         """
         loop = asyncio.get_running_loop()
         turn = self.turns.try_take(ASKING.get()) or await self.turns.take(ASKING.get())
@@ -82,7 +86,7 @@ class Jobs:
         try:
             future = loop.run_in_executor(self._pool, contextvars.copy_context().run, _watched, work, job)
         except BaseException:
-            job.cancel()  # where no thread could be started for it, another may still take it up
+            job.cancel()  # a pool thread may still pick up the work
             turn.release()
             raise
         timer = loop.call_later(LONG_S, turn.lengthen, LONG_S)
@@ -113,7 +117,10 @@ class Jobs:
             raise job.reason or translated(error) from error
 
     def end_long(self, *, superusers: bool) -> int:
-        """Ends what has run for a while, for there is no memory; how many. `superusers`: theirs too."""
+        """Ends long-running jobs to free memory; returns their number.
+
+        Jobs of superusers are ended only if `superusers` is true.
+        """
         before = time.monotonic() - A_WHILE_S
         loop = asyncio.get_running_loop()
         found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.asking.superuser)]
@@ -133,7 +140,7 @@ _local = _Local()
 
 
 def current() -> Job:
-    """The job that this thread works on."""
+    """Returns the job of the current thread, or a new one."""
     return _local.job or Job()
 
 
@@ -147,7 +154,7 @@ def _watched(work: Callable[[Job], Result], job: Job) -> Result:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, job: Job, future: asyncio.Future[Any], reason: TailgateError | None = None) -> None:
-    """Interrupts until it is over."""
+    """Interrupts the job repeatedly until it has ended."""
     if not future.done() and not loop.is_closed():
         job.cancel(reason)
         loop.call_later(AGAIN_S, _stop, loop, job, future)

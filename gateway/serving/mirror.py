@@ -1,14 +1,15 @@
-"""A relation's rows as a DuckDB table that moves from tick to tick.
+"""A mirror: the rows of a relation as a DuckDB table, updated by each tick.
 
-A mirror is named r<id> with columns c0, c1, …. A relation without a key may hold duplicates: its mirror has the hidden column
-`__weight` besides, how many copies of the row there are, always above zero; the same row may stand in several lines, whose
-weights add up. All functions run inside a transaction of their caller's, on the caller's connection, so the mirrors of one entry of
-the log move together.
+A mirror is named r<id> and has columns c0, c1, …. A relation without a key may hold duplicates, so
+its mirror also has a hidden column `__weight`: the number of copies of the row, always above zero.
+The same row may occupy several lines, whose weights add up. All functions use the caller's
+connection and transaction, so all mirrors advance together.
 
-    keyed      DELETE by key what went, INSERT what came
-    no key     DELETE all lines of the rows that went, INSERT what is left of them and what came
+    keyed      DELETE removed rows by key, INSERT added rows
+    no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
 
-There is no index: a scan that joins 500 changed keys with 1,000,000 rows takes 9 ms, the same with an ART index 11 (bench/mirror.py).
+Mirrors have no index. A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms; with an
+ART index it takes 11 ms (bench/mirror.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lake.weights import formed
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a mirror needs to know of its relation. `key`: None if it may hold duplicates."""
+    """The columns and key of a mirrored relation. `key` is None if it may hold duplicates."""
 
     relation: int
     columns: tuple[Field, ...]
@@ -62,13 +63,13 @@ def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
-    """Adds rows with weights above zero to an empty mirror."""
+    """Inserts rows with weights above zero into an empty mirror."""
     with registered(connection, "incoming", positional(shape, rows)) as name:
         connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
 
 
 def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
-    """Adds net changes: each row at most once, with its weight."""
+    """Applies net changes: each row occurs at most once, with its weight."""
     if changes.num_rows == 0:
         return
     weights = changes.column(WEIGHT)
@@ -85,7 +86,7 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
 
 
 def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: str) -> None:
-    """What went is taken off all lines of its row; rows that only came are new lines."""
+    """Applies net changes to a mirror without a key."""
     columns = ", ".join(shape.names)
     same = _same(shape, range(len(shape.columns)))
     touched = connection.execute(
@@ -99,7 +100,7 @@ def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: s
 
 
 def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
-    """All rows with their weights: what lake.snapshot gives."""
+    """Returns all rows with their weights, in the form of `lake.snapshot`."""
     columns = ", ".join(shape.names)
     if shape.key is None:
         grouped = f"GROUP BY {columns}" if columns else "HAVING count(*) > 0"
@@ -110,9 +111,10 @@ def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with exactly these names and types; columns that have them already are not copied.
+    """Returns the table with exactly these names and types; copies only columns that differ.
 
-    A table without columns keeps the one that DuckDB returns in their place: Arrow loses the row count of a table without any.
+    DuckDB returns one column in place of none. It is kept, because an Arrow table without columns
+    loses its row count.
     """
     if table.schema.equals(schema) or not schema:
         return table
@@ -121,7 +123,7 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _conformed(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """A column of a type. One that DuckDB knows to be NULL in every row may come as integers, which nothing can be cast from."""
+    """Casts a column. DuckDB may return an all-NULL column as integers, which cannot be cast."""
     if column.type == type:
         return column
     if column.null_count == len(column):
@@ -130,14 +132,15 @@ def _conformed(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
 
 
 def positional(shape: Shape, rows: pa.Table) -> pa.Table:
-    """Rows of the lake with their columns called c0, c1, … and __weight."""
-    if rows.num_columns != len(shape.columns) + 1:  # from before the relation got columns, or after that
+    """Returns rows of the lake with the column names c0, c1, … and __weight."""
+    # the rows may be older or newer than the relation's current columns
+    if rows.num_columns != len(shape.columns) + 1:
         rows = formed(rows, arrow_schema(shape.columns, weight=True))
     return rows.rename_columns([*shape.names, WEIGHT])
 
 
 class registered:
-    """An Arrow table under a name in a connection, for as long as the block lasts."""
+    """An Arrow table, registered under a name in a connection within a `with` block."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
         self.connection, self.name, self.table = connection, f"__{name}", table
@@ -156,5 +159,5 @@ def _columns(shape: Shape) -> str:
 
 
 def _same(shape: Shape, columns: tuple[int, ...] | range) -> str:
-    """Key columns may be NULL: GROUP BY puts NULLs into one group."""
+    """Returns SQL that compares columns of r and g; NULLs are equal, because keys may be NULL."""
     return " AND ".join(f"r.c{i} IS NOT DISTINCT FROM g.c{i}" for i in columns) or "true"

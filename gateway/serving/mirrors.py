@@ -1,10 +1,11 @@
-"""All mirrors of a process: they move along the log together, in one DuckDB transaction for all relations.
+"""All mirrors of a process, which follow the log together in one DuckDB transaction.
 
-    log ──► Follower thread: take what is new ──► BEGIN; apply to every mirror; clock := (n, time, …); COMMIT ──► State ──► callbacks
-    first use of a relation ──► a filling thread: rows at a time, then the entries since ──► under the lock: the rest; in use
+    log ──► follower thread: new entries ──► BEGIN; update every mirror and the clock; COMMIT ──► State ──► callbacks
+    first use of a relation ──► fill thread: rows at a time, later entries ──► under the lock: the rest; readable
 
-The table `clock` has one row: which entry the mirrors are at, which relations are mirrored and which items have errors at it. A
-reader that opens a transaction and reads the clock has therefore one time for everything it reads after, without a lock.
+The table `clock` has one row: the log entry of the mirrors, the mirrored relations, and the items
+with errors at that entry. A reader that opens a transaction and reads the clock therefore sees all
+mirrors at one time, without a lock.
 """
 
 from __future__ import annotations
@@ -36,19 +37,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.serving")
 
-ENTRIES_AT_ONCE = 64  # entries per transaction when behind: what a reader may be late by then is one such transaction
-FILLS_AT_ONCE = 2  # relations that are being filled side by side; each holds its rows twice for a moment
-CATCH_UP = 4  # entries that a filled relation may be behind when the lock is taken for the rest
-UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped: a dashboard's lunch break
-UNUSED_LOOK = 60.0  # seconds between looks for such
-CATALOGS_KEPT = 20  # for blocks that began before the newest
-RETRY = 1.0  # seconds after a failure of the world (the lake's folder gone, say) before the log is looked at again
+ENTRIES_AT_ONCE = 64  # entries per transaction when behind; a reader lags by at most one such transaction
+FILLS_AT_ONCE = 2  # relations that are filled concurrently; each briefly holds its rows twice
+CATCH_UP = 4  # entries that a fill may be behind when it takes the lock to apply the rest
+UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped; long enough for a break in the use of a dashboard
+UNUSED_LOOK = 60.0  # seconds between searches for unused mirrors
+CATALOGS_KEPT = 20  # older catalogs, for blocks that began at them
+RETRY = 1.0  # seconds until the next try after an error, such as a missing lake folder
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the mirrors are. `failing`: items whose errors sum above zero. `catalog_n`: the entry that last changed the catalog.
-    `inbox`: the last entry of the inbox that they have seen."""
+    """The position of the mirrors in the log.
+
+    `failing` has the items whose errors sum above zero, `catalog_n` is the entry that last changed
+    the catalog, and `inbox` is the last inbox entry that the mirrors contain.
+    """
 
     n: int
     time: int
@@ -60,23 +64,25 @@ class State:
 
 @dataclass(slots=True)
 class Mirrored:
-    """A relation in memory, or on its way there. `ready`: done once it can be read."""
+    """A relation that is mirrored or being filled. `ready` is done once it can be read."""
 
     item: Item
     shape: Shape
     ready: Future[None] = field(default_factory=Future)
-    moving: bool = False  # moved by the follower from now on
+    moving: bool = False  # true once the follower thread updates it
     used: float = field(default_factory=clocks.monotonic)
 
 
 class Mirrors:
+    """The mirrors of a process, with the thread that follows the log."""
+
     def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
         self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
         self._mirrored: dict[int, Mirrored] = {}
         self._errors_of: dict[int, int] = {}  # relation of errors → item
         self._totals: dict[int, int] = {}  # relation of errors → sum of weights
         self._changed: dict[int, int] = {}  # relation → time of its last change
-        self._lock = threading.RLock()  # one writer of mirrors at a time, and of the four above
+        self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
         self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
@@ -90,7 +96,7 @@ class Mirrors:
             entries.note(newest)
         inbox = newest.inbox if newest else 0
         self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
-        self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest ones, with the entries that made them
+        self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry
         self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [], $3)", [n, time, inbox])
 
     def start(self) -> None:
@@ -107,7 +113,7 @@ class Mirrors:
     # --- reading
 
     def need(self, items: Iterable[Item]) -> list[Future[None]]:
-        """What to wait for before these can be read; fills those that are not mirrored yet. Cheap when all are."""
+        """Returns futures to wait for before the items can be read; starts missing fills."""
         waiting = []
         now = clocks.monotonic()
         for item in items:
@@ -120,11 +126,11 @@ class Mirrors:
         return waiting
 
     def changed_at(self, relation: int) -> int:
-        """Time of a relation's last change since this process began to follow; 0 if there was none."""
+        """Returns the time of a relation's last change since this process started, or 0."""
         return self._changed.get(relation, 0)
 
     def catalog_at(self, n: int) -> Catalog:
-        """The catalog at an entry that the clock has shown."""
+        """Returns the catalog at entry `n`, which the clock has shown."""
         return next((catalog for made, catalog in reversed(self._catalogs) if made <= n), self.state.catalog)
 
     def _keep(self, made: int, catalog: Catalog) -> None:
@@ -136,9 +142,10 @@ class Mirrors:
     # --- filling
 
     def _begin(self, item: Item) -> Mirrored:
+        """Starts to fill the mirror of an item, unless it exists."""
         with self._lock:
             entry = self._mirrored.get(item.id)
-            if entry is None and item.kind == "view errors":  # they are mirrored with their view
+            if entry is None and item.kind == "view errors":  # a view's errors are mirrored with the view
                 entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
             elif entry is None:
                 entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))
@@ -150,10 +157,11 @@ class Mirrors:
             del self._mirrored[id]
 
     def _fill(self, entry: Mirrored) -> None:
+        """Fills a mirror on a fill thread, catches up with the log, and makes it readable."""
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
         connection = self._sandbox.cursor()
         try:
-            newest = self.state  # once: another thread moves it
+            newest = self.state  # read once, because the follower thread replaces it
             n, time = newest.n, newest.time
             connection.begin()
             for shape in shapes:
@@ -167,7 +175,7 @@ class Mirrors:
                 n = self._catch_up(connection, shapes, n)
                 if entry.item.id not in self.state.catalog.items:
                     raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
-                if _changed_form(entry, self.state.catalog):  # it got columns meanwhile
+                if _changed_form(entry, self.state.catalog):  # its columns have changed meanwhile
                     self._discard(connection, shapes)
                     entry.item = self.state.catalog[entry.item.id]
                     entry.shape = mirror.shape(entry.item)
@@ -177,11 +185,11 @@ class Mirrors:
                     total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
                     self._errors_of[entry.item.errors] = entry.item.id
                     self._totals[entry.item.errors] = int(total)
-                self.state = replace(self.state, failing=self._failing())  # before anybody reads the view
+                self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
                 entry.moving = True
                 self._set_clock(connection, self.state)
             entry.ready.set_result(None)
-        except BaseException as error:  # noqa: BLE001  # it belongs to whoever waits
+        except BaseException as error:  # noqa: BLE001  # raised to the callers that wait for `ready`
             self._discard(connection, shapes)
             with self._lock:
                 self._remove(entry)
@@ -190,6 +198,7 @@ class Mirrors:
             connection.close()
 
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape], n: int) -> int:
+        """Applies the entries after `n` to a mirror that is being filled; returns the last one."""
         target = self.state.n
         connection.begin()
         for i in range(n + 1, target + 1):
@@ -201,7 +210,7 @@ class Mirrors:
         return target
 
     def _discard(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape]) -> None:
-        with contextlib.suppress(duckdb.Error):  # there may be no transaction
+        with contextlib.suppress(duckdb.Error):  # if no transaction is open
             connection.rollback()
         for shape in shapes:
             mirror.drop(connection, shape)
@@ -209,6 +218,7 @@ class Mirrors:
     # --- following
 
     def _follow(self) -> None:
+        """Follows the log until `stop`; the body of the follower thread."""
         while not self._stopping.is_set():
             self._wake.wait()
             try:
@@ -225,7 +235,7 @@ class Mirrors:
                 self._stopping.wait(RETRY)
 
     def _step(self) -> bool:
-        """Takes what is new in the log, up to a bound; whether there was something."""
+        """Applies new log entries, up to a limit; returns whether there were any."""
         taken: list[Known] = []
         for entry in self._lake.log.after(self.state.n):
             taken.append(self._entries.add(entry))
@@ -241,6 +251,7 @@ class Mirrors:
         return True
 
     def _move(self, taken: list[Known]) -> State:
+        """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = taken[-1].header, frozenset[int]()
         shapes = self._moving_shapes()
@@ -251,7 +262,7 @@ class Mirrors:
                     catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
                     anew |= begun(known.header.catalog)
                     for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
-                        shapes.pop(entry.shape.relation, None)  # what follows may have other columns; it goes below
+                        shapes.pop(entry.shape.relation, None)  # later changes may have other columns; dropped below
                 for relation in known.relations:
                     self._changed[relation] = known.header.time
                     if relation in shapes:
@@ -260,7 +271,7 @@ class Mirrors:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)
-            if catalog_n != self._catalogs[-1][0]:  # before anybody can see the clock
+            if catalog_n != self._catalogs[-1][0]:  # before the new clock becomes visible
                 self._keep(catalog_n, catalog)
             self._writer.commit()
         except BaseException:
@@ -304,6 +315,7 @@ class Mirrors:
         self._remove(entry)
 
     def _drop_unused(self) -> None:
+        """Drops mirrors that were not used for UNUSED_AFTER seconds."""
         limit = clocks.monotonic() - UNUSED_AFTER
         unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
         if unused:
@@ -315,6 +327,7 @@ class Mirrors:
                 self._writer.commit()
 
     def _begin_again(self) -> None:
+        """Drops all mirrors and continues at the newest entry, after entries have been removed."""
         newest = self._lake.log.newest()
         assert newest is not None
         catalog = self._lake.catalog_at(newest.n)
@@ -328,7 +341,7 @@ class Mirrors:
         self._advanced(self.state)
 
     def _forget_all(self) -> None:
-        """After a failure the mirrors are filled again at their next use: nothing that half happened is kept."""
+        """Drops all mirrors after a failure; the next use fills them again."""
         entries = [m for m in list(self._mirrored.values()) if m.moving]
         self._writer.begin()
         for entry in entries:
@@ -338,6 +351,6 @@ class Mirrors:
 
 
 def _changed_form(entry: Mirrored, catalog: Catalog) -> bool:
-    """Whether the item was dropped, begins anew, or was replaced by one whose rows have another form."""
+    """Tells whether the item was dropped, is being refilled, or has rows of another form now."""
     now = catalog.items.get(entry.item.id)
     return now is None or not now.ready or mirror.shape(now) != entry.shape or now.errors != entry.item.errors

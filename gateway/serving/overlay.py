@@ -1,8 +1,9 @@
-"""What a block has written and not committed, laid over the mirrors for that block alone.
+"""Shows a transaction's uncommitted writes on top of the mirrors, to that transaction only.
 
-    r<id> of the block = the mirror's rows + the block's changes      a view of the block's own connection, which hides the mirror
+    r<id> in the transaction = the mirror's rows + the transaction's changes
 
-A keyed relation is read from the mirror but for the keys that changed; one without a key is summed anew.
+A temporary view r<id> of the transaction's connection hides the mirror. For a keyed relation it
+reads the mirror except the changed keys; for one without a key it sums the weights.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from gateway.serving import mirror
 from lake.catalog import Item
 from lake.types import WEIGHT
 
-BASE = "memory.main."  # the mirrors' place; a relation that a block copied for itself is in `temp`
+BASE = "memory.main."  # the schema of the mirrors; a relation that a transaction has copied is in `temp`
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Net changes of a relation. Of one `generation`, later changes are earlier ones with more rows behind."""
+    """Uncommitted net changes of a relation.
+
+    Within one `generation`, later changes are the earlier ones with rows appended.
+    """
 
     item: Item
     changes: pa.Table
@@ -29,13 +33,16 @@ class Written:
 
 
 def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:
-    """Adds changes to those that are laid."""
+    """Appends changes to an existing overlay."""
     with mirror.registered(connection, "incoming", mirror.positional(shape, more)) as name:
         connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {name}")
 
 
 def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.Table, *, copied: bool) -> None:
-    """From here on the connection reads the relation with these net changes. `copied`: the connection has a copy of its own."""
+    """Adds or replaces the overlay; the connection then reads the relation with these net changes.
+
+    `copied` says that the connection has a private copy of the relation.
+    """
     columns = ", ".join(shape.names)
     base, written = f"{BASE}{shape.table}", f"w{shape.relation}"
     if copied:
@@ -60,7 +67,7 @@ def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.
 
 
 def lift(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
-    """The relation is read without changes again."""
+    """Removes the overlay; the connection then reads the relation without changes."""
     connection.execute(f"DROP VIEW IF EXISTS temp.{shape.table}")
     connection.execute(f"DROP TABLE IF EXISTS temp.w{shape.relation}")
     if _exists(connection, f"b{shape.relation}"):

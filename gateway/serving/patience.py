@@ -1,6 +1,7 @@
-"""A limit on what runs in the event loop: a thread that interrupts it.
+"""A time limit on queries in the event loop, enforced by a thread that interrupts them.
 
-A query is run in the loop where it took a millisecond the last time; if it takes longer now, it is interrupted and left to a thread.
+A query runs in the event loop if its last run took about a millisecond. If it takes longer now, it
+is interrupted and runs on a thread instead.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-AGAIN_S = 0.005  # DuckDB forgets an interrupt that comes before a statement has begun
+AGAIN_S = 0.005  # between interrupts: DuckDB ignores an interrupt before the statement has started
 
 
 class Patience:
-    """`interrupt` ends what runs. `limit`: seconds. The thread begins with the first use."""
+    """A watchdog that calls `interrupt` after `limit` seconds. Its thread starts at the first use."""
 
     def __init__(self, interrupt: Callable[[], None], limit: float) -> None:
         self._interrupt, self._limit = interrupt, limit
@@ -23,7 +24,7 @@ class Patience:
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """What runs within is interrupted, again and again, when the limit has passed."""
+        """Interrupts the code in the block, repeatedly, once the limit has passed."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="tailgate-patience", daemon=True)
             self._thread.start()

@@ -1,7 +1,8 @@
-"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs.
+"""A bound query: the relations it reads, its result columns, and its DuckDB SQL.
 
-Binding is a function of the text and the catalog: it runs in the event loop, or in a process of its own (`gateway.workers`). All that is
-asked of the plan later is found out then, so that the plan itself stays pickled where it is large.
+Binding depends only on the text and the catalog. It runs in the event loop or, if it takes long, in
+a worker process (`gateway.workers`). The worker also computes all properties of the plan that are
+needed later, so a large plan can stay pickled.
 """
 
 from __future__ import annotations
@@ -32,19 +33,21 @@ from sql.statements import QueryText, Select
 if TYPE_CHECKING:
     from gateway.budgets import Budget
 
-KEPT_BYTES = 64 << 20  # of bound queries; a client with its own literals in every statement must not fill memory
-PLAN_FACTOR = 100  # bytes of a plan for each byte of its text, about
+KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
+PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
 BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
-# never before the time that is read: a clock that was set back is behind what the engine took for now
+# now() is never before the time that is read: the gateway's clock may be behind the engine's.
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A query over the changes of its one relation, which has their weight as last column; the last column of the result is its weight.
-    `used`: as of `Prepared`."""
+    """A query over the changes of its only relation.
+
+    The last column of the relation and of the result is the weight. `used` is as in `Prepared`.
+    """
 
     sql: str
     constants: tuple[plan.Value, ...]
@@ -53,11 +56,19 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`relations`: ids of what it reads. `demands`: the privileges that it takes to run it. `catalog_n`: the entry whose catalog it was
-    bound against. `volatile`: it may change though no relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, …
-    `failed_at`: the newest time at which all is readable if it reads views that have failed, otherwise None. `constants`: its long
-    literals, parameters of `sql`; `used`: the numbers of the other parameters that `sql` has. `equalities`: if it may be a look-up.
-    `changes`: if it can be asked of changes alone. `size`: bytes that it takes, about. `packed`: the bound query, or its pickle."""
+    """A bound query.
+
+    - `parameters`: types of $1, $2, …
+    - `relations`: ids of the relations it reads; `demands`: the privileges it needs.
+    - `catalog_n`: the log entry of the catalog it was bound against.
+    - `sql`: DuckDB SQL over tables r<id>. `constants` are its long literals, passed as parameters;
+      `used` has the numbers of the other parameters in it.
+    - `volatile`: the result may change although no relation does.
+    - `failed_at`: if it reads failed views, the newest time at which all are readable; else None.
+    - `equalities`: set if the query may be a look-up by key.
+    - `changes`: set if the query can be evaluated on changes alone.
+    - `size`: approximate bytes; `packed`: the bound query or its pickle.
+    """
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
@@ -74,11 +85,11 @@ class Prepared:
     changes: Changes | None = field(repr=False)
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
-    lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up that it is, once that was asked
+    lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
     @property
     def query(self) -> plan.Query:
-        """The bound query. Takes long where it is large."""
+        """Returns the bound query; unpickles it at the first use, which is slow for a large one."""
         if isinstance(self.packed, bytes):
             object.__setattr__(self, "packed", pickle.loads(self.packed))
         assert isinstance(self.packed, plan.Query)
@@ -87,8 +98,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A catalog as a session sees it. `catalog_n`: the entry that made it. `scope`: what the meaning of names depends on besides: a key for
-    whatever sessions share; None along the path that most have."""
+    """A catalog as a session sees it.
+
+    `catalog_n` is the log entry that last changed it. `scope` is a cache key for whatever else
+    affects the meaning of names: the search path, temporary views. None for the default path.
+    """
 
     catalog: Catalog
     catalog_n: int
@@ -99,7 +113,7 @@ Key = tuple[str, tuple[int, ...], int, Hashable]  # text, types of parameters, c
 
 
 class Statements:
-    """Bound queries by text, parameter types and catalog. For any thread."""
+    """A thread-safe cache of bound queries by text, parameter types and catalog."""
 
     def __init__(self, budget: Budget) -> None:
         self._lock = threading.Lock()
@@ -109,7 +123,7 @@ class Statements:
         return self._kept.get(key)
 
     def keep(self, key: Key, made: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
-        """The same, or what was kept meanwhile."""
+        """Caches a query, unless another thread has done so; returns the cached one."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -123,7 +137,7 @@ def key_of(query: QueryText, oids: Sequence[int], seen: Seen) -> Key:
 
 
 def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
-    """The query, bound; or read, if the system catalog is to answer it."""
+    """Returns the bound query, or a CatalogQuery if it reads the system catalog."""
     tree = catalog_tree(query.text)
     if tree is not None and is_catalog_query(tree, catalog):
         return catalog_query(tree, oids, catalog)
@@ -131,7 +145,7 @@ def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n:
 
 
 def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
-    """The same in another process: the plan comes back as bytes."""
+    """Does the same as `analyzed` in a worker process, and returns the plan pickled."""
     made = analyzed(query, oids, catalog, catalog_n)
     if isinstance(made, CatalogQuery):
         return made
@@ -140,10 +154,11 @@ def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalo
 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    """Binds a query and renders its DuckDB SQL. Raises SQL errors."""
     bound = bind_query(query, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
-    # of a plain view PostgreSQL tells the view's own columns, which the plan no longer knows
+    # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations
     columns = tuple(
         replace(column, origin=origin) if origin is not None and origin[0] in bound.depends else column
         for column, origin in zip(bound.columns, origins(bound.plan), strict=True)
@@ -151,7 +166,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    # what the plan reads is asked for even if the binder has noted nothing of it
+    # a scanned relation needs SELECT even if the binder has recorded no demand for it
     unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)
     return Prepared(
@@ -175,7 +190,10 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
 
 @once_each
 def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
-    """Which column of which relation each column is, as it stands there; None where it is computed, or comes through more than a filter."""
+    """Returns for each column the relation and column number that it passes through unchanged.
+
+    None stands for a column that is computed or comes through other operators.
+    """
     match relation:
         case plan.Scan(relation=id, columns=columns):
             return [(id, number) for number in range(1, len(columns) + 1)]
@@ -191,7 +209,7 @@ def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
 
 
 def readable(item: Item) -> Item:
-    """The item if its rows can be read; 55000 otherwise."""
+    """Returns the item if its rows can be read; otherwise raises 55000."""
     if not item.stored:
         raise ObjectNotInPrerequisiteState(
             f'{item.kind} "{item.name}" is not stored, so it has no rows to read',
@@ -205,7 +223,7 @@ def readable(item: Item) -> Item:
 
 
 def nodes(plan_or_part: object) -> Iterator[object]:
-    """Every node of a plan, relations and scalars, each once."""
+    """Yields each node of a plan once, relations and scalars."""
     seen: set[int] = set()
     waiting = [plan_or_part]
     while waiting:
@@ -219,13 +237,13 @@ def nodes(plan_or_part: object) -> Iterator[object]:
 
 
 def check_joins(relation: plan.Relation) -> None:
-    """Raises 54001 if there are so many joins that DuckDB plans them for long: it cannot be interrupted while it does."""
+    """Raises 54001 if a plan has too many joins: DuckDB's planner takes long and ignores interrupts."""
     if sum(isinstance(n, plan.Join) for n in nodes(relation)) > JOINS_MAX:
         raise too_many_joins()
 
 
 def numbers(relation: plan.Relation) -> frozenset[int]:
-    """Of the parameters that a plan has."""
+    """Returns the numbers of the parameters in a plan."""
     return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
 
 
@@ -238,9 +256,10 @@ def volatile(relation: plan.Relation) -> bool:
 
 
 def changes_of(relation: plan.Relation) -> Changes | None:
-    """The plan over *changes* of its one relation; None if it is more than filters and projections.
+    """Returns the query over the *changes* of its only relation; None if other operators occur.
 
-    Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the changes, weights carried along.
+    Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the
+    changes, and weights are passed through.
     """
     over = _over_changes(relation)
     if over is None:
@@ -267,7 +286,7 @@ def _over_changes(relation: plan.Relation) -> plan.Relation | None:
 
 
 def explained(packed: plan.Query | bytes) -> list[str]:
-    """The lines of EXPLAIN."""
+    """Returns the lines of EXPLAIN."""
     query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
     return explain.tree(query.plan).splitlines()
 

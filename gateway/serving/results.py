@@ -1,7 +1,7 @@
-"""Rows of a statement out of DuckDB, charged to who asked for them until they are gone.
+"""Fetches rows of a statement from DuckDB, and charges them to the session's memory budget.
 
-DuckDB ──batches──► [what the session may hold] ──► pa.Table ──slices──► client
-                         └─ 53200                        └─ freed: charged no more
+DuckDB ──batches──► [session's memory limit] ──► pa.Table ──slices──► client
+                         └─ 53200                    └─ freed: the charge is released
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import pyarrow as pa
 from gateway.budgets import CHARGED, Charged
 from gateway.serving import mirror
 
-BATCH_ROWS = 16_384  # between two charges
-CHARGED_MIN = 16 << 10  # bytes; what is smaller is not charged by itself: there is much of it, and it lives for a moment
+BATCH_ROWS = 16_384  # rows between two charges
+CHARGED_MIN = 16 << 10  # bytes; smaller results are frequent and short-lived, so they are not charged
 
-# An error in the midst of a stream comes through Arrow, with DuckDB's words alone.
+# Arrow raises an error within a stream as OSError with DuckDB's message only.
 ERRORS: dict[str, type[duckdb.Error]] = {
     "Conversion Error": duckdb.ConversionException,
     "INTERRUPT Error": duckdb.InterruptException,
@@ -32,7 +32,7 @@ def _duckdbs(error: BaseException) -> BaseException:
 
 
 def fetched(result: duckdb.DuckDBPyConnection, schema: pa.Schema | None = None) -> pa.Table:
-    """All rows of what was executed. Raises 53200 as soon as they are too many, with the rest not computed."""
+    """Returns all rows of an executed statement. Raises 53200, without computing the rest, if too large."""
     reader = result.to_arrow_reader(BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     budget = CHARGED.get()

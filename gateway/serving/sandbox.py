@@ -1,8 +1,8 @@
-"""The DuckDB instance that runs what users send: no files, no network, no extensions, no settings.
+"""The DuckDB instance that runs users' statements: no files, network, extensions or settings.
 
-The instance is closed before the first statement of a user reaches it and cannot be opened again: `lock_configuration` is the last
-setting made. Rows come in as Arrow only, from our own code. A query of a user reaches it as text that `sql.duckdb` wrote from a bound
-plan, so this is the second wall and not the first.
+It is locked before the first user statement, and `lock_configuration` prevents unlocking it. Rows
+enter only as Arrow tables from our own code. User queries arrive as SQL that `sql.duckdb` renders
+from a bound plan, so the sandbox is the second line of defense.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY_LIMIT = 4 << 30  # bytes of the instance: mirrors, running queries and their results before they are fetched
-THREADS = 1  # of one statement: 170 µs for a look-up with one, 232 with two (reference: postgres-wire 5.3); statements run side by side
-TEMPORARY_LIMIT = "10GB"  # what sorts and joins above the memory limit may spill into the instance's own folder
+MEMORY_LIMIT = 4 << 30  # bytes for mirrors, running queries and results that are not yet fetched
+THREADS = 1  # per statement: a look-up takes 170 µs with one, 232 µs with two; statements run concurrently
+TEMPORARY_LIMIT = "10GB"  # of sorts and joins that spill to the instance's folder
 
 SETTINGS = (
     "SET GLOBAL TimeZone = 'UTC'",
@@ -33,7 +33,7 @@ LOCK = "SET GLOBAL lock_configuration = true"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """An instance in memory with a folder of its own; `cursor()` is a connection of its own, safe to use from one thread at a time."""
+    """An in-memory instance and its folder. `cursor()` opens a connection, for one thread at a time."""
 
     connection: duckdb.DuckDBPyConnection
     folder: Path
@@ -53,13 +53,16 @@ def open_sandbox(
     threads: int = THREADS,
     scratch: Path | None = None,
 ) -> Sandbox:
-    """A closed instance. `scratch`: where its folder is; the system's temporary folder if left out. `prepare` is called before it is
-    closed: the place for functions and macros."""
+    """Opens a locked instance.
+
+    `scratch` is the parent of its folder, by default the system's temporary folder. `prepare` is
+    called before locking, to install functions and macros.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-", dir=scratch))
     config = {
         "threads": threads,
         "memory_limit": f"{memory_limit // 1024}KiB",
-        "allocator_background_threads": True,  # which give back what a statement took; without them it stays resident for good
+        "allocator_background_threads": True,  # they return freed memory to the system, which otherwise stays resident
         "temp_directory": str(folder),
         "max_temp_directory_size": TEMPORARY_LIMIT,
     }

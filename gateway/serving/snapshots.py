@@ -1,8 +1,8 @@
-"""One time for many statements: a DuckDB transaction that was begun at it.
+"""Snapshots: one time for several statements, as a DuckDB transaction.
 
-DuckDB begins a transaction when it first touches the database, so the first thing a snapshot reads is the clock: that fixes the time
-and tells it. A relation which was not mirrored then, and any relation at a time in the past, is put into a table of this connection
-alone, which hides a mirror of the same name.
+DuckDB starts a transaction at its first access, so a snapshot first reads the clock; this fixes its
+time. A relation that was not mirrored then, and any relation at a past time, is copied into a
+temporary table of the connection, which hides a mirror of the same name.
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ from lake.types import WEIGHT
 if TYPE_CHECKING:
     from lake import Lake
 
-FILLING = "55000"  # a view that is being filled again says so, and needs no advice
-OPEN_AT_MOST = 200  # transactions open at once: each keeps the row versions of its time in memory
-OPEN_EACH = 50  # of one role that is no superuser
-OPEN_RESERVE = 20  # that superusers alone can open
-AGE_AT_MOST = 600.0  # seconds; a block left open at 10 ticks/s of 500 rows keeps 3 million row versions by then
+FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
+OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
+OPEN_EACH = 50  # of one role that is not a superuser
+OPEN_RESERVE = 20  # of all, for superusers only
+AGE_AT_MOST = 600.0  # seconds; a block open for that long at 10 ticks/s of 500 rows keeps 3 million row versions
 
 
 class Snapshot:
-    """All relations at `time`. One statement at a time; `close` may be called from any thread and more than once."""
+    """All relations at `time`, for one statement at a time.
+
+    `close` may be called from any thread and more than once.
+    """
 
     def __init__(self, lake: Lake, cursor: duckdb.DuckDBPyConnection, catalog: Callable[[int], Catalog], at: int | None = None) -> None:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
-        self._written: dict[int, overlay.Written] = {}  # by relation: what the block has changed, net
-        self._laid: dict[int, overlay.Written] = {}  # of these, what the connection shows
+        self._written: dict[int, overlay.Written] = {}  # by relation: net changes of the transaction
+        self._laid: dict[int, overlay.Written] = {}  # by relation: the changes in the current overlay
         self._aborted = False
         self._closing = False
         self.closed = False
@@ -63,7 +66,7 @@ class Snapshot:
 
     @contextlib.contextmanager
     def use(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The connection, for one statement at a time."""
+        """Provides the connection, to one statement at a time. Raises 72000 once closed."""
         try:
             with self._busy:
                 if self.closed:
@@ -80,14 +83,17 @@ class Snapshot:
                 self.close()
 
     def _again(self) -> None:
-        """DuckDB ends a transaction at its first error, PostgreSQL goes on after ROLLBACK TO: from here on rows come from the lake."""
+        """Starts a new DuckDB transaction after an error, so that ROLLBACK TO can continue.
+
+        From here on all rows are read from the lake at the snapshot's time.
+        """
         with contextlib.suppress(duckdb.Error):
             self._cursor.rollback()
         self._cursor.begin()
         self.shared, self._own, self._laid, self._aborted = frozenset(), {}, {}, False
 
     def bring(self, items: Iterable[Item]) -> None:
-        """Makes these readable here; inside `use`. Raises the error that an item has at this time."""
+        """Makes the items readable; call within `use`. Raises the error of a view that has one."""
         for item in items:
             if item.id not in self.shared:
                 self._copy(mirror.shape(item))
@@ -97,11 +103,11 @@ class Snapshot:
             self._lay(item.id)
 
     def write(self, written: dict[int, overlay.Written]) -> None:
-        """What the block has changed so far, all of it: shown to whatever is read next."""
+        """Sets the transaction's uncommitted changes, all of them; later statements see them."""
         self._written = written
 
     def _lay(self, relation: int) -> None:
-        """Brings what the connection shows of a relation to what the block has written."""
+        """Updates the overlay of a relation to the transaction's writes."""
         wanted, shown = self._written.get(relation), self._laid.get(relation)
         if wanted is shown:
             return
@@ -118,7 +124,7 @@ class Snapshot:
         self._laid[relation] = wanted
 
     def _copy(self, shape: mirror.Shape) -> None:
-        """Once, and again if it has got columns: it was made after the block had begun."""
+        """Copies a relation, once, or again if its columns changed after the snapshot was opened."""
         if self._own.get(shape.relation) == shape:
             return
         if shape.relation in self._own:
@@ -133,7 +139,7 @@ class Snapshot:
             raise_error_of(self._cursor, item)
 
     def close(self) -> None:
-        """Never waits: a statement that runs here closes it at its end."""
+        """Closes the snapshot without waiting: a running statement closes it when it ends."""
         self._closing = True
         if self._busy.acquire(blocking=False):
             try:
@@ -148,7 +154,7 @@ class Snapshot:
 
 
 def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
-    """Raises the error of a view whose errors sum above zero."""
+    """Raises the most frequent error of a view, if its errors sum above zero."""
     row = cursor.execute(
         f"SELECT c0, c1, sum({WEIGHT}) AS w FROM r{item.errors} GROUP BY ALL HAVING w > 0 ORDER BY w DESC, c1 LIMIT 1"
     ).fetchone()
@@ -164,14 +170,14 @@ def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
 
 
 class Snapshots:
-    """Those that are open: not too many, of one role neither, and none too long."""
+    """The open snapshots of a process, with limits on their number, in total and per role, and age."""
 
     def __init__(self) -> None:
         self._open: dict[Snapshot, Asking] = {}
         self._quota = Quota("transactions are open", OPEN_AT_MOST, OPEN_EACH, OPEN_RESERVE)
 
     def check(self, asking: Asking) -> None:
-        """Raises 53400 unless one more may be opened."""
+        """Raises 53400 if no more snapshots may be opened."""
         self.expire()
         self._quota.check(asking)
 

@@ -1,7 +1,8 @@
-"""To be woken when the log has a new entry.
+"""Wakes a thread when the log has a new entry.
 
-With an engine: its control interface answers `GET /newest?after=n` as soon as there is one. Without: the log is looked at every
-20 to 50 ms. Whoever waits looks at the log itself in the end, so a lost wake-up costs a second and never an entry.
+A running engine answers `GET /newest?after=n` on its control interface as soon as there is one.
+Without an engine, the log is polled every 20 to 50 ms. The woken thread always reads the log
+itself, so a lost wake-up delays an entry by a second but never loses it.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import threading
 import time
 from pathlib import Path
 
-POLL = 0.02  # seconds between looks at the log without an engine: half of it is lost in freshness on average
-POLL_IDLE = 0.05  # the same when nothing came for a while: 0.3 % of a core
+POLL = 0.02  # seconds between polls of the log without an engine; the average delay is half of it
+POLL_IDLE = 0.05  # the same after IDLE_AFTER without a new entry: 0.3 % of a core
 IDLE_AFTER = 2.0  # seconds
-POLL_WOKEN = 1.0  # seconds between looks while an engine answers: only for wake-ups that were lost
-LONG_POLL = 12.0  # seconds until an engine that does not answer is taken for gone; it promises an answer in 10
-RETRY = 0.5  # seconds between looks for an engine
+POLL_WOKEN = 1.0  # seconds between polls while an engine answers, in case a wake-up is lost
+LONG_POLL = 12.0  # seconds until an engine that does not answer counts as gone; it promises an answer in 10
+RETRY = 0.5  # seconds between attempts to reach an engine
 
 
 class Wake:
-    """`wait` returns when there may be something new; `close` ends it from any thread."""
+    """A wake-up signal for new log entries. `close` ends it from any thread.
+
+    `wait` returns when there may be a new entry.
+    """
 
     def __init__(self, lake_path: Path) -> None:
         self._engine_json = lake_path / "engine.json"
@@ -45,7 +49,7 @@ class Wake:
         self._event.clear()
 
     def seen(self, n: int) -> None:
-        """Entries up to this one need no wake-up."""
+        """Says that entries up to `n` need no wake-up."""
         self._n = max(self._n, n)
         self._seen = time.monotonic()
 
@@ -58,6 +62,7 @@ class Wake:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(self) -> None:
+        """Asks the engine for new entries until `close`; the body of the thread."""
         while not self._closed.is_set():
             try:
                 newest = self._newest(self._n)
@@ -73,6 +78,7 @@ class Wake:
         self._forget()
 
     def _newest(self, after: int) -> int:
+        """Waits for an entry after `after`, at most 10 s; returns the newest entry of the engine."""
         if self._connection is None:
             self._engine = json.loads(self._engine_json.read_text())
             host, _, port = self._engine["address"].rpartition(":")

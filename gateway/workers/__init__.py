@@ -1,11 +1,12 @@
-"""Work that may take long, outside the event loop and outside the interpreter's lock: parsing, binding, writing SQL, reading COPY data.
+"""Runs long work outside the event loop and the interpreter's lock: parsing, binding, rendering SQL.
 
-    aside(work, arguments) ──► a slice of the event loop ──► the result
-                                   └─ over ──► a process of its own ──► the result, an error, or killed
+    aside(work, arguments) ──► a slice of the event loop ──► result
+                                   └─ not done ──► worker process ──► result, error, or killed
 
-Python cannot stop a thread, and a thread that computes holds up the event loop. So work begins in the event loop for at most
-`slices.SLICE_S` of its CPU; what is not done by then is abandoned and done again by a process, which `statement_timeout`, a cancel
-request and a limit of its memory can end. Processes are forked from one that has all modules loaded (`template`).
+Python cannot stop a thread, and a computing thread delays the event loop. So work starts in the
+event loop, for at most `slices.SLICE_S` of CPU time. If it is not done by then, it is abandoned and
+starts again in a worker process, which `statement_timeout`, a cancel request or a memory limit can
+end. Workers are forked from a process that has all modules loaded (`template`).
 """
 
 from gateway.workers.pool import Workers

@@ -1,9 +1,9 @@
-"""Values through a socket between a gateway and its processes: pickled, large buffers beside the pickle and not in it.
+"""Sends values between a gateway and its worker processes over a socket, pickled.
 
-    count, length, …    then the catalogs, the pickle, its buffers
+    number of catalogs, number of frames, length of each frame; the catalogs, the pickle, its buffers
 
-The items of a catalog are pickled one by one, and once however often they are sent: one call that pickled a thousand would hold the
-interpreter's lock for 20 ms.
+Each item of a catalog is pickled separately, once, and the pickle is cached: one call that pickles
+a thousand items would hold the interpreter's lock for 20 ms.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from typing import Any
 
 from lake.catalog import Catalog, Item
 
-ITEMS_MAX = 50_000  # whose pickles are remembered: some 20 MB
+ITEMS_MAX = 50_000  # items whose pickles are cached: about 20 MB
 PIECE_BYTES = 1 << 20  # sent or received in one call
 
-_pickled: dict[int, tuple[Item, bytes]] = {}  # by identity
+_pickled: dict[int, tuple[Item, bytes]] = {}  # by id() of the item
 
 
 class Closed(Exception):
-    """The other side is gone."""
+    """The peer has closed the socket."""
 
 
 class _Pickler(pickle.Pickler):
+    """A pickler that replaces catalogs by their position in `catalogs`."""
+
     def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer]) -> None:
         super().__init__(file, 5, buffer_callback=buffers.append)
         self.catalogs: list[Catalog] = []
@@ -41,6 +43,8 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
+    """An unpickler that replaces positions by the received catalogs."""
+
     def __init__(self, file: io.BytesIO, buffers: Sequence[bytearray], catalogs: list[Catalog]) -> None:
         super().__init__(file, buffers=buffers)
         self._catalogs = catalogs
@@ -50,7 +54,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def send(to: socket.socket, value: Any) -> None:
-    """Blocks. Raises OSError."""
+    """Sends a value. Blocks. Raises OSError."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     pickler = _Pickler(file, buffers)
@@ -64,6 +68,7 @@ def send(to: socket.socket, value: Any) -> None:
 
 
 def _parts(catalog: Catalog) -> list[bytes]:
+    """Returns the pickles of a catalog: its properties without items, then each item."""
     if len(_pickled) > ITEMS_MAX:
         _pickled.clear()
     head = len(catalog.items), replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas))
@@ -77,7 +82,7 @@ def _parts(catalog: Catalog) -> list[bytes]:
 
 
 def receive(source: socket.socket) -> Any:
-    """Blocks. Raises Closed, OSError."""
+    """Receives a value. Blocks. Raises Closed or OSError."""
     count, number = struct.unpack(">II", _read(source, 8))
     sizes = struct.unpack(f">{number}Q", _read(source, 8 * number))
     first, pickled, *buffers = [_read(source, size) for size in sizes]
@@ -91,6 +96,7 @@ def receive(source: socket.socket) -> Any:
 
 
 def _read(source: socket.socket, size: int) -> bytearray:
+    """Receives exactly `size` bytes. Raises Closed."""
     data = bytearray(size)
     view = memoryview(data)
     at = 0

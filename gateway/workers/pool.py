@@ -1,6 +1,6 @@
-"""The processes of a gateway: forked when work asks for one, ended when it is done, late, cancelled or too large.
+"""Worker processes: forked on demand, ended when the work is done, late, cancelled or too large.
 
-Calls of `spawn`, `Worker.call` and `Worker.end` block for milliseconds; `Workers.aside` is for the event loop.
+`Worker()`, `Worker.call` and `Worker.end` block; the event loop uses `Workers.aside`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
 
 log = logging.getLogger("tailgate.gateway")
 
-AT_ONCE = 4  # processes side by side: two cores are busy with two
+AT_ONCE = 4  # concurrent processes; two of them keep two cores busy
 EACH = 2  # of one role
-PREPARE_S = 60.0  # of one piece of work, where no statement_timeout ends it sooner
-WORKER_BYTES = 512 << 20  # memory of one process above what it shares with the others
-START_S = 30.0  # until a process answers, on a machine in trouble
+PREPARE_S = 60.0  # seconds per call, unless statement_timeout ends it sooner
+WORKER_BYTES = 512 << 20  # memory of a process, not counting memory shared with the template
+START_S = 30.0  # seconds until a process must answer; only an overloaded machine needs so long
 
 Result = TypeVar("Result")
 
 
 class Template:
-    """The process that is forked, begun at the first need and again when it is gone. Safe from many threads."""
+    """The process that workers are forked from, started on demand and after it died. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,6 +46,7 @@ class Template:
             self._begun()
 
     def _begun(self) -> socket.socket:
+        """Returns the socket of the template; starts the process if needed."""
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._control is None:
@@ -58,7 +59,7 @@ class Template:
         return self._control
 
     def _end(self) -> None:
-        """Its children end with it."""
+        """Ends the template and with it all workers."""
         if self._control is not None:
             self._control.close()
             self._control = None
@@ -68,12 +69,12 @@ class Template:
             self._process = None
 
     def command(self, letter: bytes, number: int, descriptors: tuple[int, ...] = ()) -> None:
-        """Raises OSError if it cannot be started."""
+        """Sends a command; starts the template if needed. Raises OSError if that fails."""
         data = letter + number.to_bytes(8, "big")
         with self._lock:
             try:
                 socket.send_fds(self._begun(), [data], descriptors)
-            except OSError:  # it has just ended, and all of its children
+            except OSError:  # the template has just ended, and all workers with it
                 self._end()
                 if letter == b"f":
                     socket.send_fds(self._begun(), [data], descriptors)
@@ -88,7 +89,7 @@ atexit.register(TEMPLATE.stop)
 
 
 class Worker:
-    """One process. `call` from one thread at a time, `end` from any."""
+    """One worker process. `call` from one thread at a time, `end` from any."""
 
     def __init__(self, size: int = WORKER_BYTES) -> None:
         self._socket, theirs = socket.socketpair()
@@ -107,11 +108,11 @@ class Worker:
         self._ended = False
 
     def fileno(self) -> int:
-        """Can be read from when there is an answer."""
+        """Returns a descriptor that is readable once there is an answer."""
         return self._socket.fileno()
 
     def call(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """What `work` gives there. Raises its error, and 53200 if the process is gone."""
+        """Returns the result of `work` in the process. Raises its error, or 53200 if the process is gone."""
         self.ask(work, *arguments)
         result: Result = self.answer()
         return result
@@ -123,7 +124,7 @@ class Worker:
             raise OutOfMemory("out of memory", detail="The process that worked on the statement ended.") from None
 
     def answer(self) -> Any:
-        """Blocks until it is there."""
+        """Returns the answer to `ask`, or raises its error. Blocks."""
         try:
             kind, answer = messages.receive(self._socket)
         except (messages.Closed, OSError):
@@ -142,12 +143,12 @@ class Worker:
             self._ended = True
         TEMPLATE.command(b"k", self._pid)
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # whoever waits in `call` is woken
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits in `call`
         self._socket.close()
 
 
 class Workers:
-    """Those of one gateway. `size`: the memory of each, in bytes."""
+    """The worker processes of a gateway. `size` is the memory of each, in bytes."""
 
     def __init__(self, size: int = WORKER_BYTES) -> None:
         self._size = size
@@ -158,10 +159,11 @@ class Workers:
     async def aside(
         self, work: Callable[..., Result], *arguments: Any, far: Callable[[], Result] | None = None, long: bool = False
     ) -> Result:
-        """What `work` gives: from here if that takes less than a slice, otherwise from a process, where `far` does the same if it is given.
-        `long`: it is known to take longer.
+        """Returns the result of `work`, computed here in one slice or else in a worker process.
 
-        `work` is a function of a module, and must change nothing; its arguments and result are pickled. Cancelling ends it.
+        In a process, `far` replaces `work` if given. `long` skips the attempt here. `work` must be
+        a module-level function without side effects; its arguments and result are pickled.
+        Cancelling the task ends it.
         """
         if not long:
             try:
@@ -171,7 +173,7 @@ class Workers:
         return await (self.far(work, *arguments) if far is None else self.far(far))
 
     async def far(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """What `work` gives, from a process. Raises 54001 when PREPARE_S have passed."""
+        """Returns the result of `work` from a worker process. Raises 54001 after PREPARE_S seconds."""
         with await self._turns.take(ASKING.get()):
             run = _Run(self._size, work, arguments)
             self._runs.add(run)
@@ -190,14 +192,14 @@ class Workers:
                 self._threads.submit(run.end)
 
     def close(self) -> None:
-        """Ends all of them. Blocks until they have."""
+        """Ends all worker processes. Blocks until they have ended."""
         for run in list(self._runs):
             run.end()
         self._threads.shutdown()
 
 
 class _Run:
-    """One piece of work in one process, on a thread; `end` may come before the process is there."""
+    """One call in one worker process. `end` may be called before the process exists."""
 
     def __init__(self, size: int, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._size, self._work, self._arguments = size, work, arguments

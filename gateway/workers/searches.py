@@ -1,6 +1,6 @@
-"""Searches for regular expressions that may take any time, in processes that can be ended.
+"""Runs regular expression searches of unbounded duration in worker processes, which can be ended.
 
-Called by functions that DuckDB calls, on the thread of a statement: one process for each thread, as long as its statement lasts.
+DuckDB's functions call this on the thread of a statement.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from lake.errors import of
 from sql import interruption
 from sql.compute.regexp.search import Spans, find_spans
 
-SEARCH_S = 10.0  # of one search in one text
-CHECK_S = 0.05  # between two looks whether the statement is to end
-PROCESSES = 4  # that wait for the next search
+SEARCH_S = 10.0  # seconds for one search in one text
+CHECK_S = 0.05  # seconds between checks whether the statement is cancelled
+PROCESSES = 4  # idle processes that are kept for later searches
 
 
 class Searches:
-    """`size`: the memory of a process, in bytes."""
+    """A pool of worker processes for searches. `size` is the memory of each, in bytes."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -28,7 +28,7 @@ class Searches:
         self._idle: list[Worker] = []
 
     def __call__(self, pattern: str, text: str, at: int) -> Spans | None:
-        """The first match from a character on. Raises 54000 if it takes too long."""
+        """Returns the first match at or after position `at`. Raises 54000 if it takes too long."""
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         worker = worker or Worker(self._size)

@@ -1,7 +1,8 @@
-"""A bound on the CPU that one piece of work takes in the event loop.
+"""Limits the CPU time of one piece of work in the event loop.
 
-A timer's signal raises `Exceeded` in the work, which must therefore change nothing that outlives it: parsing and binding are functions
-of their arguments. Only the main thread of a process gets signals; in others there is no bound, and long texts go to a process at once.
+A timer signal raises `Exceeded` inside the work. The work must therefore have no side effects:
+parsing and binding depend on their arguments only. Only the main thread receives signals. Other
+threads have no limit, and long texts go to a worker process directly.
 """
 
 from __future__ import annotations
@@ -13,35 +14,40 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-SLICE_S = 0.02  # CPU of the event loop; nobody else is served meanwhile
-AGAIN_S = 0.005  # until the next look, where others had the processor
+SLICE_S = 0.02  # CPU seconds; the event loop is blocked meanwhile
+AGAIN_S = 0.005  # seconds until the next check, if other threads used the processor
 
 Result = TypeVar("Result")
 
 
 class Exceeded(BaseException):
-    """The work took longer than its slice. No Exception, so that nothing on the way takes it for an error of the statement."""
+    """The work took longer than its slice.
+
+    Not an Exception, so that no handler on the way treats it as an error of the statement.
+    """
 
 
 class _Slice:
+    """The state of the current slice of this process."""
+
     enabled = False
     active = False
     began = 0.0
 
 
 def enable() -> None:
-    """Bounds work from here on; in the main thread."""
+    """Enables the limit. Call it in the main thread."""
     signal.signal(signal.SIGALRM, _over)
     _Slice.enabled = True
 
 
 def bounded() -> bool:
-    """Whether `run` has a bound here."""
+    """Tells whether `run` enforces a limit on this thread."""
     return _Slice.enabled and threading.current_thread() is threading.main_thread()
 
 
 def run(work: Callable[..., Result], *arguments: Any) -> Result:
-    """What `work` gives. Raises Exceeded if it takes longer than a slice."""
+    """Returns the result of `work`. Raises Exceeded if it takes longer than a slice."""
     if not bounded():
         return work(*arguments)
     _Slice.began = time.thread_time()
@@ -57,6 +63,6 @@ def run(work: Callable[..., Result], *arguments: Any) -> Result:
 def _over(number: int, frame: FrameType | None) -> None:
     if not _Slice.active:
         return
-    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)  # where it is raised in a finalizer, Python forgets it
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)  # again, because Python swallows an exception in a finalizer
     if time.thread_time() - _Slice.began >= SLICE_S and frame is not None and frame.f_code is not run.__code__:
         raise Exceeded

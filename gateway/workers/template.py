@@ -1,10 +1,10 @@
-"""`python -m gateway.workers.template FD`: the process from which the others are forked, with all modules loaded.
+"""`python -m gateway.workers.template FD`: the process that workers are forked from.
 
-    the gateway ──socket FD──► b"f" and a socket    fork: the child answers on that socket (`child`)
-                               b"k" and a number    the child with this process number is ended
+    gateway ──socket FD──► b"f" and a socket    fork a worker that answers on this socket (`_child`)
+                           b"k" and a pid       kill this worker
 
-It has one thread, so a fork of it is whole; what is loaded is shared with its children. It ends with the gateway, whose end of the socket
-is gone then, and its children with it.
+It has loaded all modules and shares their memory with the workers. It has one thread, so a fork is
+complete. When the gateway ends, its end of the socket closes, and the template and all workers end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sys
 from gateway.workers import messages
 from lake.errors import OutOfMemory, StatementTooComplex, TailgateError
 
-# Loaded before the first fork: what is loaded in a child is loaded in each.
+# Loaded before the first fork; otherwise each worker would load them.
 MODULES = ("gateway.server", "sql.compute", "sql.definitions")
 WARM = "gateway.workers.warm"
 COMMAND_BYTES = 9
@@ -30,11 +30,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(number: int) -> None:
+    """Forks and kills workers on command until the gateway closes the socket."""
     control = socket.socket(fileno=number)
-    if hasattr(resource, "RLIMIT_DATA"):  # the gateway's own limit, of the moment at which this process was begun
+    if hasattr(resource, "RLIMIT_DATA"):  # make the limit inherited from the gateway final
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the gateway says when it is over
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the gateway ends this one
     for name in MODULES:
         importlib.import_module(name)
     importlib.import_module(WARM).warm()
@@ -61,11 +62,11 @@ def main(number: int) -> None:
 
 
 def _child(gateway: socket.socket, parent: int) -> None:
-    """Answers one request after the other until the gateway hangs up. Never returns."""
+    """Answers one request after the other until the gateway closes the socket. Never returns."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
-        gc.disable()  # it lives for one statement
+        gc.disable()  # the process lives for one statement
         if os.getppid() != parent:
             return
         gateway.sendall(os.getpid().to_bytes(8, "big"))
@@ -83,7 +84,7 @@ def _child(gateway: socket.socket, parent: int) -> None:
 
 
 def _limit(size: int) -> None:
-    """Lets this process take so many bytes more than it has."""
+    """Limits the memory of this process to its current size plus `size` bytes."""
     if size and hasattr(resource, "RLIMIT_DATA"):
         used = 0
         with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as file:
@@ -92,7 +93,7 @@ def _limit(size: int) -> None:
 
 
 def _answer(work, arguments):  # type: ignore[no-untyped-def]
-    """("done", the result), ("error", an error of the statement), ("failed", words of one of ours)."""
+    """Returns ("done", result), ("error", SQL error), or ("failed", text of an internal error)."""
     try:
         return "done", work(*arguments)
     except TailgateError as error:
@@ -101,7 +102,7 @@ def _answer(work, arguments):  # type: ignore[no-untyped-def]
         return "error", StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.")
     except MemoryError:
         return "error", OutOfMemory("out of memory")
-    except Exception as error:  # noqa: BLE001  # told where the statement came from
+    except Exception as error:  # noqa: BLE001  # the gateway reports it
         import traceback
 
         return "failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}"

@@ -1,6 +1,6 @@
-"""What the first statements would make, made before they come: tables of functions, forms of the system catalog.
+"""Fills caches before the first statement: function tables, and parts of the system catalog.
 
-Each takes longer than a slice of the event loop, and work that is abandoned there remembers nothing.
+Each takes longer than a slice of the event loop to build, and an abandoned slice caches nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TEXTS = (
 
 
 def warm() -> None:
-    """Blocks for some 200 ms."""
+    """Binds some typical statements. Blocks for about 200 ms."""
     catalog = Catalog()
     for text in TEXTS:
         statement = parse(text)

@@ -1,8 +1,11 @@
-"""Statements that write tables. What happens to one INSERT, UPDATE, DELETE or COPY:
+"""Statements that write tables. How an INSERT, UPDATE, DELETE or COPY runs:
 
-1. `sql.binding.writes` gives it plans: the rows that come or are found, what they meet.
-2. `evaluation` runs them on the mirrors, checks NOT NULL and keys, and makes an `evaluation.Effect`: net changes of tables, what was read.
-3. Outside a block `committing` sends the effect to the engine at once, and evaluates again if something it read was written
-   meanwhile; inside one, `serving.overlay` shows it to the block's later statements and COMMIT sends all together.
-4. The engine answers when it is durable (`control`); the client when this gateway's mirrors have it.
+1. `sql.binding.writes` makes plans: the rows to insert or change, and existing rows with equal keys.
+2. `evaluation` runs them on the mirrors and checks NOT NULL, CHECK and keys. The result is an
+   `evaluation.Effect`: the net changes of tables, and the relations and keys that were read.
+3. Outside a block, `committing` sends the effect to the engine immediately, and evaluates again if
+   anything it read has changed meanwhile. Inside a block, `serving.overlay` shows the effect to
+   later statements of the block, and COMMIT sends all effects together.
+4. The engine replies when the write is durable (`control`). The client gets its reply when the
+   mirrors of this gateway contain the write.
 """

@@ -1,11 +1,11 @@
-"""From effects to the engine: at once outside a block, at COMMIT inside one.
+"""Sends the effects of writes to the engine: immediately outside a block, at COMMIT inside one.
 
-    alone:     evaluate ──► POST /write ──conflict c──► wait until the mirrors have c ──► evaluate again
-                                └──number n──► wait until the mirrors have n ──► answer
-    in a block: evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
-    in a pipeline: INSERTs of constants wait for each other, up to Sync or a statement that reads
+    outside a block: evaluate ──► POST /write ──conflict c──► wait until the mirrors have c ──► evaluate again
+                                      └──number n──► wait until the mirrors have n ──► answer
+    in a block:      evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
+    in a pipeline:   INSERTs of constants are collected, up to Sync or a statement that reads
 
-With synchronous_commit = off nobody waits for the tick: the entry of the inbox is durable.
+With synchronous_commit = off the session does not wait for the tick: the inbox entry is durable.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-EVALUATIONS_MAX = 50  # of one statement: with a reservation the second or third gets through; more is a machine in trouble
-CONFLICT_WAIT_S = 30.0  # that COMMIT waits, before it fails, until what is in conflict with the block can be read
-ROWS_AT_ONCE = 5_000  # that are made bytes while nobody else is served: some 5 ms
-VIOLATION = "23"  # class of SQLSTATEs of rows that a constraint refuses
-SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
+EVALUATIONS_MAX = 50  # of one statement; with a reservation the second or third succeeds unless the machine is overloaded
+CONFLICT_WAIT_S = 30.0  # that a failing COMMIT waits until the conflicting write is readable
+ROWS_AT_ONCE = 5_000  # rows that are serialized in the event loop, in about 5 ms; more use a thread
+VIOLATION = "23"  # SQLSTATE class of constraint violations
+SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELECT has read in such a block has changed
 
 
 def tables_of(write: WritePlan) -> tuple[Item, ...]:
@@ -58,7 +58,7 @@ def verb(write: WritePlan) -> str:
 
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
-    """What must be in memory for it."""
+    """Returns the relations that must be mirrored to evaluate the write."""
     catalog = session.serving.catalog
     match write:
         case InsertPlan():
@@ -72,7 +72,10 @@ def _items(session: Session, write: WritePlan) -> list[Item]:
 
 
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
-    """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
+    """Runs a statement that writes.
+
+    Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
+    """
     if session.settings["transaction_read_only"] == "on":
         named = "COPY FROM" if rows is not None else verb(write)
         raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
@@ -90,7 +93,7 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
 
 async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
-    """Raises what a row violates by itself, of rows that came before one that cannot be read."""
+    """Raises the first constraint violation of `rows`, which precede a row that cannot be parsed."""
     await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows))
 
 
@@ -101,7 +104,10 @@ async def _evaluated(
     work: Callable[[Evaluation], Result],
     at: Snapshot | None = None,
 ) -> Result:
-    """What is made of a write on the mirrors. Its errors quote rows only for a role that may read them, as in PostgreSQL."""
+    """Calls `work` with an evaluation of the write on the mirrors; returns its result.
+
+    Like PostgreSQL, errors quote rows only if the role may read them.
+    """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
     try:
         return await session.serving.write(
@@ -114,6 +120,7 @@ async def _evaluated(
 
 
 async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write inside a block: evaluates it and adds its effect to the pending writes."""
     write, transaction = authorized.plan, session.transaction
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
@@ -123,7 +130,10 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
 
 
 def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
-    """The rows of an INSERT that may wait for those of later ones: constants, nothing but keys to look at, nothing to return."""
+    """Returns the rows of an INSERT that may be collected in a pipeline, otherwise None.
+
+    It must insert constants, without RETURNING or ON CONFLICT.
+    """
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
         return None
     rows = write.rows.literal(values)
@@ -131,7 +141,7 @@ def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
 
 
 async def settle(session: Session) -> None:
-    """Evaluates the INSERTs of a pipeline that wait: those of one table together, for one look at its keys is dear and many are not."""
+    """Evaluates the collected INSERTs of a pipeline together, with one check of the table's keys."""
     waiting = session.transaction.writes.waiting
     if waiting:
         authorized = waiting[0][0]
@@ -147,6 +157,7 @@ async def _settle_others(session: Session, write: WritePlan) -> None:
 
 
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write outside a block: evaluates and sends it until it has no conflict."""
     write, serving = authorized.plan, session.serving
     reserve = ""
     for _ in range(EVALUATIONS_MAX):
@@ -163,11 +174,14 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
 
 
 async def commit(session: Session) -> None:
-    """Commits what the transaction has written, then what it has acknowledged. Raises 40001 if something it read was written meanwhile."""
+    """Commits the transaction's writes, then its acknowledgements of subscriptions.
+
+    Raises 40001 if anything that it read has changed meanwhile.
+    """
     await settle(session)
     pending = session.transaction.writes
     if pending.changes and (conflict := await _send(session, pending, "")):
-        with contextlib.suppress(asyncio.TimeoutError):  # otherwise the transaction would read the same again when it is retried
+        with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
             await asyncio.wait_for(session.serving.wait_inbox(conflict), CONFLICT_WAIT_S)
         raise _conflict()
     await subscriptions.commit(session, pending.acknowledged)
@@ -178,7 +192,10 @@ def _conflict() -> SerializationFailure:  # type: ignore[valid-type]
 
 
 async def _send(session: Session, pending: Pending, reserve: str) -> int:
-    """0 when it is committed, or durable if that is all the session waits for; otherwise the entry that is in conflict with it."""
+    """Sends the writes and returns 0, or the inbox entry that conflicts with them.
+
+    Returns once the rows are readable, or durable with synchronous_commit = off.
+    """
     if not pending.changes:
         return 0
     catalog = session.serving.catalog
@@ -192,7 +209,7 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
         if session.settings["synchronous_commit"] not in ("off", "local"):
             await session.serving.wait_inbox(answer["number"])
     except asyncio.CancelledError:
-        # a write that is let in cannot be taken back: as PostgreSQL, which goes on when the wait for a standby is cancelled
+        # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
         reason = session.interruption()
         if reason is None:
             raise
@@ -203,9 +220,9 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
 
 
 async def before_read(session: Session, relations: frozenset[int]) -> None:
-    """A SELECT in a block sees what the block has written; views over that are refused.
+    """Prepares for a SELECT: evaluates collected INSERTs, and records reads of serializable blocks.
 
-    What it reads is remembered where the block is serializable.
+    Refuses to read a materialized view over a table that the block has written.
     """
     await settle(session)
     writes = session.transaction.writes

@@ -1,4 +1,4 @@
-"""Rows that are written out with VALUES, without asking DuckDB."""
+"""Evaluates VALUES lists of literals and parameters without DuckDB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestam
 
 
 def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
-    """Rows written out as literals and parameters, without asking DuckDB; None if there is more to compute."""
+    """Returns the rows of a VALUES list, or None if they contain other expressions."""
     if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
         return None
     columns = []
@@ -29,11 +29,14 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
 
 
 class _NotConstantError(Exception):
-    pass
+    """An expression is not a literal, a parameter or a simple cast of one."""
 
 
 def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
-    """The value of a literal or a parameter, or of one cast in a way that is plain: drivers send small numbers as int2."""
+    """Returns the value of a literal or a parameter, maybe in a simple cast.
+
+    Drivers send small numbers as int2, so casts between integer types are common.
+    """
     match scalar:
         case plan.Literal(value=value):
             return value

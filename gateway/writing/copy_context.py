@@ -1,6 +1,7 @@
-"""Where in the data of a COPY an error is: PostgreSQL's CONTEXT, `COPY t, line 3, column b: "x"`.
+"""The position of an error in the data of a COPY: PostgreSQL's CONTEXT `COPY t, line 3, column b: "x"`.
 
-Rows are counted from 0 and lines from 1. Lines are looked for when there is an error, in the data from its beginning.
+Rows are counted from 0 and lines from 1. Line numbers are computed only for an error, by scanning
+the data from the beginning.
 
 Source: PostgreSQL 15, src/backend/commands/copyfrom.c (CopyFromErrorCallback), copyfromparse.c (CopyReadLineText).
 """
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 
 from gateway.encode.copying import SIGNATURE, CopyOptions
 
-SHOWN_BYTES_MAX = 100  # of a line or a value, as PostgreSQL
+SHOWN_BYTES_MAX = 100  # of a line or a value, as in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a COPY was sent. `table`: its name; `header`: '', 'skip' or 'match'."""
+    """The data of a COPY. `table` is the table's name; `header` is '', 'skip' or 'match'."""
 
     table: str
     data: bytes
@@ -27,7 +28,7 @@ class Sent:
     header: str = ""
 
     def row(self, row: int, *, shown: bool = True) -> str:
-        """Of a row; -1 is the header. `shown`: with its line's text."""
+        """Returns the context of a row, with the line's text if `shown`; row -1 is the header."""
         if self.options.format == "binary":
             return f"COPY {self.table}, line {row + 1}"
         line, text = self._line(row + bool(self.header))
@@ -36,12 +37,12 @@ class Sent:
         return f'COPY {self.table}, line {line}: "{_cut(text)}"'
 
     def value(self, row: int, column: str, value: str | None = None) -> str:
-        """Of a value; in the binary format it is not shown."""
+        """Returns the context of a value; the binary format does not show the value."""
         place = f"{self.row(row, shown=False)}, column {column}"
         return place if value is None else f'{place}: "{_cut(value.encode())}"'
 
     def end(self) -> str | None:
-        """Of what should have come next."""
+        """Returns the context of the end of the data, or None if even the header is missing."""
         if self.options.format != "binary":
             rows: int | None = self.data.count(b"\n")
         else:
@@ -49,10 +50,10 @@ class Sent:
         return None if rows is None else f"COPY {self.table}, line {rows + 1}"
 
     def _line(self, record: int) -> tuple[int, bytes]:
-        """The last line of a record, and the record's text."""
+        """Returns the last line number of a record, and the record's text."""
         if self.options.format == "text" and b"\\" not in self.data:
             return record + 1, self.data.split(b"\n", record + 1)[record].removesuffix(b"\r")
-        line, newline, text = 0, b"\r", b""  # as long as no line has ended PostgreSQL does not know what ends one
+        line, newline, text = 0, b"\r", b""  # PostgreSQL assumes \r until the first line has ended
         for number, match in enumerate(_records(self.data, self.options)):
             text = match[1] if match[2] else match[0]
             line += 1 + (text.count(newline) if self.options.format == "csv" else 0)
@@ -63,7 +64,7 @@ class Sent:
 
 
 def _records(data: bytes, options: CopyOptions) -> Iterator[re.Match[bytes]]:
-    """Text and end of each record: a backslash takes a newline with it in the text format, quotes do in csv."""
+    """Yields text and line end of each record; escapes (text) and quotes (csv) may hide newlines."""
     if options.format == "text":
         content = rb"(?:[^\\\r\n]|\\.|\\$)*"
     else:
@@ -88,7 +89,7 @@ def _cut(text: bytes) -> str:
 
 
 def binary_rows(data: bytes) -> int | None:
-    """How many whole rows there are in the binary format; None while its head has not come."""
+    """Returns the number of complete rows of binary data; None if its header is incomplete."""
     if len(data) < len(SIGNATURE):
         return None
     at, rows = len(SIGNATURE) + struct.unpack_from("!i", data, len(SIGNATURE) - 4)[0], 0

@@ -1,7 +1,7 @@
-"""What a client sends after COPY … FROM STDIN, to rows: text, csv, binary.
+"""Converts the data of COPY … FROM STDIN to rows; formats text, csv and binary.
 
-    bytes ──► fields, a column of texts each (Arrow's reader where nothing is escaped or quoted) ──► inputs ──► Arrow
-    binary ──► values ──► Arrow
+    text, csv ──► columns of strings (Arrow's reader if nothing is escaped or quoted) ──► inputs ──► Arrow
+    binary    ──► values ──► Arrow
 
 Source: PostgreSQL 15, src/backend/commands/copyfromparse.c; "File Formats" of COPY's page.
 """
@@ -27,14 +27,17 @@ from lake.types import Field
 _ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.)|$)", re.DOTALL)
 
-BLOCK_BYTES = 8 << 20  # that Arrow's reader takes at a time; a longer line goes the slow way
+BLOCK_BYTES = 8 << 20  # that Arrow's reader reads at a time; it refuses longer lines, which use the slow reader
 
 Texts = list[list[bytes | None]]  # by row
 
 
 def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, TailgateError | None]:
-    """The rows of what was sent, columns in the order of `fields`, up to the first row that has something wrong with it; and that:
-    22P04, 22P02, 22021 …, with the place as context."""
+    """Returns the rows before the first invalid one, and the error of that row or None.
+
+    Columns have the order of `fields`. Errors such as 22P04, 22P02 and 22021 have the position as
+    context.
+    """
     names = [f"c{i}" for i in range(len(fields))]
     if sent.options.format == "binary":
         columns: list[list[object]] = [[] for _ in fields]
@@ -60,7 +63,10 @@ def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, T
 
 
 def _columns(table: pa.Table, fields: Sequence[Field], sent: Sent, style: Style) -> tuple[list[pa.ChunkedArray], TailgateError | None]:
-    """Columns of the fields' types, up to the first row with a value that does not read; and the error of the first such value."""
+    """Converts the columns to their types, up to the first row with an invalid value.
+
+    Returns the columns, and the error of that value or None.
+    """
     found: list[pa.ChunkedArray] = []
     first: TailgateError | None = None
     for texts, field in zip(table.columns, fields, strict=True):
@@ -76,7 +82,7 @@ def _columns(table: pa.Table, fields: Sequence[Field], sent: Sent, style: Style)
 
 
 def _until_end(data: bytes, options: CopyOptions) -> bytes:
-    r"""Up to the line \. that ends the data; where there are quotes, `_csv` looks for it."""
+    r"""Returns the data before the end marker \. on its own line; `_csv` handles quoted data itself."""
     if b"\\." in data and not (options.format == "csv" and options.quote in data):
         found = re.search(rb"(?:^|(?<=\n))\\\.(?:\r?\n|$)", data)
         if found is not None:
@@ -85,6 +91,7 @@ def _until_end(data: bytes, options: CopyOptions) -> bytes:
 
 
 def _after_header(data: bytes, fields: Sequence[Field], sent: Sent) -> bytes:
+    """Returns the data after the header line; checks the header's names if `header` is 'match'."""
     line, _, rest = data.partition(b"\n")
     if sent.header == "match":
         lines, _ = (_text if sent.options.format == "text" else _csv)(line, sent.options)
@@ -102,11 +109,11 @@ def _after_header(data: bytes, fields: Sequence[Field], sent: Sent) -> bytes:
 
 
 def _arrow(data: bytes, names: list[str], options: CopyOptions) -> pa.Table | None:
-    """By Arrow's reader, where the data is so plain that both read it alike; None otherwise."""
+    """Reads the data with Arrow's reader, or returns None if Arrow might read it differently."""
     if not data or b"\0" in data or b"\r" in data:
         return None
     if len(names) > 1 and (data.startswith(b"\n") or b"\n\n" in data):
-        return None  # an empty line has too few fields, and Arrow takes it for one of NULLs
+        return None  # an empty line has too few fields, but Arrow reads it as a line of NULLs
     if options.format == "csv":
         if options.quote in data:
             return None
@@ -124,18 +131,20 @@ def _arrow(data: bytes, names: list[str], options: CopyOptions) -> pa.Table | No
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError):
-        return None  # the slow reader says what is wrong
+        return None  # the slow reader raises the exact error
 
 
 def _whole_nulls(delimiter: bytes) -> re.Pattern[bytes]:
-    """Fields that are \\N and nothing else."""
+    """Returns a pattern that matches fields which are exactly \\N."""
     d = re.escape(delimiter)
     return re.compile(rb"(?<![^\n" + d + rb"])\\N(?![^\n" + d + rb"])")
 
 
 def _table(lines: Texts, fields: Sequence[Field], names: list[str], sent: Sent) -> tuple[pa.Table, TailgateError | None]:
-    """The lines up to the first that has too few or too many fields, or bytes that are no text; and the error of that. What a line has too
-    few of is looked at before it is told."""
+    """Returns the lines before the first with a wrong number of fields or invalid UTF-8, and its error.
+
+    A line with too few fields is kept, filled with NULLs: an error in its values comes first.
+    """
     wrong = next((n for n, line in enumerate(lines) if len(line) != len(fields)), None)
     error: TailgateError | None = None
     if wrong is not None:
@@ -161,7 +170,10 @@ def _table(lines: Texts, fields: Sequence[Field], names: list[str], sent: Sent) 
 
 
 def _text(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
-    """Lines and fields of the text format; a backslash takes the next byte as it is, a newline too. What is wrong with the next line."""
+    """Splits data in text format into lines of fields; a backslash may escape a newline.
+
+    Returns the lines before the first invalid one, and the error of that line or None.
+    """
     found: Texts = []
     delimiter = re.escape(options.delimiter)
     try:
@@ -194,7 +206,7 @@ def _text(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | Non
 
 
 def _line(raw: bytes) -> bytes:
-    r"""Without the \r of a line that ends in \r\n."""
+    r"""Removes the \r of a line that ends in \r\n."""
     if raw.endswith(b"\r"):
         raw = raw[:-1]
     if b"\r" in raw:
@@ -212,7 +224,10 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
-    """Lines and fields of the csv format: quotes may begin anywhere in a field. What is wrong with the next line."""
+    """Splits data in csv format into lines of fields; quotes may begin anywhere in a field.
+
+    Returns the lines before the first invalid one, and the error of that line or None.
+    """
     quote, escape, delimiter = options.quote, options.escape, options.delimiter
     q, e, d = re.escape(quote), re.escape(escape), re.escape(delimiter)
     special = rb"[" + q + e + rb"]"
@@ -246,7 +261,7 @@ def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None
 
 
 def _binary(sent: Sent, fields: Sequence[Field], columns: list[list[object]]) -> TailgateError | None:
-    """Puts values into columns, and gives back what is wrong with the next. Raises what is wrong with the head."""
+    """Appends the values to `columns`; returns the first error, or raises that of the header."""
     data = sent.data
     if data[:11] != SIGNATURE[:11]:
         raise BadCopyFileFormat("COPY file signature not recognized")
@@ -275,7 +290,7 @@ def _binary(sent: Sent, fields: Sequence[Field], columns: list[list[object]]) ->
 
 
 def _field(data: bytes, at: int, field: Field) -> tuple[object, int]:
-    """The value that begins here, and where the next one does."""
+    """Returns the value that begins at `at`, and the position after it."""
     if at + 4 > len(data):
         raise BadCopyFileFormat("unexpected EOF in COPY data")
     (length,) = struct.unpack_from("!i", data, at)

@@ -1,9 +1,9 @@
-"""COPY … FROM STDIN as a session meets it: CopyInResponse, then data until CopyDone, then one write.
+"""COPY … FROM STDIN in a session: CopyInResponse, then data until CopyDone, then one write.
 
     COPY ──► 'G' ──► CopyData … ──► CopyDone ──► copy_data: rows ──► committing ──► COPY n
                         └─ CopyFail ──► 57014
 
-All rows of one COPY are one transaction, so they are kept until the client has sent them all, up to COPY_BYTES_MAX.
+All rows of a COPY are one transaction, so the gateway buffers the data, up to COPY_BYTES_MAX.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sql.binding.writes import Writes
 if TYPE_CHECKING:
     from gateway.session import Session
 
-COPY_BYTES_MAX = 1 << 30  # of the data of one COPY, which is one transaction
+COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 
 
 @dataclass(frozen=True, slots=True)
 class CopyIn:
-    """`fields`: the columns that come, in their order. `header`: '', 'skip' or 'match'."""
+    """A bound COPY. `fields` are the columns in the data; `header` is '', 'skip' or 'match'."""
 
     write: InsertPlan
     fields: tuple[Field, ...]
@@ -44,12 +44,13 @@ class CopyIn:
 
 
 def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[int, ...]]:
-    """The plan, and which columns come."""
+    """Returns the plan, and the numbers of the columns in the data."""
     write, targets = Writes(catalog, None).copy(statement)
     return insert_plan(write), targets
 
 
 def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
+    """Binds a COPY FROM STDIN. Raises 0A000 for unsupported options."""
     write, targets = copied(statement, session.catalog)
     header = ""
     others: s.Options = ()
@@ -71,6 +72,7 @@ LETTERS: dict[type[m.Message], int] = {
 
 
 async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
+    """Receives the data of a COPY and writes its rows; returns the command tag."""
     copy: CopyIn = bound.body
     session.access.authorize(copy.write)
     session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))
@@ -84,14 +86,14 @@ async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
         effect = await committing.run(session, copy.write, values, rows)
     except TailgateError as error:
         if error.row is not None and error.where is None:
-            # keys are looked at when many rows are together, and lines are not there any more
+            # PostgreSQL checks keys after it has buffered many rows, when the text of lines is gone
             error.where = sent.row(error.row, shown=not isinstance(error, UniqueViolation))
         raise
     return f"COPY {effect.count}"
 
 
 async def _received(session: Session, copy: CopyIn) -> Sent:
-    """All that the client sends up to CopyDone."""
+    """Receives the client's data up to CopyDone. Raises 57014 after CopyFail."""
 
     def sent() -> Sent:
         return Sent(copy.write.table.name, b"".join(parts), copy.options, copy.header)

@@ -1,9 +1,10 @@
-"""A write on the mirrors: which rows come and go, by PostgreSQL's rules, and what that was made from.
+"""Evaluates a write on the mirrors by PostgreSQL's rules: which rows change, and which data it read.
 
     plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
-Runs on a thread, with a connection that sees the tables at one time. Rows are put under `sql.writes.INCOMING` for the plans that read them.
-Checks look at whole statements, not at row after row: UPDATE t SET id = id + 1 never meets itself.
+It runs on a thread, with a connection that sees the tables at one time. Plans that read the rows of
+the statement find them as the relation `sql.writes.INCOMING`. Keys are checked after the whole
+statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with itself.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ from sql.binding.targets import constraint_of
 from sql.duckdb import arguments
 from sql.writes import INCOMING, TruncateTables
 
-DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as PostgreSQL
+DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a write does. `changes`: by table, net, weights last. `keys`: by table, hashes of the keys it read or writes. `reads`:
-    relations that it read whole. `count`: rows, for the tag. `returned`: rows of RETURNING."""
+    """The result of evaluating a write.
+
+    - `count`: the number of rows in the command tag
+    - `changes`: by table, net changes with weights as last column
+    - `keys`: by table, hashes of the keys that it read or writes
+    - `reads`: relations that it read as a whole
+    - `returned`: rows of RETURNING
+    """
 
     count: int = 0
     changes: Mapping[int, pa.Table] = field(default_factory=dict)
@@ -48,13 +55,16 @@ class Effect:
 
 
 class Evaluation:
-    """Of one statement. `values`: of its parameters. `catalog`: what errors take names from."""
+    """The evaluation of one statement.
+
+    `values` are those of its parameters; `catalog` has the names that error messages show.
+    """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style, catalog: Catalog) -> None:
         self.cursor, self.values, self.style, self.catalog = cursor, values, style, catalog
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
-        """`rows`: of COPY."""
+        """Evaluates any write; `rows` are those of a COPY."""
         match write:
             case InsertPlan():
                 return self.insert(write, rows)
@@ -66,7 +76,7 @@ class Evaluation:
     # ---- plans ---------------------------------------------------------------------------------------------------------------
 
     def query(self, query: Query) -> pa.Table:
-        """The rows of a plan; columns are c0, c1, … whatever they are called."""
+        """Returns the rows of a plan, with columns named c0, c1, …"""
         if not query.sql:
             raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
         given = arguments(self.values, query.used, query.constants)
@@ -75,7 +85,7 @@ class Evaluation:
 
     @contextmanager
     def incoming(self, rows: pa.Table) -> Iterator[None]:
-        """The rows, with their places, as the relation INCOMING."""
+        """Registers rows and their positions as the relation INCOMING within a `with` block."""
         placed = rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
         name = f"r{INCOMING}"
         self.cursor.register(name, placed.rename_columns([f"c{i}" for i in range(placed.num_columns)]))
@@ -87,6 +97,7 @@ class Evaluation:
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
     def insert(self, write: InsertPlan, given: pa.Table | None) -> Effect:
+        """Evaluates an INSERT, or a COPY with the rows `given`."""
         table = write.table
         if given is not None:
             rows, reads = self._whole(write, given), frozenset[int]()
@@ -108,18 +119,22 @@ class Evaluation:
         return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
 
     def check(self, write: InsertPlan, given: pa.Table) -> None:
-        """Raises what a row violates by itself: 23502, 23514."""
+        """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""
         self.allowed(write, fitted(self._whole(write, given), write.table.columns))
 
     def _whole(self, write: InsertPlan, given: pa.Table) -> pa.Table:
-        """Rows of COPY with the columns that do not come."""
+        """Adds the columns that a COPY omits."""
         if write.rows is None or write.rows.written is not None:
             return given
         with self.incoming(given):
             return self.query(write.rows)
 
     def _keyed(self, write: InsertPlan, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
-        """The rows as they are afterwards, in order; the changes; how many rows came or changed."""
+        """Checks the keys of an INSERT.
+
+        Returns the inserted and updated rows in statement order, the net changes, and the number of
+        these rows.
+        """
         table = write.table
         width = len(table.columns)
         again = self._repeated(table, rows, found)
@@ -161,7 +176,7 @@ class Evaluation:
         return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
 
     def _repeated(self, table: Item, rows: pa.Table, found: np.ndarray) -> np.ndarray:
-        """Places of rows whose key an earlier row of the same statement has."""
+        """Returns the positions of rows whose key occurs in an earlier row of the statement."""
         if len(found) < 2 or len(np.unique(found)) == len(found):
             return np.empty(0, np.int64)
         assert table.key is not None
@@ -179,6 +194,7 @@ class Evaluation:
     # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------
 
     def change(self, write: ChangePlan) -> Effect:
+        """Evaluates an UPDATE or DELETE."""
         table = write.table
         width = len(table.columns)
         found = self._once(table, self.query(write.rows))
@@ -207,7 +223,10 @@ class Evaluation:
         return Effect(int(weights.sum()), {table.id: changes}, keys, frozenset(reads), returned)
 
     def _once(self, table: Item, found: pa.Table) -> pa.Table:
-        """Each row of the table once, whatever FROM joined it with: with the first, as PostgreSQL with any."""
+        """Returns each table row once if FROM joins it several times: the first match.
+
+        PostgreSQL takes an unspecified match.
+        """
         columns = list(table.key) if table.key is not None else list(range(len(table.columns)))
         rows = found.num_rows
         if rows < 2:
@@ -221,7 +240,7 @@ class Evaluation:
         return found if len(firsts) == rows else found.take(pa.array(firsts))
 
     def _moved_keys(self, table: Item, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
-        """23505 if a changed key is that of another row."""
+        """Raises 23505 if a changed key equals that of another row."""
         assert table.key is not None
         key = list(table.key)
         if all(old.column(k).equals(new.column(k)) for k in key):
@@ -248,6 +267,7 @@ class Evaluation:
             raise self._duplicate(table, new.slice(place[0], 1))
 
     def truncate(self, write: TruncateTables) -> Effect:
+        """Evaluates a TRUNCATE: removes all rows of the tables."""
         changes, keys = {}, {}
         for table in write.tables:
             columns = ", ".join(f"c{i}" for i in range(len(table.columns)))
@@ -262,7 +282,7 @@ class Evaluation:
     # ---- checks --------------------------------------------------------------------------------------------------------------
 
     def allowed(self, write: InsertPlan | ChangePlan, rows: pa.Table, before: int | None = None) -> None:
-        """23502 or 23514 for the first row, of those up to `before`, that lacks what it must have or that a check forbids."""
+        """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL or CHECK."""
         table, first = write.table, (len(rows), 0)
         for i, column in enumerate(table.columns):
             if not column.nullable and rows.column(i).null_count:
@@ -294,6 +314,7 @@ class Evaluation:
         return found
 
     def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:  # type: ignore[valid-type]
+        """Returns the error for a row whose key exists."""
         assert table.key is not None
         texts = self._texts(table, row)
         names = ", ".join(table.columns[k].name for k in table.key)
@@ -310,12 +331,12 @@ def _of_row(row: int, error: TailgateError) -> TailgateError:
 
 
 def _hashes(table: Item, rows: pa.Table) -> np.ndarray:
-    """Of the key of each row."""
+    """Returns the hash of each row's key."""
     assert table.key is not None
     return hashes(rows.select(list(table.key)))
 
 
-# ---- tables of Arrow -------------------------------------------------------------------------------------------------------------
+# ---- Arrow tables ----------------------------------------------------------------------------------------------------------------
 
 
 def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
@@ -323,6 +344,6 @@ def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
 
 
 def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
-    """Rows with their weights as the last column."""
+    """Appends weights as the last column."""
     column = np.full(rows.num_rows, weights, np.int64) if isinstance(weights, int) else weights.astype(np.int64)
     return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))

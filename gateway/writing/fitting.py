@@ -1,6 +1,7 @@
-"""Values to what a column may hold: its length, its precision and scale, with PostgreSQL's errors.
+"""Converts values to their column's modifiers, such as length, precision and scale, as PostgreSQL does.
 
-Plans give values of the column's type without modifiers; the modifiers are held to here, a column at a time.
+Plans return values of the column's type without modifiers; this module applies the modifiers, a
+whole column at a time.
 
 Source: PostgreSQL 15, src/backend/utils/adt/varchar.c (varchar, bpchar, on assignment), numeric.c (apply_typmod).
 """
@@ -17,7 +18,7 @@ from lake.types import NUMERIC_PRECISION, Field, Type, arrow_schema
 
 
 def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
-    """Rows with the columns' names and types. Raises 22001, 22003."""
+    """Returns the rows with the names and types of the columns. Raises 22001, 22003."""
     found = [_column(values, field.type) for values, field in zip(rows.columns, columns, strict=True)]
     return pa.Table.from_arrays(found, schema=arrow_schema(tuple(columns))).combine_chunks()
 
@@ -32,6 +33,7 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 
 def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Applies the length of varchar or bpchar."""
     length = type.modifiers[0]
     longest = pc.max(pc.utf8_length(values)).as_py() or 0
     if longest > length:
@@ -42,6 +44,7 @@ def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 
 def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds to the scale of a numeric and checks its precision."""
     if values.type == type.arrow:
         return values
     scale = type.decimal[1]
@@ -57,7 +60,7 @@ def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 
 def overflow(type: Type) -> TailgateError:
-    """The error of a number with too many digits for its type."""
+    """Returns the error for a number with too many digits for its type."""
     if not type.modifiers or not type.declared:
         return NumericValueOutOfRange("value overflows numeric format")
     precision, scale = type.modifiers

@@ -1,6 +1,7 @@
-"""Hashes of keys, the same in every process: two keys that are equal have equal ones. 64 bits, as numpy's uint64.
+"""Hashes of keys: 64 bits, as numpy's uint64, equal in every process.
 
-Numbers and times are mixed by whole columns (splitmix64), everything else by its bytes, a value at a time (about 1 µs).
+Integers and times are hashed as whole columns (splitmix64); other values one by one from their
+bytes (about 1 µs each).
 
 Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014), for the mixing.
 """
@@ -17,7 +18,7 @@ _ONE, _TWO, _THREE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9
 
 
 def hashes(keys: pa.Table) -> np.ndarray:
-    """One for each row of columns without NULL."""
+    """Returns a hash for each row; the columns must not contain NULL."""
     found = np.zeros(keys.num_rows, np.uint64)
     for column in keys.columns:
         found = _mixed(found ^ _column(column.combine_chunks()))
@@ -39,7 +40,7 @@ def _bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, float):
-        return struct.pack("<d", value + 0.0 if value == value else float("nan"))  # -0.0 is 0.0, and NaN is NaN
+        return struct.pack("<d", value + 0.0 if value == value else float("nan"))  # one hash for 0.0 and -0.0, one for NaN
     return str(value).encode()
 
 

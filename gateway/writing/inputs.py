@@ -1,7 +1,8 @@
-"""A column of texts to values of a type, as PostgreSQL's input functions read them.
+"""Converts a column of strings to a type, as PostgreSQL's input functions do.
 
-What is spelled plainly goes by whole columns in Arrow (20-100 ns a value); a column that holds anything else is read value by value, by
-the functions that read parameters, which also say what is wrong with a value (1-5 µs).
+Columns in a common spelling are converted as a whole by Arrow (20-100 ns per value). Other columns
+are converted value by value (1-5 µs) with the functions for parameters, which also raise the exact
+errors.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ _EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
 
 
 def column(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.ChunkedArray:
-    """Values of the type in its stored form; NULL stays NULL. Raises what PostgreSQL raises for the first that does not read, with
-    its row."""
+    """Returns the values in stored form; NULL stays NULL.
+
+    Raises PostgreSQL's error for the first invalid value, with its row number.
+    """
     fast = None if type.is_array else _plain(texts, type)
     return fast if fast is not None else pa.chunked_array([_each(texts, type, style)], type.arrow)
 
 
 def _plain(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
-    """The column, if all of it is spelled plainly."""
+    """Converts the column with Arrow; returns None unless all values are in a common spelling."""
     match type.name:
         case "text" | "name":
             return texts
@@ -71,6 +74,7 @@ def _cast(texts: pa.ChunkedArray, type: Type, pattern: str) -> pa.ChunkedArray |
 
 
 def _each(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.Array:
+    """Converts value by value; an error carries its row number."""
     found: list[Any] = []
     try:
         for text in texts.to_pylist():
@@ -82,12 +86,12 @@ def _each(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.Array:
 
 
 def value(text: str, type: Type, style: Style) -> Any:
-    """One value, with the type's modifiers held to."""
+    """Converts one value and applies the type's modifiers. Raises 22001, 22003."""
     return within(from_text(type, text, style), type)
 
 
 def within(value: Any, type: Type) -> Any:
-    """A value within its type's modifiers. Raises 22001, 22003."""
+    """Applies the type's modifiers to a value. Raises 22001, 22003."""
     if value is None:
         return None
     if type.is_array:

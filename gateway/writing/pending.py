@@ -1,4 +1,4 @@
-"""The writes of a transaction that is not committed: effects of its statements, in order, and their sum."""
+"""Uncommitted writes of a transaction: the effects of its statements, in order, and their sum."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from sql.authorization import Authorized
 
 
 class Pending:
-    """`changes`: by table, the net of all effects. `acknowledged`: subscriptions, up to which times."""
+    """Uncommitted writes.
+
+    `changes` has the net of all effects by table; `acknowledged` maps subscriptions to times.
+    """
 
     def __init__(self) -> None:
         self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
         self._read: list[frozenset[int]] = []
         self.changes: dict[int, Written] = {}
         self._generations = itertools.count(1)
-        self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # of one table, not yet evaluated
+        self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
-        self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
+        self.base: int | None = None  # the oldest inbox entry that an effect was evaluated at
 
     def __len__(self) -> int:
         return len(self._effects)
@@ -45,11 +48,11 @@ class Pending:
         self._sum(effect, tables)
 
     def read(self, relations: Iterable[int]) -> None:
-        """Relations that the transaction read besides, and that must not have changed when it commits."""
+        """Records relations that the transaction read; COMMIT fails if they have changed."""
         self._read.append(frozenset(relations))
 
     def back_to(self, count: int) -> None:
-        """Forgets the effects after the first `count`; what they read stays read."""
+        """Drops the effects after the first `count`, for ROLLBACK TO; their reads remain recorded."""
         self._read += [e.reads for e, _ in self._effects[count:]]
         del self._effects[count:]
         self.waiting.clear()
@@ -58,6 +61,7 @@ class Pending:
             self._sum(effect, tables)
 
     def _sum(self, effect: Effect, tables: tuple[Item, ...]) -> None:
+        """Adds an effect to the net changes."""
         for table in tables:
             changes = effect.changes.get(table.id)
             if changes is None or changes.num_rows == 0:
@@ -67,20 +71,20 @@ class Pending:
                 self.changes[table.id] = Written(table, changes, next(self._generations))
                 continue
             both = pa.concat_tables([known.changes, changes])
-            if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # rows of different keys
+            if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
                 self.changes[table.id] = Written(table, both, known.generation)
             else:
                 self.changes[table.id] = Written(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
-        """The tables that it read whole, itself or through views."""
+        """Returns the tables that the transaction read as a whole, directly or through views."""
         found: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
             found |= _tables_below(relation, catalog)
         return found
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
-        """What is sent to the engine: `engine.runtime.writes.Write.parse` reads it."""
+        """Returns the request body for the engine, which `engine.runtime.writes.Write.parse` reads."""
         head: list[dict[str, int]] = []
         parts: list[bytes] = []
         touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
@@ -95,7 +99,10 @@ class Pending:
 
 
 def _tables_below(relation: int, catalog: Catalog) -> set[int]:
-    """The tables that a relation is made of: itself, or those below a view. What comes from Kafka is read as it was, and not checked."""
+    """Returns the tables below a relation, or the relation itself if it is a table.
+
+    Sources are not included: changes of Kafka sources do not conflict.
+    """
     item = catalog.items.get(relation)
     if item is None:
         return set()

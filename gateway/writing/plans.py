@@ -1,6 +1,7 @@
-"""What a statement writes, ready to be run: the plans of `sql.writes` as DuckDB's SQL, rows that are written out as they are.
+"""Plans of statements that write: those of `sql.writes` with their queries rendered as DuckDB SQL.
 
-Made once, where the statement is bound: in the event loop, or in a process of its own where it is long (`gateway.workers`).
+They are made when the statement is bound: in the event loop, or in a worker process if the
+statement is long (`gateway.workers`).
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A plan as it is run. `constants`: long literals, parameters of the SQL; `used`: numbers of the statement's parameters in it. `scans`:
-    ids of relations, as often as they are read. `written`: rows of literals and parameters, which need no DuckDB; of literals alone, as a
-    table where there may be many."""
+    """A query of a write, rendered for DuckDB.
+
+    `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
+    parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
+    list, which may need no DuckDB; rows of literals alone may already be a table.
+    """
 
     sql: str
     constants: tuple[plan.Value, ...] = field(repr=False)
@@ -40,7 +44,7 @@ class Query:
     written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
 
     def literal(self, values: Sequence[object]) -> pa.Table | None:
-        """The rows, if they are written out and no more than that."""
+        """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
         return constants(self.written, values) if isinstance(self.written, plan.Values) else self.written
 
     @property
@@ -54,7 +58,7 @@ Checks: TypeAlias = tuple[tuple[str, Query], ...]
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """As `sql.writes.InsertRows`."""
+    """A rendered `sql.writes.InsertRows`."""
 
     table: Item
     rows: Query | None
@@ -72,7 +76,7 @@ class InsertPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """As `sql.writes.ChangeRows`."""
+    """A rendered `sql.writes.ChangeRows`."""
 
     table: Item
     rows: Query
@@ -92,7 +96,7 @@ WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
 
 
 def query_of(relation: plan.Relation, *, far: bool) -> Query:
-    """`far`: in another process, whose answer is to be small."""
+    """Renders a plan. `far` says that this is a worker process, so the result must be compact."""
     check_joins(relation)
     used = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
@@ -103,14 +107,14 @@ def query_of(relation: plan.Relation, *, far: bool) -> Query:
     if not isinstance(written, pa.Table):
         try:
             sql = render(relation, constants=found)
-        except StatementTooComplex:  # of rows that are written out it is not needed, most of the time
+        except StatementTooComplex:  # VALUES lists seldom need their SQL
             if written is None:
                 raise
     return Query(sql, tuple(found), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
 
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
-    """The columns of RETURNING, if any, and the plan."""
+    """Returns the columns of RETURNING or None, and the plan."""
     binder = Writes(catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
     match statement:
         case s.Insert():
@@ -127,7 +131,7 @@ def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool 
 
 
 def bound_far(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
-    """The same in another process, from the statement's text."""
+    """Does the same as `bound` in a worker process, from the statement's text."""
     statement = s.parse(text)
     assert isinstance(statement, Write)
     return bound(statement, oids, catalog, far=True)
@@ -150,5 +154,5 @@ def _checks(checks: tuple[tuple[str, plan.Relation], ...], far: bool) -> Checks:
 
 
 def _known(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
-    """A parameter whose type nothing tells is text, as in PostgreSQL."""
+    """Replaces unknown parameter types with text, as PostgreSQL does."""
     return tuple(TEXT if t == UNKNOWN else t for t in parameters)

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE, TRUNCATE as a session meets them: bound once, run, answered with rows or a tag."""
+"""INSERT, UPDATE, DELETE and TRUNCATE in a session: bound once, then run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
-    """With its plan in `body`; columns are those of RETURNING."""
+    """Binds the statement: the plan becomes `body`, the columns are those of RETURNING."""
     assert bound.catalog is not None
     workers, oids = session.serving.workers, tuple(oids)
     far = partial(plans.bound_far, bound.text, oids, bound.catalog)
@@ -29,6 +29,7 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Tagged | str:
+    """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
     effect = await committing.run(session, write, values)
     match write:
