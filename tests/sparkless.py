@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from engine.plan.replacing import ANEW, switched
@@ -21,7 +22,7 @@ from gateway.serving import mirror
 from gateway.serving.prepared import scans
 from gateway.serving.sandbox import open_sandbox
 from lake import Lake, subscriptions
-from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready
+from lake.catalog import DEAD_LETTERS, SUBSCRIPTION, Catalog, Change, Item, ready
 from lake.entry import Header
 from lake.inbox import Record
 from lake.types import WEIGHT, arrow_schema
@@ -29,7 +30,7 @@ from lake.weights import negated, total
 from lake.writing import Writer
 from sql.definitions import bind_definition
 from sql.duckdb import render
-from sql.duckdb_functions import install
+from sql.duckdb_functions import error_of, install
 
 
 class Engine:
@@ -62,6 +63,16 @@ class Engine:
         pass
 
 
+class Letters:
+    """Dead letters of sources that have none."""
+
+    def retry(self, source: Item) -> int:
+        return 0
+
+    def delete(self, source: Item, chosen: Callable[[pa.Table], pa.Table]) -> int:
+        return chosen(arrow_schema(DEAD_LETTERS).empty_table()).num_rows
+
+
 class Installation:
     """Appends changes of the catalog to the log.
 
@@ -76,6 +87,7 @@ class Installation:
         self.failures: dict[int, Exception] = {}
         self.switched: set[int] = set()
         self.awaited: set[int] = set()
+        self.letters = Letters()
         self._sandbox = open_sandbox(install, memory_limit=1 << 30) if fills else None
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -145,6 +157,8 @@ class Installation:
                 mirror.create(cursor, shape, temporary=True)
                 mirror.fill(cursor, shape, self.engine.lake.snapshot(relation, self.engine.newest.time))
             found = cursor.execute(render(plan)).to_arrow_table()
+        except duckdb.Error as e:
+            raise error_of(e) from None
         finally:
             cursor.close()
         found = found.append_column(WEIGHT, pa.array([1] * found.num_rows, pa.int64()))
