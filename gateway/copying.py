@@ -1,4 +1,4 @@
-"""COPY: what its options say; of COPY … TO STDOUT, what is sent in which form."""
+"""The options of COPY, and the result of COPY … TO STDOUT."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, 
 
 @dataclass(slots=True)
 class CopyOut:
-    """COPY … TO STDOUT: `rows` in the form that `encoder` writes."""
+    """The result of COPY … TO STDOUT: its rows, and the encoder for its format."""
 
     encoder: CopyEncoder
     rows: Rows
