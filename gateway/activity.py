@@ -41,6 +41,7 @@ class Activity:
         self.running = False
 
     def asked(self, query: bytes) -> None:
+        """Records the start of a statement."""
         self.query, self.running = query[:QUERY_BYTES_MAX], True
         self.asked_at = self.changed_at = time.time()
 
@@ -50,6 +51,7 @@ class Activity:
         self.asked_at = self.changed_at = time.time()
 
     def ended(self, in_block: bool) -> None:
+        """Records the end of a statement."""
         self.running = False
         self.changed_at = time.time()
         if not in_block:
@@ -107,7 +109,7 @@ def shown(query: str) -> str:
     """Masks secrets in the text of a query.
 
     If the text contains the words password or secret, stars replace all its literals, and any token in the place of a literal after
-    these words. Text that cannot be split into tokens is replaced by stars, too.
+    these words. Text that cannot be tokenized, up to its end, is replaced by stars, too.
 
     >>> shown("ALTER ROLE ann PASSWORD/**/'x'"), shown("CREATE SECRET s AS/**/'x'"), shown("SELECT 'x'")
     ("ALTER ROLE ann PASSWORD/**/'********'", "CREATE SECRET s AS/**/'********'", "SELECT 'x'")

@@ -39,6 +39,7 @@ TYPES = {
 
 
 def bv_type(type: Type) -> BVType:
+    """Returns buenavista's type for a type; TEXT if it has none."""
     if type.is_array:
         return BVType.INTEGERARRAY if type.name in ("int2", "int4", "int8") else BVType.STRINGARRAY
     return TYPES.get(type.name, BVType.TEXT)

@@ -160,6 +160,7 @@ class Cache(Generic[K, V]):
             self._gone(key, found[0])
 
     def evict(self, size: int) -> int:
+        """Removes the least recently used entries until `size` bytes are free. Returns the freed bytes."""
         freed = 0
         while freed < size:
             with self._lock:

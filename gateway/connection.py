@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-# Unsent bytes at which a client's statement waits: some packets in flight at 10 Gbit/s and 1 ms, and at most 1.3 GB for 5,000
-# clients that stop reading.
+# Unsent bytes at which a client's statement waits: enough to keep a link of 10 Gbit/s and 1 ms busy, and at most 1.3 GB for
+# 5,000 clients that stop reading.
 WRITE_BYTES_HIGH = 256 * 1024
 UNSENT_BYTES = 1024 * 1024  # charged for a client that does not read: the unsent bytes, and the next encoded slice
 RECEIVED_FREE = 64 * 1024  # received bytes that are not charged
@@ -71,12 +71,12 @@ class Connection(asyncio.Protocol):
         self._queue: deque[m.Message] = deque()
         self._waiting = 0  # approximate bytes of the messages in the queue
         self._paused = False
-        self._ended = False  # the client sends no more
+        self._ended = False  # the client has closed its side of the connection
         self._task: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
         self._collected = 0
         self._writable: asyncio.Future[None] | None = None
-        self._arrived: asyncio.Future[None] | None = None  # a statement waits for the client's next message
+        self._arrived: asyncio.Future[None] | None = None  # set if a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
         self._accepted = False  # an SSLRequest was accepted, and the handshake has not begun
         self._received: Charged | None = None  # received bytes that the session is charged for, including incomplete messages
@@ -106,6 +106,7 @@ class Connection(asyncio.Protocol):
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)
 
     def _give_up(self) -> None:
+        """Closes a connection that is not authenticated within STARTUP_TIMEOUT_S."""
         if self.session.machine.phase in (Phase.STARTUP, Phase.AUTHENTICATION):
             self.close()
 

@@ -22,6 +22,7 @@ class CopyOut:
 
 
 def copy_options(statement: s.CopyTo | s.CopyFrom) -> CopyOptions:
+    """Checks the options of COPY and adds the defaults. Raises 42601, 0A000 or 22023 for an invalid option."""
     csv = statement.format == "csv"
     words: dict[str, Any] = {"format": statement.format, "delimiter": b"," if csv else b"\t", "null": b"" if csv else b"\\N"}
     for name, value in statement.options:

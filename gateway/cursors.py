@@ -62,6 +62,7 @@ async def _begun(session: Session, portal: Portal) -> Rows:
 
 
 async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> routes.Result:
+    """Executes FETCH or MOVE. Returns the rows, or the tag of MOVE. Raises 55000 to scroll back a cursor that cannot."""
     portal = cursor(session, statement.cursor)
     if not statement.move:
         check_result(bound, portal.bound)

@@ -37,6 +37,11 @@ MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirr
 
 
 async def change_catalog(session: Session, bound: Bound) -> str:
+    """Executes a change of the catalog and returns its tag.
+
+    Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
+    Raises 25001 inside a block.
+    """
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary.is_about_one(session, bound.statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")

@@ -117,7 +117,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     if not isinstance(old.statement, (s.Fetch, s.Execute)):
         portals.check_result(old, bound)
     statement.bound = bound
-    session.statements[statement.name] = statement  # it may have become larger
+    session.statements[statement.name] = statement  # updates the charged size
     return bound
 
 

@@ -112,7 +112,7 @@ def equalities_of(relation: plan.Relation) -> Equalities | None:
 
 
 def lookup_of(equalities: Equalities | None, catalog: Catalog) -> Lookup | None:
-    """Returns the look-up to which a query amounts, or None if no key or index serves it. Prefers the primary key."""
+    """Returns the look-up to which a query amounts, or None if no key or index serves it. Prefers the relation's key."""
     if equalities is None:
         return None
     scan, found = equalities.scan, dict(equalities.found)

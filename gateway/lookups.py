@@ -258,6 +258,7 @@ def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:
 
 
 def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encoding:
+    """Returns the encoding of the look-up's rows, cached by format codes and style."""
     found = lookup.encodings.get((formats, style))
     if found is None:
         types = [lookup.fields[i].type for i in lookup.columns]

@@ -70,6 +70,7 @@ class Memory:
 
 
 def default() -> Memory:
+    """Returns the memory of a gateway without --memory: half of the machine's, between LEAST and MOST_BY_ITSELF."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Memory(max(min(machine // 2, MOST_BY_ITSELF), LEAST))
 

@@ -3,7 +3,7 @@
     mirrors' catalog ──► columns at a block's time ──► path (search_path, $user, privileges) ──► temporary views ──► `catalog`
 
 A temporary view is a named query that exists only in its session: the engine and other sessions do not know it. A rename of a
-relation that it reads does not affect it. When that relation is dropped or its columns change, the view is dropped too.
+relation that it reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Naming:
         self._asked: tuple[str, str] | None = None
         self._known = Seen(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
-        self._before: dict[int, Item] | None = None  # at the beginning of a block that has changed them
+        self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
         self._next = 1
         self._charged: Charged | None = None
 
@@ -57,7 +57,7 @@ class Naming:
             held = None
         asked = (session.settings["search_path"], session.settings["role"])
         if self.behind and self._base is not None:
-            base = self._base  # until `catch_up`
+            base = self._base  # the previous catalog, until `catch_up`
         if base is not self._base or held is not self._held or asked != self._asked:
             path = self._path(base)
             self._base, self._held, self._asked = base, held, asked
@@ -118,6 +118,7 @@ class Naming:
     # ---- temporary views
 
     def is_temporary(self, item: Item) -> bool:
+        """Returns whether the item is one of the session's temporary views."""
         return item.id in self.temporary
 
     @property

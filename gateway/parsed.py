@@ -64,6 +64,7 @@ class Texts:
 
 
 def read(text: str) -> Parts:
+    """Splits and parses a text. Positions in errors refer to the whole text."""
     out: list[tuple[Known, StatementText]] = []
     for part in split(text):
         if _NOTHING.fullmatch(part.text):

@@ -68,6 +68,7 @@ class Peers:
             log.warning("other gateways cannot be told of this one: %s", error)
 
     def stop(self) -> None:
+        """Stops the server and withdraws the announcement."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
         if self._server is not None:

@@ -99,6 +99,7 @@ class Tagged:
 
 
 def tag(rows: Rows, count: int) -> str:
+    """Returns the command tag for `count` rows."""
     if isinstance(rows, Tagged):
         return f"{rows.word} {count}" if rows.counted else rows.word
     return f"SELECT {count}"
@@ -185,7 +186,7 @@ class Portal:
     done: bool = False
     is_cursor: bool = False
     at: int | None = None  # for a TAIL, the time of DECLARE
-    scroll: bool = True  # not NO SCROLL
+    scroll: bool = True  # False for NO SCROLL
     hold: bool = False  # WITH HOLD
     held: bool = False  # its block was committed: it remains until it is closed
     given: int = 0  # bytes of its values in the message

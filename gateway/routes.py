@@ -48,6 +48,7 @@ ENDING = (s.Commit, s.Rollback, s.RollbackTo)
 
 
 def check_failed(session: Session, statement: Known) -> None:
+    """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
     if session.transaction.state is State.FAILED and not isinstance(statement, ENDING):
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
@@ -217,6 +218,7 @@ def is_poll(bound: Bound) -> bool:
 
 
 def reads_newest(session: Session, bound: Bound) -> bool:
+    """Returns whether the statement is a poll that reads at the newest time, so a cached result may answer it."""
     return session.reads_newest and is_poll(bound)
 
 

@@ -148,6 +148,7 @@ class Gateway:
         return known
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
+        """Caches a bound statement by its text, parameter types and scope."""
         self.bound.put((text, tuple(oids), scope), bound, len(text) + bound.size)
 
     def budget_of(self, role: int, superuser: bool) -> Budget:

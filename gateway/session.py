@@ -223,17 +223,19 @@ class Session:
         return self.transaction.state is State.IDLE and self.settings.reads_now
 
     def keep(self, name: str, raw: bytes, oids: Sequence[int], bound: Bound) -> None:
+        """Stores a prepared statement. Raises 54000 if there are too many, and 53200 if memory is short."""
         if len(self.statements) >= STATEMENTS_MAX:
             raise e.ProgramLimitExceeded(f"a session can have at most {STATEMENTS_MAX} prepared statements", hint="Use DEALLOCATE.")
         self.statements[name] = Statement(name, raw, tuple(oids), bound)
 
     def drop_portal(self, name: str) -> None:
+        """Closes a portal, if it exists."""
         portal = self.portals.pop(name, None)
         if portal is not None and portal.rows is not None and not portal.rows.ended:
             self.gateway.aside(portals.close(portal))
 
     def drop_portals(self, *, held: bool = False) -> None:
-        """Closes all portals, except cursors WITH HOLD unless `held`."""
+        """Closes all portals. Unless `held`, keeps cursors WITH HOLD whose block was committed."""
         for name, portal in list(self.portals.items()):
             if held or not portal.held:
                 self.drop_portal(name)
@@ -296,6 +298,7 @@ class Session:
     def notice(
         self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None
     ) -> None:
+        """Sends a NoticeResponse."""
         self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint)))
 
     def _report(self) -> None:
@@ -351,6 +354,7 @@ class Session:
         return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
 
     def signal(self, process: int, *, terminate: bool) -> bool:
+        """Cancels or terminates the session with this process id. Returns whether it exists. Runs on a thread."""
         return activity.signal(self, process, terminate=terminate)
 
     def call_soon(self, function: Callable[..., object], *arguments: object) -> None:

@@ -414,6 +414,7 @@ class Settings:
         return int(value) if value else None
 
     def begin(self) -> None:
+        """Begins a block: keeps the settings for ROLLBACK."""
         self._before = dict(self._values)
 
     def mark(self) -> Mark:
@@ -423,6 +424,7 @@ class Settings:
         return self._marked
 
     def back(self, mark: Mark) -> None:
+        """Restores the settings from `mark`, at ROLLBACK TO."""
         values, local = mark
         self._local = dict(local)
         for key in [key for key in self._values if key not in values]:
@@ -446,6 +448,7 @@ class Settings:
             yield row.name, self._values[key], row.about
 
     def reported(self) -> dict[str, str]:
+        """Returns the settings that clients are informed about (ParameterStatus), with their values."""
         return {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
 
     def _drop(self, key: str) -> None:

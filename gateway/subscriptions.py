@@ -4,8 +4,8 @@
            ▲                                        │
            └── a new session, ROLLBACK, an error ───┘   (`rewind`: rows that are not acknowledged are sent again)
 
-A FETCH returns complete times, so a client can acknowledge each time that it has seen. While a view does not change, its
-subscriptions advance automatically, so they do not hold back `since`.
+A FETCH returns complete times, so a client can acknowledge each time that it has seen. While a FETCH finds no changes, it advances
+the place automatically, so a subscription to a quiet view does not hold back `since`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.session import Session
     from lake import Lake
 
-ADVANCE_S = 60.0  # the place of a subscription without changes is at most this far behind
+ADVANCE_S = 60.0  # how far behind the place may be before a FETCH without changes advances it
 FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
 
 
@@ -48,6 +48,7 @@ class Follower:
         self._flag = int(progress)
 
     def note(self, table: pa.Table) -> None:
+        """Sets `given` to the time of the last row of a fetched table, not counting progress rows."""
         for index in range(table.num_rows - 1, -1, -1):
             if not self._flag or not table[1][index].as_py():
                 self.given = int(table[0][index].as_py())
@@ -55,6 +56,7 @@ class Follower:
 
 
 def find(catalog: Catalog, name: s.Name) -> Item:
+    """Returns the subscription with this name. Raises 42704 or 42809."""
     item = catalog.find(name)
     if item is None:
         raise e.UndefinedObject(f'subscription "{name}" does not exist', position=name.position)
@@ -107,6 +109,7 @@ def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 
 async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) -> Rows:
+    """Executes FETCH … FROM SUBSCRIPTION. Raises 55000 if the subscription has fallen behind the log's history."""
     item = find(session.catalog, statement.name)
     source = _authorized(session, item)
     timeout = times.timeout(statement.timeout)
@@ -202,6 +205,7 @@ def rewind(session: Session, id: int | None = None) -> None:
 
 
 async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, values: Sequence[object]) -> str:
+    """Executes ACKNOWLEDGE: stores the time immediately or, in a block, at COMMIT. Raises 22023 for a time in the future."""
     item = find(session.catalog, statement.name)
     _authorized(session, item)
     transaction = session.transaction

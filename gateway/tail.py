@@ -38,6 +38,7 @@ MZ_PROGRESSED = Field("mz_progressed", BOOL, False)
 
 
 def columns(shape: Shape, progress: bool) -> tuple[Field, ...]:
+    """Returns the columns of a TAIL. `progress`: with mz_progressed."""
     return (MZ_TIMESTAMP, MZ_PROGRESSED, *shape.outputs) if progress else (MZ_TIMESTAMP, *shape.outputs)
 
 
@@ -55,7 +56,7 @@ class Piece:
     __slots__ = ("_bytes", "_grown", "table")
 
     def __init__(self, table: pa.Table, grown: Callable[[int], None] = lambda size: None) -> None:
-        """`grown` is called with the size of each addition to the cache."""
+        """Calls `grown` with the size of each addition to the cache."""
         self.table = table
         self._bytes: dict[Hashable, bytes] = {}
         self._grown = grown

@@ -52,6 +52,7 @@ class Tls:
         self._identity = load(files)
 
     def current(self) -> Identity:
+        """Returns the certificate to use for a new connection."""
         state = self._files.state()
         if state != self._state:
             self._state = state
