@@ -1,23 +1,25 @@
-"""The PostgreSQL endpoint: sessions over the lake. Imports lake and sql, knows neither Spark nor Kafka.
+"""The PostgreSQL endpoint: sessions over the lake. Imports only `lake` and `sql`, and uses neither Spark nor Kafka.
 
-What happens to one statement:
+The path of a statement:
 
-1. `server` takes the connection (asyncio, no thread each) and gives the bytes to `protocol`, which cuts them into messages.
-2. A text that was polled before at this time is answered by `polls` with bytes that are ready, a look-up by a key or by what
-   CREATE INDEX named (`keys`) by `lookups` from an `index` of rows: nothing is parsed.
-3. Otherwise `session` gives a message to `starting`, `simple` or `extended`, which ask `sql.statements` what the text says, and
-   `routes` who answers: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine through
-   `ddl`; SET, BEGIN, PREPARE and the like to `commands`, DECLARE and FETCH to `cursors`.
-   INSERT, UPDATE, DELETE, TRUNCATE and COPY FROM STDIN to `writing`, which evaluates them on the mirrors and sends the engine what changes.
-4. `delivery` sends what came of it at the client's pace: `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
+1. `server` accepts the connection (asyncio, without a thread per client). `connection` passes its bytes to `protocol`, which splits
+   them into messages.
+2. `polls` answers a query that was already answered at this time with cached bytes. `lookups` answers a look-up by a key or by the
+   columns of a CREATE INDEX (`keys`) from an `index` of rows. In both cases the text is not parsed.
+3. Otherwise `session` passes the message to `starting`, `simple` or `extended`. They parse the text with `sql.statements`, and
+   `routes` dispatches each statement: SELECT to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine
+   through `ddl`; SET, BEGIN, PREPARE and the like to `commands`; DECLARE and FETCH to `cursors`. INSERT, UPDATE, DELETE, TRUNCATE
+   and COPY FROM STDIN go to `writing`, which evaluates them on the mirrors and sends the net changes to the engine.
+4. `delivery` sends the result as fast as the client reads. `encode` converts Arrow columns to DataRow or COPY bytes, one column at
+   a time.
 
-What happens to a follower: `tail` walks the log's changes from a time, a batch a tick, and hands them to one of three ways
-out: plain rows, `copy`, or a cursor (`portals`) that FETCH reads with a timeout. Of a subscription (`subscriptions`)
-the lake remembers the time.
+The path of a follower: `tail` reads the log's changes from a time, one batch per tick. It passes them on as plain rows, as COPY data
+(`copying`), or to a cursor (`portals`) that FETCH reads with a timeout. For a subscription (`subscriptions`), the lake stores the
+acknowledged time.
 """
 
 import os
 
-# Before DuckDB is loaded, which reads it once: memory that it frees goes back to the system at once. By itself it keeps what it had at
-# most, and a gateway would not come back from the first statement that takes much.
+# Makes DuckDB return freed memory to the system immediately. By default it keeps its peak memory, so one large statement would use up
+# the gateway's memory for good. DuckDB reads the variable once, when it is loaded.
 os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false,dirty_decay_ms:0,muzzy_decay_ms:0")

@@ -1,8 +1,8 @@
-"""What a session may do: the role that it acts as, and the plans that this role may evaluate.
+"""The current role of a session, and the plans that this role may run.
 
-The role is that of the sign-in, or the one that SET ROLE names. Names and definitions can be seen by everybody, as in PostgreSQL. Rows
-need a privilege, which `authorize` asks for before anything is evaluated, ready bytes included (`sql.authorization`). Statements that
-change the catalog need ownership and other privileges besides (`gateway.ownership`).
+The role is that of the sign-in or of SET ROLE. As in PostgreSQL, every role can see names and definitions. Reading rows needs a
+privilege. `authorize` checks it before a plan runs and before a cached result is returned (`sql.authorization`). Statements that
+change the catalog need ownership and further privileges (`gateway.ownership`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Access:
-    """Of one session. `identity`: the id of the role that signed in."""
+    """The access rights of one session. `identity`: the id of the role that signed in."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -27,11 +27,11 @@ class Access:
         self._known: tuple[Catalog | None, str] = (None, "")
         self._role = OPERATOR
         self._asked: tuple[Catalog | None, Role | None] = (None, None)
-        self._answers: dict[tuple[Demand, ...], bool] = {}  # of `may`, for what was asked
+        self._answers: dict[tuple[Demand, ...], bool] = {}  # cached results of `may`
 
     @property
     def role(self) -> Role:
-        """As the catalog has it now."""
+        """The session's current role, from the newest catalog. Raises 22023, 28000 or 42501 if it can no longer be used."""
         catalog, wanted = self._session.serving.catalog, self._session.settings["role"]
         if self._known[0] is not catalog or self._known[1] != wanted:
             self._role = self.find(wanted)
@@ -39,7 +39,7 @@ class Access:
         return self._role
 
     def find(self, wanted: str) -> Role:
-        """The role that SET ROLE is to name; "none" is that of the sign-in. Raises 22023, 42501."""
+        """Returns the role for SET ROLE; "none" is that of the sign-in. Raises 22023, 28000 or 42501."""
         catalog = self._session.serving.catalog
         signed_in = catalog.all_roles().get(self.identity)
         if signed_in is None:
@@ -58,11 +58,11 @@ class Access:
     # --- plans
 
     def authorize(self, plan: P) -> Authorized[P]:
-        """The plan, for what evaluates it. Raises 42501."""
+        """Returns the plan as one that may be run. Raises 42501 if the role lacks a privilege."""
         return authorize(plan, self.role, self._session.catalog)
 
     def may(self, plan: Plan) -> bool:
-        """Whether `authorize` allows it; remembered until the catalog or the role changes. Asked before ready bytes are given."""
+        """Returns whether `authorize` allows the plan. Caches the result until the catalog or the role changes."""
         try:
             asked = self._session.catalog, self.role
             if asked[0] is not self._asked[0] or asked[1] is not self._asked[1]:
@@ -72,7 +72,7 @@ class Access:
                 known = self._answers[plan.demands] = self._allows(plan)
             return known
         except TailgateError:
-            return False  # the role is gone: the statement itself gets that error
+            return False  # the role no longer exists: the statement itself raises the error
 
     def _allows(self, plan: Plan) -> bool:
         try:
@@ -82,13 +82,13 @@ class Access:
         return True
 
     def may_read(self, item: Item) -> bool:
-        """Whether the role may see what is in a relation, its errors included."""
+        """Returns whether the role may see a relation's rows and errors."""
         return self.may(Followed(item))
 
     # --- ownership
 
     def owns(self, item: Item) -> bool:
-        """Whether it belongs to the role, or to a role that it is a member of."""
+        """Returns whether the role owns an item, is a member of its owner, or is a superuser."""
         return self.role.superuser or item.owner in self._session.serving.catalog.acting(self.role.id)
 
     def check_superuser(self, what: str) -> None:

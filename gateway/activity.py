@@ -1,6 +1,6 @@
-"""Who is here and what they do: pg_stat_activity's rows, and the functions that stop a statement or a session.
+"""The rows of pg_stat_activity, and the functions that cancel a statement or terminate a session.
 
-Of this process; what other gateways of the lake have on this machine, `peers` asks them.
+This module covers the sessions of this process. `peers` asks the other gateways of the lake on this machine.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
-PASSWORD, SECRET = "password", "secret"  # words after which a value stands that is never shown; options end in the first
-LITERALS = ("string", "bits", "integer", "decimal", "error")  # kinds of tokens
-NO_VALUES = ("=", "null", SECRET, ";", ")", ",")  # where a value may stand and none does
+PASSWORD, SECRET = "password", "secret"  # the value after these words is never shown; names of options may end in the first
+LITERALS = ("string", "bits", "integer", "decimal", "error")  # kinds of tokens that are values
+NO_VALUES = ("=", "null", SECRET, ";", ")", ",")  # tokens that are not a value, in the place of one
 STARS = "'********'"
 
 Row = dict[str, Any]
 
 
 class Activity:
-    """What one session does; `asked` is called at each statement and `ended` after it. Times are of the clock, in seconds."""
+    """The current activity of one session. Times are in seconds since the epoch.
+
+    `asked` is called at the start of each statement and `ended` after it.
+    """
 
     __slots__ = ("asked_at", "began", "block_at", "changed_at", "query", "running")
 
@@ -38,15 +41,17 @@ class Activity:
         self.running = False
 
     def asked(self, query: bytes) -> None:
+        """Records the start of a statement."""
         self.query, self.running = query[:QUERY_BYTES_MAX], True
         self.asked_at = self.changed_at = time.time()
 
     def polled(self, query: bytes) -> None:
-        """Asked and answered at once."""
+        """Records a statement that was answered immediately."""
         self.query = query[:QUERY_BYTES_MAX]
         self.asked_at = self.changed_at = time.time()
 
     def ended(self, in_block: bool) -> None:
+        """Records the end of a statement."""
         self.running = False
         self.changed_at = time.time()
         if not in_block:
@@ -56,7 +61,7 @@ class Activity:
 
 
 class Asking(Protocol):
-    """Who asks: a role, of this gateway or of another."""
+    """The role of a session of this gateway or another one, for which rights are checked."""
 
     @property
     def id(self) -> int: ...
@@ -66,7 +71,10 @@ class Asking(Protocol):
 
 
 def rows(gateway: Gateway, asking: Asking, own: Session | None = None) -> list[Row]:
-    """pg_stat_activity as a role may see it: of others' sessions a superuser sees all. `own`: the session that asks."""
+    """Returns the rows of pg_stat_activity. Hides details of sessions whose role `asking` may not see.
+
+    `own`: the session that runs the query, which is shown as active.
+    """
     return [_row(session, asking, own) for session in list(gateway.sessions.values())]
 
 
@@ -98,8 +106,10 @@ def _row(session: Session, asking: Asking, own: Session | None) -> Row:
 
 
 def shown(query: str) -> str:
-    """The text without secrets. One that speaks of a password or a secret has stars for all its literals, and for what follows those words
-    in the place of a literal; a text that cannot be cut into tokens ends in stars.
+    """Masks secrets in the text of a query.
+
+    If the text contains the words password or secret, stars replace all its literals, and any token in the place of a literal after
+    these words. Text that cannot be tokenized, up to its end, is replaced by stars, too.
 
     >>> shown("ALTER ROLE ann PASSWORD/**/'x'"), shown("CREATE SECRET s AS/**/'x'"), shown("SELECT 'x'")
     ("ALTER ROLE ann PASSWORD/**/'********'", "CREATE SECRET s AS/**/'********'", "SELECT 'x'")
@@ -138,7 +148,10 @@ def _moment(seconds: float | None) -> datetime | None:
 
 
 def signal(asking: Session, process: int, *, terminate: bool) -> bool:
-    """pg_cancel_backend and pg_terminate_backend; called on other threads than the sessions'. False, and a warning, if there is none."""
+    """Implements pg_cancel_backend and pg_terminate_backend. Runs on a thread.
+
+    Sends a warning and returns False if no session has the process id. Raises 42501 if the role may not signal it.
+    """
     role = asking.access.role
     if signalled(asking.gateway, process, role, terminate=terminate) or asking.gateway.peers.signal(process, role, terminate=terminate):
         return True
@@ -147,7 +160,7 @@ def signal(asking: Session, process: int, *, terminate: bool) -> bool:
 
 
 def signalled(gateway: Gateway, process: int, asking: Asking, *, terminate: bool) -> bool:
-    """Whether a session of this gateway has the process. Raises 42501."""
+    """Signals a session of this gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
     session = gateway.sessions.get(process)
     if session is None:
         return False

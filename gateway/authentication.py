@@ -1,12 +1,12 @@
-"""Who a client is, decided from where it comes, what it shows, and the role it names.
+"""Authentication: decides how a client signs in, from its address, its certificate and the role that it names.
 
-    no roles in the catalog          loopback ──► trusted with everything       elsewhere ──► refused
-    a role with a password           SCRAM-SHA-256, from everywhere; from elsewhere than loopback over TLS only
-    a role without one               a client certificate of its name, or loopback ──► trusted; elsewhere ──► refused
-    `tailgate` without one           loopback ──► trusted; elsewhere ──► refused, whatever certificate is shown
+    no roles in the catalog          loopback ──► superuser                     other machines ──► refused
+    a role with a password           SCRAM-SHA-256; from other machines over TLS only
+    a role without one               a client certificate with its name, or loopback ──► trusted; otherwise refused
+    `tailgate` without one           loopback ──► trusted; other machines ──► refused, even with a certificate
 
-A role that is not there is asked for a password like any other, so nobody learns which roles there are: its salt comes from a secret of
-the lake's. A password never comes in clear text, not even over TLS.
+A role that does not exist is asked for a password, too, so clients cannot find out which roles exist. Its salt is derived from a
+secret of the lake. Passwords are never sent in plain text, not even over TLS.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from lake.errors import InvalidAuthorizationSpecification, TailgateError
 from lake.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
 from lake.roles import OPERATOR_ID, Role
 
-NONCE_BYTES = 18  # PostgreSQL's
+NONCE_BYTES = 18  # as in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection. `certificate`: the common name of the one it has shown, which was verified. `end_point`: of TLS,
-    what SCRAM binds to. `insecure`: other machines are treated as this one."""
+    """The client of a connection.
+
+    `certificate`: the common name of its verified certificate. `end_point`: the hash of the server's certificate, for SCRAM's
+    channel binding. `insecure`: clients on other machines are trusted like local ones.
+    """
 
     host: str = ""
     port: int | None = None
@@ -45,21 +48,21 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """May go on as this role, by its id."""
+    """The decision to admit the client without a password. `role`: the id of its role."""
 
     role: int
 
 
 @dataclass(frozen=True, slots=True)
 class Challenged:
-    """Is to prove a password first. `role`: as whom it goes on then; None if it fails in any case."""
+    """The decision to ask for a password. `role`: the id of the role, or None if the sign-in fails with any password."""
 
     role: int | None
     exchange: Exchange
 
 
 def decide(catalog: Catalog, user: str, peer: Peer, secret: bytes) -> Trusted | Challenged:
-    """Raises 28000 if nothing could let this client in. `secret`: of the lake, for the salts of roles that do not exist."""
+    """Decides how a client signs in. Raises 28000 if it cannot. `secret`: the lake's, for the salts of roles that do not exist."""
     if not catalog.has_roles:
         if peer.near:
             return Trusted(OPERATOR_ID)
@@ -73,10 +76,10 @@ def decide(catalog: Catalog, user: str, peer: Peer, secret: bytes) -> Trusted | 
 
 
 def _trusted(role: Role, peer: Peer) -> bool:
-    """Whether a role without a password may sign in from here.
+    """Returns whether a role without a password may sign in from this client.
 
-    A certificate stands for a role that somebody has created. The built-in superuser is nobody's creation: any authority may have
-    signed its name for a server or a service, so a certificate does not let it in from another machine.
+    A certificate proves a role only if an administrator has created that role. The name of the built-in superuser may be in a
+    certificate of a server or service by chance, so no certificate admits it from another machine.
     """
     if peer.certificate not in (None, role.name):
         return False
@@ -100,6 +103,6 @@ def _exchange(role: Role | None, user: str, peer: Peer, secret: bytes) -> Exchan
 
 
 def _mock(user: str, secret: bytes) -> Verifier:
-    """Returns a verifier that no password satisfies; its salt is the same each time, as a real one's."""
+    """Returns a verifier that no password satisfies. Its salt is the same each time, like that of a real role."""
     salt = hmac.digest(secret, user.encode("utf-8", "surrogateescape"), "sha256")[:SALT_BYTES]
     return Verifier(ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))

@@ -1,6 +1,6 @@
-"""Serving behind buenavista's interface: `Connection`, `Session` and `QueryResult`, for its front ends other than its socket server.
+"""Buenavista's interface (`Connection`, `Session`, `QueryResult`) over serving, for all of buenavista's front ends but its socket server.
 
-Rows are Python values as buenavista's types want them. A session is read-only, reads the newest time in every statement, and has the
+Rows are Python values of buenavista's types. A session is read-only, reads at the newest time in every statement, and has the
 privileges of one role.
 """
 
@@ -39,6 +39,7 @@ TYPES = {
 
 
 def bv_type(type: Type) -> BVType:
+    """Returns buenavista's type for a type; TEXT if it has none."""
     if type.is_array:
         return BVType.INTEGERARRAY if type.name in ("int2", "int4", "int8") else BVType.STRINGARRAY
     return TYPES.get(type.name, BVType.TEXT)

@@ -1,9 +1,10 @@
-"""Bytes that clients make a gateway hold: charged when they are kept, released when they go, refused (53200) when they would be too many.
+"""Budgets for the memory that a gateway holds for clients.
 
-    the gateway ◄── a role ◄── a session ◄── prepared statements, portals, cursors, temporary views, results, what is received
+    the gateway ◄── a role ◄── a session ◄── prepared statements, portals, cursors, temporary views, results, received messages
 
-A charge counts at every level. What was refused harms who asked, and nobody else. Caches are charged to the gateway alone, and give way:
-before a charge is refused they are emptied, those that were used longest ago first.
+Memory is charged when it is taken and released when it is freed. A charge counts at every level. One that would exceed a limit fails
+with 53200 and affects only the session that made it. Caches are charged to the gateway only. Before a charge is refused, they are
+evicted, the least recently used entries first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ V = TypeVar("V")
 
 
 class Budget:
-    """`limit`: in bytes. `name`: whose it is, for errors. Safe from many threads."""
+    """The memory limit of the gateway, a role or a session. Thread-safe.
+
+    `limit`: in bytes. `name`: the owner, for error messages. `parent`: the next higher level.
+    """
 
     def __init__(self, name: str, limit: int, parent: Budget | None = None) -> None:
         self.name, self.limit, self.parent = name, limit, parent
@@ -32,10 +36,10 @@ class Budget:
         self._caches: list[Callable[[int], int]] = parent._caches if parent is not None else []
 
     def charge(self, size: int) -> None:
-        """Raises 53200, and then nothing is charged."""
+        """Charges `size` bytes, or raises 53200 without charging anything. Evicts caches first if the gateway's limit is reached."""
         full = self._add(size)
         if full is not None and full.parent is None:
-            for evict in self._caches:  # what is kept for speed alone
+            for evict in self._caches:
                 evict(full.used + size - full.limit)
                 full = self._add(size)
                 if full is None:
@@ -48,7 +52,7 @@ class Budget:
             )
 
     def _add(self, size: int) -> Budget | None:
-        """Charges all levels; or none, and gives the one that is full."""
+        """Charges all levels. If one is full, charges none and returns it."""
         with self._lock:
             if self.closed:
                 return None if size <= 0 else self
@@ -67,26 +71,26 @@ class Budget:
         self._add(-size)
 
     def close(self) -> None:
-        """Releases what is charged here. Nothing is charged from here on, and what is released later was released now."""
+        """Releases everything that is charged here, and refuses further charges. Later releases have no effect."""
         with self._lock:
             self.release(self.used)
             self.closed = True
 
     def release_with(self, thing: Any, size: int) -> None:
-        """Releases what is charged for `thing` when that is gone."""
+        """Releases `size` bytes when `thing` is garbage-collected."""
         weakref.finalize(thing, self.release, size)
 
     def evict(self) -> int:
-        """Empties all caches; the bytes that were freed."""
+        """Empties all caches. Returns the freed bytes."""
         return sum(evict(1 << 62) for evict in self._caches)
 
     def evictable(self, evict: Callable[[int], int]) -> None:
-        """`evict(size)` frees so many bytes of this budget, if it can, and says how many it has freed."""
+        """Registers a cache. `evict(size)` frees up to about `size` bytes of this budget and returns the freed bytes."""
         self._caches.append(evict)
 
 
 class Charged:
-    """What one thing holds of a budget, as it changes."""
+    """The part of a budget that one object holds, adjusted as its size changes."""
 
     __slots__ = ("_budget", "size")
 
@@ -95,7 +99,7 @@ class Charged:
         self.size = 0
 
     def set(self, size: int) -> None:
-        """Raises 53200 if it is to hold more and may not; what it held stays charged."""
+        """Sets the charged size. Raises 53200 if the budget does not allow the increase; the previous size stays charged."""
         if size != self.size:
             if size > self.size:
                 self._budget.charge(size - self.size)
@@ -108,9 +112,9 @@ class Charged:
 
 
 class Cache(Generic[K, V]):
-    """Values that can be made again, the least recently used of them forgotten first. Safe from many threads.
+    """A cache with least-recently-used eviction. Thread-safe.
 
-    `most`: bytes of all. `gone` is told of values that are forgotten.
+    `most`: the limit of all values, in bytes. `gone` is called with each key and value that is removed.
     """
 
     def __init__(self, budget: Budget, most: int, gone: Callable[[K, V], None] | None = None) -> None:
@@ -132,7 +136,7 @@ class Cache(Generic[K, V]):
             return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keeps a value of so many bytes, its key among them, unless it is too large."""
+        """Stores a value, unless it is too large or memory is short. `size`: bytes of key and value."""
         self.pop(key)
         if size > self.most:
             return
@@ -156,6 +160,7 @@ class Cache(Generic[K, V]):
             self._gone(key, found[0])
 
     def evict(self, size: int) -> int:
+        """Removes the least recently used entries until `size` bytes are free. Returns the freed bytes."""
         freed = 0
         while freed < size:
             with self._lock:
@@ -173,17 +178,20 @@ class Cache(Generic[K, V]):
         self.evict(self.bytes)
 
     def items(self) -> list[tuple[K, V]]:
-        """The least recently used first."""
+        """Returns the entries, least recently used first."""
         with self._lock:
             return [(key, value) for key, (value, _) in self._kept.items()]
 
 
-NOWHERE = Budget("the gateway", 1 << 62)  # for what runs without a gateway
-CHARGED: ContextVar[Budget] = ContextVar("charged", default=NOWHERE)  # what the task that runs is charged to
+NOWHERE = Budget("the gateway", 1 << 62)  # an unlimited budget, for code that runs without a gateway
+CHARGED: ContextVar[Budget] = ContextVar("charged", default=NOWHERE)  # the budget of the current task
 
 
 class Kept(dict[str, V]):
-    """What a session keeps by name, each charged by its size. What has no name is there once, and free up to UNNAMED_FREE."""
+    """A session's prepared statements or portals by name, each charged by its size.
+
+    The unnamed one is free up to UNNAMED_FREE bytes.
+    """
 
     def __init__(self, size: Callable[[V], int]) -> None:
         super().__init__()
@@ -192,7 +200,7 @@ class Kept(dict[str, V]):
         self.budget = NOWHERE
 
     def __setitem__(self, name: str, value: V) -> None:
-        """Raises 53200, and then nothing is kept under the name."""
+        """Stores a value. Raises 53200 if the budget does not allow it; the name is then removed."""
         size = self._size(value)
         if not name and size <= UNNAMED_FREE and name not in self._charged:
             super().__setitem__(name, value)
@@ -226,5 +234,5 @@ class Kept(dict[str, V]):
             charged.set(0)
 
 
-SESSION_BYTES = 32 << 10  # of a session that does nothing
-UNNAMED_FREE = 16 << 10  # of its unnamed statement and portal, which are part of that
+SESSION_BYTES = 32 << 10  # memory of an idle session
+UNNAMED_FREE = 16 << 10  # of the unnamed statement and portal, which are included in SESSION_BYTES

@@ -1,6 +1,6 @@
-"""Statements that are the session's own: transactions, settings, prepared statements. Each is a function to a tag.
+"""Statements that the session executes: transactions, settings, prepared statements. Each function returns a command tag.
 
-`COMMANDS` is the table of all, with those of other files: a new kind of statement that has no rows is a line there.
+`COMMANDS` lists them all, including those of other modules. A new kind of statement without rows is added there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback,
             await cursors.hold(session)
             await committing.commit(session)
         except BaseException:
-            transaction.move(Move.ROLLBACK)  # as PostgreSQL: a COMMIT that fails ends the block
+            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
             session.end_block(undo=True)
             raise
     if not transaction.in_block:
@@ -116,7 +116,7 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
         session.settings.reset(name, local=statement.local)
     else:
         if name == "role":
-            session.access.find(statement.values[0])  # raises if it may not be
+            session.access.find(statement.values[0])  # raises if the role may not be set
         setting = find(name)
         names = setting is not None and setting.kind == "path"
         session.settings.set(name, list_of(statement.values) if names else ", ".join(statement.values), local=statement.local)
@@ -124,7 +124,7 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
 
 
 def _import(session: Session, name: str) -> None:
-    """SET TRANSACTION SNAPSHOT: what the block reads is what another one reads, which pg_export_snapshot() has named."""
+    """Executes SET TRANSACTION SNAPSHOT: the block reads at the time of a snapshot from pg_export_snapshot()."""
     if not session.transaction.in_block:
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
     if session.transaction.time is not None:

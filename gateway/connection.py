@@ -1,11 +1,11 @@
-"""A socket's bytes to a session and back: one asyncio protocol a client, no thread, one statement at a time.
+"""The connection of one client: an asyncio protocol that passes messages to a session and sends its output.
 
     data_received ──► [a poll that is ready?] ──► send
                           └─ no ──► Decoder ──► queue ──► Session.receive ──► (a task, while it takes time)
 
-What is written is collected and sent in one piece when the session says so. A client that does not read stops its own statement
-at a high-water mark; one that sends more than it is answered stops being read. When the client is gone its statement ends, a TAIL too:
-the socket is always being watched.
+A connection runs one statement at a time and needs no thread. Output is buffered until the session flushes it. If a client does not
+read, its statement waits at a high-water mark. If it sends faster than it is answered, the gateway stops reading from it. A
+disconnect is noticed at any time and cancels the running statement.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-# Bytes on their way to a client before its statement waits: enough for a full pipe at 10 Gbit/s and 1 ms, and 5,000
-# clients that stop reading cost 1.3 GB at most.
+# Unsent bytes at which a client's statement waits: enough to keep a link of 10 Gbit/s and 1 ms busy, and at most 1.3 GB for
+# 5,000 clients that stop reading.
 WRITE_BYTES_HIGH = 256 * 1024
-UNSENT_BYTES = 1024 * 1024  # what a client that does not read is charged for: that, and a slice that was encoded meanwhile
-RECEIVED_FREE = 64 * 1024  # of what is received, for which nobody is charged
-RETRY_S = 0.005  # until it is looked again whether a client has read
-SEND_BYTES = 64 * 1024  # collected before it is sent without being asked to
-CONNECTIONS_MAX = 20_000  # signed in or not; then the oldest that is not signed in makes room for the next
-STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout: a client that says nothing does not hold a connection
+UNSENT_BYTES = 1024 * 1024  # charged for a client that does not read: the unsent bytes, and the next encoded slice
+RECEIVED_FREE = 64 * 1024  # received bytes that are not charged
+RETRY_S = 0.005  # interval at which the write buffer is checked
+SEND_BYTES = 64 * 1024  # buffered output that is sent without a flush
+CONNECTIONS_MAX = 20_000  # including unauthenticated ones; beyond it the oldest unauthenticated one is closed
+STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout
 AUTHENTICATED = (Phase.READY, Phase.EXTENDED, Phase.SKIPPING)
-KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # s: a machine that vanished is noticed in a minute
+KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # seconds: a vanished client is noticed within a minute
 
 
 def peer_of(transport: asyncio.BaseTransport, insecure: bool) -> Peer:
@@ -62,32 +62,32 @@ def _common_name(certificate: dict[str, Any] | None) -> str | None:
 
 
 class Connection(asyncio.Protocol):
-    """Also the session's `Out`."""
+    """The connection of one client. It implements the session's `Out`."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._loop = asyncio.get_running_loop()
         self._decoder = Decoder()
         self._queue: deque[m.Message] = deque()
-        self._waiting = 0  # bytes of messages in the queue, about
+        self._waiting = 0  # approximate bytes of the messages in the queue
         self._paused = False
-        self._ended = False  # the client sends no more
+        self._ended = False  # the client has closed its side of the connection
         self._task: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
         self._collected = 0
         self._writable: asyncio.Future[None] | None = None
-        self._arrived: asyncio.Future[None] | None = None  # a statement waits for the client's next message
+        self._arrived: asyncio.Future[None] | None = None  # set if a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
-        self._accepted = False  # an SSLRequest, and the handshake has not begun
-        self._received: Charged | None = None  # bytes of messages, incomplete ones among them, that the session is charged for
+        self._accepted = False  # an SSLRequest was accepted, and the handshake has not begun
+        self._received: Charged | None = None  # received bytes that the session is charged for, including incomplete messages
         self._unsent: Charged | None = None
-        self._early: list[bytes] | None = None  # what comes inside TLS before asyncio has told that it stands
+        self._early: list[bytes] | None = None  # data received over TLS before `start_tls` returns
         self.session = Session(gateway, self)
 
     # --- asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
         self._transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
         peer = transport.get_extra_info("socket")
         if peer is not None and peer.family != getattr(socket, "AF_UNIX", None):
@@ -106,6 +106,7 @@ class Connection(asyncio.Protocol):
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)
 
     def _give_up(self) -> None:
+        """Closes a connection that is not authenticated within STARTUP_TIMEOUT_S."""
         if self.session.machine.phase in (Phase.STARTUP, Phase.AUTHENTICATION):
             self.close()
 
@@ -148,7 +149,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _hold_received(self, size: int) -> None:
-        """Charges the session for what was received and not yet worked on; one that may not hold it is ended."""
+        """Charges the session for received bytes that are not yet processed. Closes it if its budget does not allow them."""
         if self._received is None:
             self._received = Charged(self.session.budget)
         try:
@@ -157,7 +158,7 @@ class Connection(asyncio.Protocol):
             self.session.fatal(error.sqlstate, error.message, error.detail)
 
     def eof_received(self) -> bool:
-        """The client sends no more. What it asked before is still answered, unless that would never end."""
+        """Handles the end of the client's input. Finishes the running statement, unless it is a TAIL or waits for input."""
         self._ended = True
         if self._task is None:
             self.close()
@@ -205,7 +206,7 @@ class Connection(asyncio.Protocol):
     # --- TLS
 
     def encrypt(self, identity: Identity) -> None:
-        """Starts TLS. Bytes that come before the handshake end the connection: somebody between us and the client may have sent them."""
+        """Starts TLS. Closes the connection if data precedes the handshake: an attacker may have injected it."""
         if self._queue or self._decoder.buffered:
             self._refuse_unencrypted()
             return
@@ -220,7 +221,7 @@ class Connection(asyncio.Protocol):
 
     async def _shake_hands(self, identity: Identity) -> None:
         assert self._transport is not None
-        self._accepted, self._early = False, []  # what comes from here on goes through TLS first
+        self._accepted, self._early = False, []  # data that arrives from now on is decrypted first
         try:
             transport = await self._loop.start_tls(
                 self._transport, self, identity.context, server_side=True, ssl_handshake_timeout=STARTUP_TIMEOUT_S
@@ -232,7 +233,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._task = None
         if transport is None or self._transport is None:
-            return  # gone meanwhile
+            return  # the client has disconnected
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
         self.session.peer = replace(
@@ -245,12 +246,12 @@ class Connection(asyncio.Protocol):
     # --- messages
 
     def _pump(self) -> None:
-        """Works on what was received until something takes time, or the client is to read first."""
+        """Handles queued messages until one takes time, or until the client must read its output first."""
         while self._queue and self._task is None and self._transport is not None:
             if self._writable is not None:
-                return  # until `resume_writing`
+                return  # `resume_writing` continues
             if self._transport.get_write_buffer_size() > WRITE_BYTES_HIGH:
-                self._loop.call_later(RETRY_S, self._pump)  # it may be sent before it is paused
+                self._loop.call_later(RETRY_S, self._pump)  # the buffer may drain without pause_writing
                 return
             work = self.session.receive(self._queue.popleft())
             if not self._decoder.authenticated:
@@ -263,15 +264,15 @@ class Connection(asyncio.Protocol):
                 self.close()
 
     def _start_up(self) -> None:
-        """Decodes the next message of the start-up, or all that is buffered once the client is authenticated."""
+        """Decodes the next message of the start-up, or all buffered messages once the client is authenticated."""
         self._decoder.authenticated = self.session.machine.phase in AUTHENTICATED
         if self._decoder.authenticated:
             self._gateway.strangers.pop(self, None)
-        if self._early is None:  # inside TLS the bytes come from elsewhere
+        if self._early is None:  # during the handshake the buffer has no plain messages
             self._queue.extend(self._decoder.feed(b""))
 
     def _resume(self) -> None:
-        """Nothing waits any more."""
+        """Resumes reading after the queue has been emptied."""
         self._waiting = 0
         if self._received is not None:
             self._hold_received(self._decoder.buffered)
@@ -321,7 +322,7 @@ class Connection(asyncio.Protocol):
         return self._queue.popleft()
 
     async def drain(self, timeout: float | None = None) -> bool:
-        # not wait_for, which may answer a cancelling with a result (until Python 3.12)
+        # Not wait_for: before Python 3.12 it may return a result although it was cancelled.
         if self._writable is not None:
             await asyncio.wait((self._writable,), timeout=timeout)
         if self._transport is None:

@@ -1,9 +1,9 @@
-"""What changes the catalog goes to the engine: one HTTP request to the address that the lake's engine.json names.
+"""The client of the engine's control interface: HTTP requests to the address in the lake's engine.json.
 
     POST /statement {"sql", "settings", "resolution"} ──► 200 {"tag", "n", "time", "notices"} | 4xx {"sqlstate", "message", …}
     GET /status     ──► {"sources": {name: {"status", "error", …}}, …}
 
-No engine, or one whose epoch the log has passed: 58000 within a second. Polls and TAIL never come here.
+Without an engine, or if the log has a newer epoch, a request fails with 58000 within a second. Polls and TAIL do not use the engine.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from lake.resolution import Resolution
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
-STATUS_TIMEOUT_S = 5.0  # the engine asks brokers, and one that does not answer takes it three seconds
+STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 
-Tell = Callable[[dict[str, Any]], None]  # a notice, before the answer
+Tell = Callable[[dict[str, Any]], None]  # receives notices before the answer
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A statement is durable in entry `n`, at `time`. `lines`: what EXPLAIN prints."""
+    """The engine's answer: the statement is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like."""
 
     tag: str
     n: int
@@ -41,14 +41,16 @@ class Done:
 
 
 class Control:
+    """A client of the engine."""
+
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     async def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: Tell | None = None) -> Done:
-        """Waits as long as the statement takes: filling a view may take minutes; `tell` gets what it says meanwhile. Raises 40001 if
-        what the statement names is no longer what `resolution` says.
+        """Executes a statement in the engine. Raises 40001 if a name no longer refers to the item in `resolution`.
 
-        Cancelling cancels the statement: a view that is not filled yet goes.
+        There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs. Cancelling the task
+        cancels the statement and drops a view that is still being backfilled.
         """
         request = {"sql": sql, "settings": settings, "resolution": resolution.to_json()}
         status, answer = await self._request("POST", "/statement", request, None, tell)
@@ -57,14 +59,17 @@ class Control:
         raise _error(answer)
 
     async def write(self, body: bytes) -> dict[str, int]:
-        """Sends a write: {"number": n} of its entry in the inbox, durable; or {"conflict": c}, the entry that wrote what it had read."""
+        """Sends a write to the inbox.
+
+        Returns {"number": n}, its durable entry in the inbox, or {"conflict": c}, the entry that has changed what the write read.
+        """
         status, answer = await self._request("POST", "/write", body, None)
         if status == 200:
             return answer
         raise _error(answer)
 
     async def status(self) -> dict[str, Any]:
-        """What the engine says of its sources and ticks; empty when there is none to ask."""
+        """Returns the status of the engine's sources, views and sinks, or an empty dict if the engine is not running."""
         try:
             status, answer = await self._request("GET", "/status", None, STATUS_TIMEOUT_S)
         except SystemError_:
@@ -72,7 +77,10 @@ class Control:
         return answer if status == 200 else {}
 
     async def recent(self, relations: Iterable[int], timeout: float) -> int:
-        """A time at which all is in that Kafka held of these relations at the call. 57014 after so many seconds."""
+        """Returns a time that includes all records that Kafka had for these relations at the call.
+
+        Raises 57014 after `timeout` seconds.
+        """
         path = f"/recent?relations={','.join(map(str, sorted(relations)))}&timeout={timeout:g}"
         status, answer = await self._request("GET", path, None, timeout + STATUS_TIMEOUT_S)
         if status == 200:

@@ -1,4 +1,4 @@
-"""COPY: what its options say; of COPY … TO STDOUT, what is sent in which form."""
+"""The options of COPY, and the result of COPY … TO STDOUT."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, 
 
 @dataclass(slots=True)
 class CopyOut:
-    """COPY … TO STDOUT: `rows` in the form that `encoder` writes."""
+    """The result of COPY … TO STDOUT: its rows, and the encoder for its format."""
 
     encoder: CopyEncoder
     rows: Rows
 
 
 def copy_options(statement: s.CopyTo | s.CopyFrom) -> CopyOptions:
+    """Checks the options of COPY and adds the defaults. Raises 42601, 0A000 or 22023 for an invalid option."""
     csv = statement.format == "csv"
     words: dict[str, Any] = {"format": statement.format, "delimiter": b"," if csv else b"\t", "null": b"" if csv else b"\\N"}
     for name, value in statement.options:

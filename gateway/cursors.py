@@ -1,4 +1,4 @@
-"""DECLARE, FETCH, MOVE, CLOSE: a cursor is a portal with a name, read some rows at a time; of a TAIL, with a timeout."""
+"""DECLARE, FETCH, MOVE and CLOSE. A cursor is a named portal. FETCH from a cursor of TAIL may have a timeout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sql import statements as s
 if TYPE_CHECKING:
     from gateway.session import Session
 
-HELD_BYTES_MAX = 256 << 20  # of one session: such cursors outlive their blocks, so nothing else would bound what they keep
+HELD_BYTES_MAX = 256 << 20  # rows of a session's cursors WITH HOLD, which outlive their block and are not limited otherwise
 
 
 async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, values: Sequence[object]) -> str:
@@ -42,7 +42,7 @@ async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, va
 
 
 async def hold(session: Session) -> None:
-    """Before a commit: cursors WITH HOLD keep their rows, and stay."""
+    """Materializes the cursors WITH HOLD before a commit, so that they outlive the block. Raises 54000 if they are too large."""
     for portal in [portal for portal in session.portals.values() if portal.hold and not portal.held]:
         rows = await _begun(session, portal)
         kept = sum(p.rows.nbytes for p in session.portals.values() if p.held and isinstance(p.rows, TableRows))
@@ -62,6 +62,7 @@ async def _begun(session: Session, portal: Portal) -> Rows:
 
 
 async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> routes.Result:
+    """Executes FETCH or MOVE. Returns the rows, or the tag of MOVE. Raises 55000 to scroll back a cursor that cannot."""
     portal = cursor(session, statement.cursor)
     if not statement.move:
         check_result(bound, portal.bound)

@@ -1,7 +1,7 @@
-"""Statements that the engine executes: those that change the catalog, and those that ask it something.
+"""Statements that the engine executes: changes of the catalog, and requests for information.
 
 text ──► names resolved and ownership checked in one catalog ──► engine, with the resolution ──► durable ──► mirrors ──► answer
-                 ▲                                                 └── 40001: something of it has changed meanwhile
+                 ▲                                                 └── 40001: a resolved name has changed
                  └─────────────────────────────────────────────────┘
 """
 
@@ -31,12 +31,17 @@ CHANGING = (
     s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
-ATTEMPTS_MAX = 5  # of one statement, whose names others change between the check and the execution
-SUBSCRIPTIONS_EACH = 100  # of one role that is no superuser
-MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
+ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
+SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
+MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
 
 
 async def change_catalog(session: Session, bound: Bound) -> str:
+    """Executes a change of the catalog and returns its tag.
+
+    Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
+    Raises 25001 inside a block.
+    """
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary.is_about_one(session, bound.statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
@@ -45,7 +50,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
         words = bound.text.split(None, 3)[:3]
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
         raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")
-    await committing.commit(session)  # what an implicit transaction has written so far: a change of the catalog is a time of its own
+    await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.writes = Pending()
     session.out.flush()
     await _caught_up(session)
@@ -68,7 +73,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
 
 
 def _check_subscriptions(session: Session) -> None:
-    """53400 if the role has its share: each holds back what the log may forget."""
+    """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
     count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
@@ -78,7 +83,11 @@ def _check_subscriptions(session: Session) -> None:
 
 
 async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
-    """What the engine answers to a statement. Its names are looked up here, and the engine relies on what was checked of them."""
+    """Sends a statement to the engine and returns its answer.
+
+    Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
+    ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
+    """
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
         resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
@@ -93,14 +102,14 @@ async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done
 
 
 async def _caught_up(session: Session) -> None:
-    """What another gateway has just made is to be known before it is asked who may change it."""
+    """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:
         await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 
 
 def without_password(bound: Bound) -> str:
-    """The statement's text with the password's verifier in its place: the password itself goes no further than this process."""
+    """Returns the statement's text with a verifier in place of the password, which never leaves this process."""
     options = getattr(bound.statement, "options", None)
     if not isinstance(options, s.RoleOptions) or not options.password or options.password_at is None:
         return bound.text

@@ -1,4 +1,4 @@
-"""A result to the client: rows in slices, COPY data, or a tag; at the pace at which the client reads."""
+"""Sends results to clients: rows in slices, COPY data, or a command tag. Waits while the client does not read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from gateway.session import Session
     from sql.authorization import Authorized
 
-SLICE_ROWS = 2048  # encoded in one go: 0.6-2 ms in which nobody else is served (measured: 1-4 million rows/s of five columns)
-ROW_BYTES_MAX = 16 << 20  # a row is encoded in one go: 1-2 ms for a MiB
-SLICE_BYTES = 512 * 1024  # of wide rows: about as long
-STALL_S = 60.0  # a follower that reads nothing for so long while there is something for it is cut off
+SLICE_ROWS = 2048  # rows encoded at once: blocks the event loop for 0.6-2 ms (measured: 1-4 million rows/s of five columns)
+ROW_BYTES_MAX = 16 << 20  # a row is encoded at once: 1-2 ms for a MiB
+SLICE_BYTES = 512 * 1024  # bytes of wide rows encoded at once, which takes about as long
+STALL_S = 60.0  # a follower that does not read pending output for this time is disconnected
 
 
 def _step(table: pa.Table) -> int:
-    """How many rows are encoded in one go. Raises 54000 if even one is too large."""
+    """Returns how many rows to encode at once. Raises 54000 if a single row is too large."""
     step = max(1, min(SLICE_ROWS, SLICE_BYTES * table.num_rows // max(table.nbytes, 1)))
     if table.nbytes > ROW_BYTES_MAX:
         for at in range(0, table.num_rows, step):
@@ -41,7 +41,7 @@ def _step(table: pa.Table) -> int:
 async def poll(
     session: Session, key: Any, bound: Bound, query: Authorized[Prepared], values: Sequence[object], formats: tuple[int, ...]
 ) -> Any:
-    """Ready bytes of a SELECT, or its rows if they are too many."""
+    """Returns the cached result of a SELECT (a `Poll`), computing it if necessary, or its rows if they are not cacheable."""
     columns = bound.columns or ()
     encoder = RowEncoder(columns, formats, session.settings.style)
     while True:
@@ -55,7 +55,7 @@ async def poll(
 async def deliver(
     session: Session, result: routes.Result, formats: Sequence[int], *, describe: bool = False, limit: int | None = None
 ) -> bool:
-    """Sends all of a result, or up to `limit` rows of it; whether it ended."""
+    """Sends a result, or up to `limit` rows of it. Returns whether it is complete. `describe`: sends a RowDescription first."""
     if isinstance(result, str):
         session.out.write(backend.command_complete(result))
         return True
@@ -86,7 +86,7 @@ async def deliver(
             if result.ended:
                 break
             if session.following and limit is not None and count:
-                return False  # what there is now; the next Execute waits for more
+                return False  # all available rows are sent; the next Execute waits for more
             await _send(session)
     finally:
         session.following = False
@@ -123,7 +123,10 @@ async def _follow(
     encode: Callable[[pa.Table], bytes],
     finish: Callable[[bytes], bytes] = lambda data: data,
 ) -> int:
-    """Sends rows that may never end; how many. Those of a tick are encoded once for all who follow the same thing in the same form."""
+    """Sends the rows of a TAIL until it ends, if ever. Returns their number.
+
+    The rows of a tick are encoded once for all followers of the same relation in the same format.
+    """
     count = 0
     session.following = True
     try:
@@ -148,7 +151,7 @@ async def _follow(
 
 
 async def _send(session: Session) -> None:
-    """Sends what there is and waits until the client takes it, but not for ever."""
+    """Flushes the output and waits until the client reads it. Disconnects a follower that does not read for STALL_S."""
     session.out.flush()
     if not await session.out.drain(STALL_S if session.following else None):
         message = f"terminating connection because the client read nothing for {STALL_S:.0f} s"

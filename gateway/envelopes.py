@@ -1,11 +1,11 @@
-"""SUBSCRIBE's other forms: what became of each key at a time, or the rows of a time in an order.
+"""The output formats of SUBSCRIBE: plain, with ENVELOPE UPSERT or DEBEZIUM, or sorted within each time.
 
-    ENVELOPE UPSERT (KEY (k))      mz_state, k…, the others              upsert, delete (NULLs), key_violation (NULLs)
+    ENVELOPE UPSERT (KEY (k))      mz_state, k…, other columns           upsert, delete (NULLs), key_violation (NULLs)
     ENVELOPE DEBEZIUM (KEY (k))    mz_state, k…, before_…, after_…       insert, upsert, delete, key_violation (NULLs)
     WITHIN TIMESTAMP ORDER BY      mz_diff, the columns                  sorted
 
-A time's net changes of one key are a row that came, one that went, one of each; anything else violates the key. Only what changes at a time
-is looked at, so a key that two rows have for long is told when one of them changes.
+The net changes of a key at one time are an inserted row, a deleted row, or one of each. Anything else violates the key. Only the
+changes of a time are considered, so a duplicate key is reported at the time at which one of its rows changes.
 
 Source: Materialize, SUBSCRIBE; its test/testdrive/subscribe-output.td, test/sqllogictest/subscribe_outputs.slt.
 """
@@ -29,7 +29,10 @@ MZ_STATE = Field("mz_state", TEXT, False)
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """mz_diff and the columns; sorted by `order`: (position, descending, NULLs first), where mz_diff is 0."""
+    """The plain format: mz_diff and the columns.
+
+    `order`: the sort order of each time as (position, descending, NULLs first); position 0 is mz_diff.
+    """
 
     columns: tuple[Field, ...]
     order: tuple[tuple[int, bool, bool], ...] = ()
@@ -39,7 +42,7 @@ class Plain:
         return (MZ_DIFF, *self.columns)
 
     def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """`table`: net changes of one time, weight last."""
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
         weights = table.column(table.num_columns - 1)
         made = pa.Table.from_arrays([weights, *table.columns[:-1]], names=[f"c{i}" for i in range(table.num_columns)])
         for position, descending, nulls_first in reversed(self.order):  # sorting is stable
@@ -49,7 +52,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """`key` and `rest`: positions of columns."""
+    """ENVELOPE UPSERT or DEBEZIUM, by `kind`. `key` and `rest`: positions of the key columns and of the other columns."""
 
     kind: str
     columns: tuple[Field, ...]
@@ -65,7 +68,7 @@ class Keyed:
         return (MZ_STATE, *keys, *(_prefixed("before", f) for f in rest), *(_prefixed("after", f) for f in rest))
 
     def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """`table`: net changes of one time, weight last."""
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
         table = table.combine_chunks()
         for position in (table.num_columns - 1, *reversed(self.key)):
             table = table.take(_sorted(table.column(position), False, False))
@@ -90,7 +93,7 @@ Shape = Plain | Keyed
 
 
 def shape_of(columns: Sequence[Field], envelope: KeyEnvelope | None, order: Sequence[OrderWithin]) -> Shape:
-    """What a statement asks for, of a relation with these columns. 42703 if it names one that is not there."""
+    """Returns the format of a SUBSCRIBE over a relation with these columns. Raises 42703 if a column does not exist."""
     fields = tuple(columns)
     if envelope is None:
         return Plain(fields, tuple((_ordered(o, fields), o.descending, o.nulls_first) for o in order))
@@ -132,7 +135,7 @@ def _prefixed(prefix: str, field: Field) -> Field:
 
 
 def _sorted(column: pa.ChunkedArray, descending: bool, nulls_first: bool) -> pa.Array:
-    """Where the values of a column are in order; as PostgreSQL, NaN is the greatest."""
+    """Returns the row numbers in the order of a column's values. NaN is the greatest value, as in PostgreSQL."""
     order = "descending" if descending else "ascending"
     keys = {"null": column.is_null()}
     if pa.types.is_floating(column.type):
@@ -143,7 +146,7 @@ def _sorted(column: pa.ChunkedArray, descending: bool, nulls_first: bool) -> pa.
 
 
 def _starts(table: pa.Table, key: Sequence[int]) -> np.ndarray:
-    """Where another key than the row before begins; rows are sorted by key."""
+    """Returns the first row number of each key. The rows are sorted by key."""
     count = table.num_rows
     differs = np.zeros(max(count - 1, 0), dtype=bool)
     for position in key:
@@ -155,5 +158,5 @@ def _starts(table: pa.Table, key: Sequence[int]) -> np.ndarray:
 
 
 def _places(rows: np.ndarray, there: np.ndarray) -> pa.Array:
-    """Row numbers, NULL where there is none."""
+    """Returns the row numbers as an array, with NULL where `there` is false."""
     return pa.array(rows, pa.int64(), mask=~there)

@@ -1,9 +1,9 @@
-"""The extended query protocol: Parse, Bind, Describe, Execute, Close; each a step, ended by Sync.
+"""The extended query protocol: one handler for each of Parse, Bind, Describe, Execute and Close. Sync ends a sequence of them.
 
     Parse ──► Statement ──Bind──► Portal ──Execute──► rows, some at a time
 
-What was bound before is bound again when the catalog has changed since: a statement prepared once goes on after a view below it
-was made anew, as long as its columns stay.
+A prepared statement is bound again when the catalog has changed. It remains usable after a view that it reads was replaced, as long
+as its result columns stay the same.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from gateway.serving.prepared import Seen
     from gateway.session import Session
 
-LONG_VALUE_BYTES = 16 << 10  # of a parameter whose value is read in another process, 5 ms for an array
-COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values need no reading
-LONG_VALUES = 20_000  # parameters of one message
-LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array that is a parameter
+LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
+COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values are copied, not parsed
+LONG_VALUES = 20_000  # parameters of a message; more are decoded in another process
+LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the text form, and the maximum
 WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom, parsed.LongWrite)
 
 
@@ -70,7 +70,7 @@ def _check_new(session: Session, name: str) -> None:
 
 
 async def _moved(work: Awaitable[Bound], position: int) -> Bound:
-    """With positions in errors counted from the beginning of what was sent."""
+    """Awaits `work` and adds `position`, the statement's place in the query string, to the position of an error."""
     try:
         return await work
     except e.TailgateError as error:
@@ -109,7 +109,7 @@ async def _rebind(session: Session, message: m.Bind, statement: Statement) -> No
 
 
 async def rebound(session: Session, statement: Statement) -> Bound:
-    """What a prepared statement means now: the catalog, or the cursor it names, may be another one."""
+    """Returns the statement, bound again if the catalog or the cursor that it names may have changed. Raises if its columns differ."""
     old = statement.bound
     if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
         return old
@@ -117,12 +117,12 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     if not isinstance(old.statement, (s.Fetch, s.Execute)):
         portals.check_result(old, bound)
     statement.bound = bound
-    session.statements[statement.name] = statement  # it may have become larger
+    session.statements[statement.name] = statement  # updates the charged size
     return bound
 
 
 def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
-    """Whether its values take longer to read than others are to wait."""
+    """Returns whether decoding the values would block other sessions too long."""
     if len(message.parameters) > LONG_VALUES:
         return True
     return any(
@@ -132,7 +132,7 @@ def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
 
 
 def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[object]:
-    """The values of a Bind message's parameters."""
+    """Decodes the parameters of a Bind message. Raises 08P01 if their number is wrong, and the type's error for a malformed value."""
     given, codes = message.parameters, message.parameter_formats
     if len(codes) > 1 and len(codes) != len(given):
         raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
@@ -148,13 +148,16 @@ def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[objec
             values.append(_listed(value, type) if isinstance(value, list) else value)
         except e.TailgateError as error:
             of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
-            error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # values may be secret
+            error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # the value is not shown: it may be secret
             raise
     return values
 
 
 def _listed(value: list[object], type: Type) -> object:
-    """An array as DuckDB is given it: many integers as a text, for it takes each element of a list under the interpreter's lock."""
+    """Converts an array for DuckDB: many integers become one text.
+
+    DuckDB converts the elements of a Python list one by one while it holds the interpreter's lock.
+    """
     if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
         return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
     if len(value) > LIST_MAX:
@@ -254,7 +257,7 @@ async def _execute(session: Session, portal: Portal, max_rows: int) -> None:
 
 
 async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
-    """Starts a portal. What has no rows, or has them ready, is answered here; otherwise `rows` is there afterwards."""
+    """Starts a portal. Sends the response if there are no rows or if they are cached; otherwise sets `portal.rows`."""
     bound = portal.bound
     if portal.key is not None and session.reads_newest:
         assert bound.prepared is not None

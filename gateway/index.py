@@ -1,9 +1,9 @@
-"""Rows of a relation by some of its columns, in memory, as new as a time.
+"""An in-memory index of a relation's rows at one time.
 
     by its key             key → row
-    by other columns       value of the columns → {what tells rows apart → row, how often}
+    by other columns       values of the columns → {identity of a row → row, number of copies}
 
-Fed with a relation's changes like any follower: a tick costs its changes.
+It is kept up to date with the relation's changes, so the cost of a tick is proportional to its changes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ from gateway.keys import Way
 from lake.types import Field
 
 Row = tuple[Any, ...]  # of raw values
-ROW_BYTES = 300  # of a row besides its values
-PIECE_ROWS = 5_000  # of a large batch that are put at once: some 10 ms of the event loop
+ROW_BYTES = 300  # memory of a row without its values
+PIECE_ROWS = 5_000  # rows of a large batch that are applied at once: about 10 ms in the event loop
 
 
 class Index:
+    """An index of a relation by the columns of `way`.
+
+    `time`: the time of the rows, -1 while they are incomplete. `moved`: set when the index reaches a new time.
+    """
+
     def __init__(self, fields: Sequence[Field], way: Way) -> None:
         self.time = -1
         self.hits = 0
         self.count = 0  # rows
-        self.bytes = 0  # about
+        self.bytes = 0  # approximate
         self.moved = asyncio.Event()
         self._types = [f.type for f in fields]
         self._by = way.columns
@@ -43,7 +48,7 @@ class Index:
         return self._by == self._key
 
     def find(self, key: Row, most: int) -> Sequence[Row]:
-        """The rows with these values, at most so many."""
+        """Returns at most `most` rows with these values."""
         if self.unique:
             row = self._rows.get(key)
             return () if row is None else (row,)
@@ -55,10 +60,14 @@ class Index:
         return found
 
     def apply(self, time: int, changes: pa.Table | None) -> Iterator[None]:
-        """Net changes, with weights. Between pieces others may run, and `time` is -1: nothing can be told."""
+        """Applies the net changes of a time, with the weight in the last column.
+
+        Yields after each piece of a large batch, so that other tasks can run. Until the last one `time` is -1: the index cannot
+        be used.
+        """
         if changes is not None and changes.num_rows:
             weights = changes.column(changes.num_columns - 1)
-            for coming in (False, True):  # what goes before what comes: a key may do both
+            for coming in (False, True):  # deletions before insertions: a key may have both
                 part = changes.filter((pc.greater if coming else pc.less)(weights, 0))
                 self.bytes += (part.nbytes + ROW_BYTES * part.num_rows) * (1 if coming else -1)
                 for start in range(0, part.num_rows, PIECE_ROWS):
@@ -100,7 +109,7 @@ class Index:
 
 
 def _identity(fields: Sequence[Field], key: tuple[int, ...] | None) -> Callable[[Row], Row]:
-    """What tells a row from others: its key, or all of it, in a form that is equal where its bytes are."""
+    """Returns the function that computes a row's identity: its key, or all its values, compared by their bytes."""
     if key is not None:
         return lambda row: tuple([row[i] for i in key])
     if not any(f.type.is_array or f.type.name in ("float4", "float8", "record") for f in fields):
@@ -109,7 +118,7 @@ def _identity(fields: Sequence[Field], key: tuple[int, ...] | None) -> Callable[
 
 
 def _frozen(value: Any) -> Any:
-    """Floats by their bits, for NaN does not equal itself and -0 equals 0; arrays as tuples, which have a hash."""
+    """Converts a value for comparison: floats by their bits, because NaN ≠ NaN and -0 = 0, and arrays to hashable tuples."""
     if isinstance(value, float):
         return value.hex()
     return tuple(map(_frozen, value)) if isinstance(value, (tuple, list)) else value

@@ -1,6 +1,6 @@
-"""Which queries are look-ups: `SELECT columns FROM relation WHERE column = value [AND …]`, by a key of the relation or an index of it.
+"""Recognizes look-ups: `SELECT columns FROM relation WHERE column = value [AND …]`, by a key or an index of the relation.
 
-bound plan ──► equalities: column → values, one or those of IN ──► the key or index whose columns are all among them ──► Lookup
+bound plan ──► equalities: column → values, one or those of IN ──► the key or index with only such columns ──► Lookup
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from lake.types import Field, Type
 from sql import plan
 
 Given = plan.Literal | plan.Parameter
-KEYS_MAX = 1000  # that one statement may ask for with IN; more is a scan
+KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """By which columns a relation is looked up. `key`: what tells one of its rows from the others, None if rows may be equal. `width`: how
-    many columns it has, as it may get more. `declared`: by an index that a statement made."""
+    """The columns by which a relation can be looked up.
+
+    `key`: the columns of the relation's unique key, None if rows may be equal. `width`: the number of the relation's columns, which
+    may grow. `declared`: the columns are those of a CREATE INDEX.
+    """
 
     relation: int
     columns: tuple[int, ...]
@@ -38,8 +41,12 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """`given`: per column of the way, the values that are asked for; `types`: of those columns. `rest`: other columns that must have a
-    value. `columns`: what is projected, by position. `encodings` by format codes and style."""
+    """A query that reads a relation's rows by key.
+
+    `fields`: all columns of the relation. `given`: for each column of the way, the values to find; `types`: the types of these
+    columns. `rest`: conditions on other columns, each with one value. `columns`: positions of the projected columns. `encodings`:
+    a cache of row encodings by format codes and style.
+    """
 
     way: Way
     fields: tuple[Field, ...]
@@ -50,7 +57,7 @@ class Lookup:
     encodings: dict[tuple[tuple[int, ...], Style], Encoding] = field(default_factory=dict, compare=False, repr=False)
 
     def keys(self, values: Iterable[object]) -> list[tuple[Any, ...]]:
-        """In raw form, each once; a NULL equals nothing."""
+        """Returns the distinct keys to find, in raw form. Omits NULL, which equals nothing. `values`: of the parameters."""
         values = tuple(values)
         parts = [
             [raw_key(v, type) for g in given if (v := _value(g, values)) is not None]
@@ -61,7 +68,7 @@ class Lookup:
         return list(dict.fromkeys(product(*parts)))
 
     def others(self, values: Iterable[object]) -> list[tuple[int, Any]] | None:
-        """The other columns with their values in raw form; None if one is NULL."""
+        """Returns the conditions of `rest` as (column, raw value), or None if a value is NULL and no row can match."""
         if not self.rest:
             return []
         values = tuple(values)
@@ -80,7 +87,10 @@ def _value(given: Given, values: tuple[object, ...]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Equalities:
-    """What a query asks of columns of one relation: per column the values that it may have; and what it projects."""
+    """The conditions and the projection of a query over one relation.
+
+    `found`: (column, values), where the column must equal one of the values. `columns`: positions of the projected columns.
+    """
 
     scan: plan.Scan
     found: tuple[tuple[int, tuple[Given, ...]], ...]
@@ -88,7 +98,7 @@ class Equalities:
 
 
 def equalities_of(relation: plan.Relation) -> Equalities | None:
-    """None of a query that cannot be a look-up."""
+    """Returns the equalities of a query, or None if it cannot be a look-up."""
     match relation:
         case plan.Project(input=plan.Filter(input=plan.Scan() as scan, condition=condition), expressions=expressions):
             pass
@@ -102,7 +112,7 @@ def equalities_of(relation: plan.Relation) -> Equalities | None:
 
 
 def lookup_of(equalities: Equalities | None, catalog: Catalog) -> Lookup | None:
-    """The look-up that a query is, if it is one."""
+    """Returns the look-up to which a query amounts, or None if no key or index serves it. Prefers the relation's key."""
     if equalities is None:
         return None
     scan, found = equalities.scan, dict(equalities.found)
@@ -129,7 +139,7 @@ def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:
-    """Per column the values that it may have; None if the condition is more than that."""
+    """Returns the values that each column may have, or None if the condition is not a conjunction of equalities."""
     found: dict[int, tuple[Given, ...]] = {}
     for part in condition.arguments if isinstance(condition, plan.And) else (condition,):
         column, given = _equality(part)
@@ -160,12 +170,12 @@ _FAMILIES = {"int2": "integer", "int4": "integer", "int8": "integer", "varchar":
 
 
 def _family(type: Type) -> str:
-    """Types whose equal values are the same raw value."""
+    """Returns the group of types that represent equal values by the same raw value."""
     return _FAMILIES.get(type.name, type.name) + ("[]" if type.is_array else "")
 
 
 def _same(scalar: plan.Scalar) -> plan.Scalar:
-    """Without a cast that changes no value: to a wider integer, between texts."""
+    """Removes a cast that keeps the value: between integers, or between text and varchar."""
     match scalar:
         case plan.Call(function=function, arguments=(plan.Column() | plan.Literal() | plan.Parameter() as inner,), type=type):
             if (
@@ -179,7 +189,7 @@ def _same(scalar: plan.Scalar) -> plan.Scalar:
 
 
 def raw_key(value: object, type: Type) -> Any:
-    """A value in stored form as `encode.raw` has it."""
+    """Converts a stored value to the raw form of `encode.raw`."""
     if type.name in ("int2", "int4", "int8", "bool"):
         return value
     if isinstance(value, str):

@@ -1,12 +1,12 @@
 """The sockets that clients connect to. A port belongs to one lake; gateways of that lake may share it.
 
-    listen alone ──ok──► SO_REUSEPORT on: siblings may join
+    listen exclusively ──ok──► set SO_REUSEPORT: gateways of the same lake may join
         │ in use
-        └──► [a gateway of this lake has announced the address, and lives before and after?] ──► listen with SO_REUSEPORT
-                  └── no, for TAKEN_S ──► 55006, with the process and the folder that hold the port
+        └──► [a gateway of this lake has announced the address, and is alive before and after?] ──► listen with SO_REUSEPORT
+                  └── no, for TAKEN_S ──► 55006, with the process and the folder that use the port
 
-SO_REUSEPORT from the start would let a gateway of any lake join: the kernel asks for the same user only, and gives clients to
-either at random. A socket that listens alone first is the only one, and every later one has found a sibling.
+With SO_REUSEPORT from the beginning, a gateway of any lake could join: the kernel only requires the same user, and distributes clients
+at random. Therefore the first socket listens exclusively, and each later one must find a gateway of the same lake on the port.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
     from lake import Lake
 
-TAKEN_S = 2.0  # a sibling that starts has not announced itself yet, one that was killed may hold the port for a moment
+TAKEN_S = 2.0  # a starting gateway may not be announced yet, and a killed one may keep the port for a moment
 TAKEN_POLL_S = 0.05
 SHARED = getattr(socket, "SO_REUSEPORT", None)
 
 
 async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Listening sockets for all addresses of a host. Raises 55006 if somebody else has the port, 58000 for an unusable address."""
+    """Returns listening sockets for all addresses of a host.
+
+    Raises 55006 if another process uses the port, and 58000 for an unusable address.
+    """
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -56,7 +59,7 @@ def close(made: list[socket.socket]) -> None:
 
 
 class _Unsupported(Exception):
-    """A family of addresses that this machine does not have, such as IPv6."""
+    """An address family, such as IPv6, that this machine does not support."""
 
 
 async def _listening(lake: Lake, family: int, address: tuple[str, int], backlog: int) -> socket.socket:
@@ -70,19 +73,19 @@ async def _listening(lake: Lake, family: int, address: tuple[str, int], backlog:
         if siblings and SHARED is not None and (joined := _bound(family, address, backlog, shared=True)) is not None:
             if siblings & _siblings(lake, address):
                 return joined
-            joined.close()  # the sibling may have gone before: this may be another lake's port by now
+            joined.close()  # the other gateway has ended: the port may belong to another lake now
         if asyncio.get_running_loop().time() > deadline:
             raise of("55006", await asyncio.to_thread(ports.taken, *address[:2]), hint="Stop that process, or choose another port.")
         await asyncio.sleep(TAKEN_POLL_S)
 
 
 def _siblings(lake: Lake, address: tuple[str, int]) -> set[Path]:
-    """The announcements of living gateways of the lake that listen on this very address."""
+    """Returns the announcement files of the lake's running gateways that listen on exactly this address."""
     return {peer.path for peer in peers.announced(lake) if address[:2] in peer.listens}
 
 
 def _bound(family: int, address: tuple[str, int], backlog: int, *, shared: bool) -> socket.socket | None:
-    """A listening socket; None if the address is in use."""
+    """Returns a listening socket, or None if the address is in use."""
     try:
         made = socket.socket(family, socket.SOCK_STREAM)
     except OSError:

@@ -1,7 +1,7 @@
-"""Lists of items with what the engine says of them: what SHOW SOURCES, SHOW SINKS, … print, and the relations tailgate.sources, …
+"""Lists of items with their status in the engine: SHOW SOURCES, SHOW SINKS, …, and the relations tailgate.sources, ….
 
-A relation has the same columns behind one with the schema, and the items of all schemas. Errors may quote values of rows, so they are
-for roles that may read the rows; others see the status alone.
+A relation contains the items of all schemas. It has a column for the schema, followed by the columns of SHOW. Errors may quote values
+of rows, so only roles that may read the rows see them; other roles see the status.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lake.catalog import CONNECTION, SECRET, SUBSCRIPTION, Catalog, Item
 from lake.schemas import TEMPORARY_ID
 from lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
-SCHEMA = "tailgate"  # of the relations
+SCHEMA = "tailgate"  # the schema of the relations
 NAME = Field("name", TEXT)
 STATUS = (Field("status", TEXT), Field("error", TEXT))
 
-# what: (kind of item, columns)
+# by the words after SHOW: (kind of item, columns)
 LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "sources": (
         "source",
@@ -47,13 +47,13 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "secrets": (SECRET, (NAME,)),
     "connections": (CONNECTION, (NAME, Field("type", TEXT))),
 }
-ERRORS = ("error", "last_error")  # columns with texts that may quote values of rows
+ERRORS = ("error", "last_error")  # columns that may quote values of rows
 MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of what it reads
 
-# of these the engine says something, under another word
+# the lists that contain the engine's status, with its key there
 TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
 
-INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # of the engine and the gateways; only superusers read it
+INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # errors of the engine and the gateways, for superusers only
 KINDS = (
     Field("process", TEXT),
     Field("sqlstate", TEXT),
@@ -67,7 +67,7 @@ KINDS = (
 
 
 def relations() -> dict[str, dict[str, str]]:
-    """Columns and their types, by the relation's name with its schema."""
+    """Returns the columns of each relation as {qualified name: {column: type}}."""
     found = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
@@ -76,14 +76,16 @@ def relations() -> dict[str, dict[str, str]]:
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of INTERNAL_ERRORS."""
+    """Returns the rows of INTERNAL_ERRORS."""
     of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
     return [{"process": process, **row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for process, row in of]
 
 
 def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[list[Any]]:
-    """A line for each of the items that the list is of. `status`: what the engine says, empty if it is not running; of
-    subscriptions what the lake does."""
+    """Returns a row for each of the items that belongs to the list.
+
+    `status`: the engine's status, empty if it is not running. For subscriptions, their progress from the lake.
+    """
     kind, fields = LISTS[what]
     said = status.get(TOLD.get(what, what), {})
     found = []
@@ -97,7 +99,7 @@ def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str
 
 
 def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[dict[str, Any]]:
-    """The rows of one of the relations."""
+    """Returns the rows of a relation. `status`: as in `rows`."""
     what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
     kind, fields = LISTS[what]
     items = [i for i in catalog.visible if i.kind == kind and i.schema != TEMPORARY_ID]

@@ -1,4 +1,4 @@
-"""The gateway as a process: `run` until SIGTERM or SIGINT."""
+"""The gateway's process: `run` serves clients until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from gateway.workers.searches import Searches
 from gateway.workers.warm import warm
 from sql.compute.regexp import search
 
-# How long a thread of ours (mirrors, followers) may keep the interpreter while a poll waits for it; Python's own 5 ms would be half of
-# what a poll is promised.
+# How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
+# is half of the promised latency of a poll.
 SWITCH_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`data`: the lake's folder. `insecure`: `host` may be one that other machines reach, and they are trusted."""
+    """The options of a gateway.
+
+    `data`: the lake's folder. `insecure`: allows a `host` that other machines can reach, and trusts their clients.
+    """
 
     data: Path
     host: str = "127.0.0.1"
     port: int = 6875
     insecure: bool = False
     tls: Files | None = None
-    memory: Memory | None = None  # what it may take; `memory.default()` if left out
+    memory: Memory | None = None  # the memory limit; None for `memory.default()`
 
 
 def run(options: Options) -> int:
-    """Serves until it is told to stop; the exit code."""
+    """Serves until SIGTERM or SIGINT. Returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     sys.setswitchinterval(SWITCH_S)
     try:
@@ -61,7 +64,7 @@ async def _serve(options: Options) -> None:
     slices.enable()
     serving = Serving(lake, memory)
     await serving.start()
-    await asyncio.to_thread(pool.TEMPLATE.start)  # it is ready before somebody needs it
+    await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
     gateway = Gateway(lake, serving, tls, insecure=options.insecure)
@@ -75,7 +78,7 @@ async def _serve(options: Options) -> None:
         for host, port in await gateway.listen(options.host, options.port):
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()
-        gc.freeze()  # what is there now stays: the collector need not look at it again between polls
+        gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()
     finally:
         pressure.cancel()

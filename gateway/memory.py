@@ -1,13 +1,14 @@
-"""How the memory of a gateway (`--memory`) is shared out, and what keeps it within that.
+"""The memory of a gateway (`--memory`): its shares, and the limit that the kernel enforces.
 
-    half           DuckDB: mirrors, and what queries sort and join
+    half           DuckDB: mirrors, and the sorts and joins of queries
     a sixteenth    the DuckDB of the system catalog
-    a quarter      what clients make the gateway hold (`gateway.budgets`), caches among it
+    a quarter      memory that is held for clients (`gateway.budgets`), including caches
     the rest       Python, its libraries, and the processes that prepare long statements
 
-DuckDB's own limit does not count all that it takes: a list or a text that one function makes is outside. So the kernel is asked to refuse
-what grows too fast to be seen (`hold`); who asked for it gets 53200. The kernel counts what is mapped, and allocators keep mapped what was
-given back; so the limit is no fixed number, but what is mapped now and what may still become resident, renewed at each look.
+DuckDB's own limit does not count all its memory: a long list or text that a function returns is outside. `hold` therefore sets a
+limit in the kernel, which refuses an allocation that grows faster than the gateway checks. The statement fails with 53200. The kernel
+counts mapped memory, and allocators keep freed memory mapped. So the limit is not constant: at each check it is set to the mapped
+memory plus the amount that may still become resident.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
 
 MIB = 1 << 20
 LEAST = 1024 * MIB
-MOST_BY_ITSELF = 8192 * MIB  # what a gateway takes that was not told; half of the machine's memory if that is less
-SMALL = 16 * MIB  # two stacks of threads, which touch a fraction of them
+MOST_BY_ITSELF = 8192 * MIB  # the default without --memory, or half of the machine's memory if that is less
+SMALL = 16 * MIB  # the stacks of two threads, of which only a fraction becomes resident
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Shares of a gateway's memory, in bytes. `total`: all of it."""
+    """The shares of a gateway's memory, in bytes."""
 
     total: int
 
@@ -45,17 +46,17 @@ class Memory:
 
     @property
     def catalog(self) -> int:
-        """Of the DuckDB of the system catalog."""
+        """The limit of the system catalog's DuckDB."""
         return self.total // 16
 
     @property
     def clients(self) -> int:
-        """Of all that clients make it hold."""
+        """The limit of all memory that is held for clients."""
         return self.total // 4
 
     @property
     def role(self) -> int:
-        """Of all sessions of one role that is no superuser."""
+        """The limit of all sessions of one role, except superusers."""
         return self.clients // 2
 
     @property
@@ -64,17 +65,19 @@ class Memory:
 
     @property
     def process(self) -> int:
-        """Of one process that prepares a long statement."""
+        """The limit of a process that prepares a long statement."""
         return self.total // 16
 
 
 def default() -> Memory:
+    """Returns the memory of a gateway without --memory: half of the machine's, between LEAST and MOST_BY_ITSELF."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Memory(max(min(machine // 2, MOST_BY_ITSELF), LEAST))
 
 
 def parsed(text: str) -> Memory:
-    """
+    """Parses the value of --memory. Raises ValueError for a malformed size and for one below LEAST.
+
     >>> parsed("2GiB").total == parsed("2048MB").total == 2 << 30
     True
     """
@@ -88,18 +91,19 @@ def parsed(text: str) -> Memory:
 
 
 def begin() -> None:
-    """For a process that is held: Arrow takes memory where it needs it, and does not map a GiB at its first array."""
+    """Makes Arrow use the system allocator: its own maps a GiB for the first array, which counts towards the limit of `hold`."""
     pa.set_memory_pool(pa.system_memory_pool())
 
 
 def hold(high: int, total: int) -> int:
-    """Has the kernel refuse what would take this process beyond `high` before the next look; the bytes that are resident now.
+    """Sets the kernel's limit so that the process stays within `high` bytes until the next call. Returns the resident bytes.
 
-    Above `high` up to `total`, SMALL may be taken between two looks: what is small goes on while what is large is refused.
+    Between `high` and `total`, the process may allocate SMALL bytes until the next call. Small allocations then still succeed,
+    and large ones fail.
     """
     resident, mapped = usage()
     if mapped and resource is not None and hasattr(resource, "RLIMIT_DATA"):
-        with contextlib.suppress(ValueError, OSError):  # a limit from outside may be lower
+        with contextlib.suppress(ValueError, OSError):  # a lower limit may already be set
             most = resource.getrlimit(resource.RLIMIT_DATA)[1]
             limit = mapped + max(high - resident, min(SMALL, total - resident), 0)
             resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
@@ -107,13 +111,13 @@ def hold(high: int, total: int) -> int:
 
 
 def give_back() -> None:
-    """Returns to the kernel what the C library keeps of what was freed. Takes up to some 10 ms, outside the interpreter's lock."""
+    """Returns freed memory from the C library to the kernel. Takes up to about 10 ms, without the interpreter's lock."""
     if trim is not None:
         trim(0)
 
 
 def usage() -> tuple[int, int]:
-    """Bytes of this process that are in memory, and those of its own that are mapped; 0 where that cannot be told."""
+    """Returns this process's resident bytes and its mapped private bytes, or zeros if the system does not report them."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm") as file:
         fields = file.read().split()
         page = os.sysconf("SC_PAGE_SIZE")

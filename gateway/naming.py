@@ -1,9 +1,9 @@
-"""How one session sees the catalog: along its search_path, with its own temporary views in front.
+"""The catalog as one session sees it: names along its search_path, and its temporary views first.
 
-    mirrors' catalog ──► columns as at a block's time ──► path (search_path, $user, what may be used) ──► temporary views ──► `catalog`
+    mirrors' catalog ──► columns at a block's time ──► path (search_path, $user, privileges) ──► temporary views ──► `catalog`
 
-A temporary view is a name for a query and lives here alone: the engine and other sessions know nothing of it, and it ends with the
-session. It follows what it reads through new names; when that is dropped, or gets other columns, the view is gone too.
+A temporary view is a named query that exists only in its session: the engine and other sessions do not know it. A rename of a
+relation that it reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
 """
 
 from __future__ import annotations
@@ -25,27 +25,31 @@ from sql.definitions import bind_definition, restated
 if TYPE_CHECKING:
     from gateway.session import Session
 
-VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # that a temporary view takes: by itself, and for each character of its texts
-ENTRY_BYTES = 100  # of a catalog of a session's own, for each item
+VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
+ENTRY_BYTES = 100  # memory per item of a session's private catalog
 _listed = lru_cache(1000)(listed)
 
 
 class Naming:
+    """The catalog of one session, with its temporary views."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base: Catalog | None = None
-        self._held: Catalog | None = None  # of the block's time, where that is another
+        self._held: Catalog | None = None  # the catalog at the block's time, if it differs
         self._asked: tuple[str, str] | None = None
         self._known = Seen(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
-        self._before: dict[int, Item] | None = None  # at the beginning of a block that has changed them
+        self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
         self._next = 1
         self._charged: Charged | None = None
 
     @property
     def seen(self) -> Seen:
-        """As the mirrors have it now, relations of a block that reads at an earlier time with the columns that they had then; the same
-        object as long as nothing changes."""
+        """The catalog at the mirrors' time; the same object as long as nothing changes.
+
+        Inside a block that reads at an earlier time, relations have the columns that they had at that time.
+        """
         session = self._session
         base, n = session.serving.known
         held = session.transaction.catalog
@@ -53,7 +57,7 @@ class Naming:
             held = None
         asked = (session.settings["search_path"], session.settings["role"])
         if self.behind and self._base is not None:
-            base = self._base  # until `catch_up`
+            base = self._base  # the previous catalog, until `catch_up`
         if base is not self._base or held is not self._held or asked != self._asked:
             path = self._path(base)
             self._base, self._held, self._asked = base, held, asked
@@ -62,11 +66,11 @@ class Naming:
 
     @property
     def behind(self) -> bool:
-        """Whether the catalog has changed and the temporary views have not followed it."""
+        """Whether the catalog has changed and the temporary views are not yet adapted to it."""
         return bool(self.temporary or self._before) and self._base is not None and self._base is not self._session.serving.catalog
 
     async def catch_up(self) -> None:
-        """Brings the temporary views to the catalog of the moment."""
+        """Adapts the temporary views to the current catalog."""
         while self.behind:
             base, before, workers = self._session.serving.catalog, self._base, self._session.serving.workers
             assert before is not None
@@ -78,7 +82,10 @@ class Naming:
             self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
-        """The schemas that are there, and that the role may use; where its role is gone, whoever asks in earnest is told."""
+        """Returns the existing schemas of the search_path that the role may use.
+
+        If the role no longer exists, all existing ones: statements then fail when they are authorized.
+        """
         try:
             role: Role | None = self._session.access.role
         except TailgateError:
@@ -111,6 +118,7 @@ class Naming:
     # ---- temporary views
 
     def is_temporary(self, item: Item) -> bool:
+        """Returns whether the item is one of the session's temporary views."""
         return item.id in self.temporary
 
     @property
@@ -118,14 +126,14 @@ class Naming:
         return bool(self.temporary)
 
     def room(self) -> tuple[int, Catalog]:
-        """The id of a temporary view to come, and the catalog with the schema for it."""
+        """Returns the id for a new temporary view, and the catalog that contains the temporary schema."""
         catalog = self.seen.catalog
         if not self.temporary:
             catalog = self._with(catalog.along((self.own.name, *catalog.path)), {})
         return TEMPORARY_ID + self._next, catalog
 
     def put(self, *items: Item) -> None:
-        """Temporary views, new ones or others under their ids."""
+        """Adds temporary views, or replaces those with the same ids."""
         self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
         self._change({**self.temporary, **{i.id: i for i in items}})
 
@@ -142,7 +150,7 @@ class Naming:
         self._set(views)
 
     def _charge(self, views: dict[int, Item], base: Catalog) -> None:
-        """Raises 53200 if the session may not hold these views, and a catalog of its own with them."""
+        """Charges the memory of these views and of the session's private catalog. Raises 53200 if the limit is exceeded."""
         if self._charged is None:
             self._charged = Charged(self._session.budget)
         size = sum(VIEW_BYTES + TEXT_FACTOR * (len(item.sql) + len(item.query)) for item in views.values())
@@ -155,14 +163,14 @@ class Naming:
             self._known = self._see(self._base, self._known.catalog_n, self._path(self._base))
 
     def end(self, *, undo: bool) -> None:
-        """The end of a block."""
+        """Ends a block. With `undo`, restores the temporary views from its beginning."""
         before, self._before = self._before, None
         if undo and before is not None:
             self._set(before)
 
 
 def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog) -> dict[int, Item]:
-    """Temporary views over a later catalog; those that have no meaning there, or another form, are gone."""
+    """Adapts temporary views to a later catalog. Drops those that can no longer be bound or have other column types."""
     kept: dict[int, Item] = {}
     before = _with(base, own, views)
     for id, item in sorted(views.items()):
@@ -181,7 +189,7 @@ def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
 
 
 def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
-    """Relations whose rows had other columns in an earlier catalog, as they were, and so the views that were made of them since."""
+    """Returns the earlier versions of items whose columns differ in the catalog `held`: stored relations, and views that read them."""
 
     def was(item: Item) -> Item | None:
         then = held.items.get(item.id)

@@ -1,13 +1,13 @@
-"""Who may change the catalog: the ownership and the privileges that a statement needs.
+"""The ownership and the privileges that a change of the catalog needs.
 
     CREATE            CREATE in the schema, USAGE on the connections and secrets that it names
-    CREATE OR REPLACE ownership of what is replaced besides
-    DROP, GRANT, …    ownership; to rename and to move, CREATE in the schema besides
+    CREATE OR REPLACE also ownership of the item that is replaced
+    DROP, GRANT, …    ownership; RENAME and SET SCHEMA also need CREATE in the schema
     GRANT role        the ADMIN OPTION of the role
     CREATE ROLE, …    superusers; a role changes its own password
 
-SELECT on what definitions read is asked by the engine, under the lock under which it changes the catalog (`engine.ddl.definitions`).
-Names mean what `lake.resolution` says, here and in the engine. What does not exist passes here, and is an error of the engine's.
+The engine checks SELECT on the relations that a definition reads, while it holds the lock of the catalog (`engine.ddl.definitions`).
+Gateway and engine resolve names by the same `lake.resolution`. A name that does not exist passes here; the engine reports it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ from sql.definitions import reached_by
 
 
 def check_change(statement: Any, role: Role, catalog: Catalog, database: str) -> None:
-    """Raises 42501. `catalog`: as `Resolution.over` gives it. A kind of statement that is not known here is for superusers."""
+    """Raises 42501 if the role may not run the statement. Kinds of statements that are not listed here need a superuser.
+
+    `catalog`: that of `Resolution.over`.
+    """
     if not role.superuser:
         _Check(role, catalog, database).statement(statement)
 
 
 class _Check:
+    """The checks for one role. Every method raises 42501 if a privilege is missing."""
+
     def __init__(self, role: Role, catalog: Catalog, database: str) -> None:
         self._role, self._catalog, self._database = role, catalog, database
 
@@ -87,7 +92,7 @@ class _Check:
         match statement:
             case s.CreateSchema():
                 self._database_create()
-            case s.AlterSchema(name=name):  # `$user` comes first in the path: a schema with the name of a role is in front of all its names
+            case s.AlterSchema(name=name):  # a schema with the name of a role comes first in that role's search_path ($user)
                 self._schema_owner(name)
                 self._database_create()
             case s.DropSchema(names=names):
@@ -109,7 +114,7 @@ class _Check:
                 raise InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
 
     def _explain(self, target: Any) -> None:
-        """EXPLAIN shows what is inside a view, and what a sink sends. What the query of a CREATE reads is the engine's to ask for."""
+        """Checks EXPLAIN, which shows the plan of a view or sink. The engine checks the relations that the query of a CREATE reads."""
         match target:
             case Name() as name:
                 item = self._catalog.find(name)
@@ -120,10 +125,10 @@ class _Check:
             case s.CreateSink():
                 self.statement(target)
 
-    # ---- what exists
+    # ---- existing items
 
     def _target(self, name: Name) -> Item | None:
-        """The item that a new one of this name would replace."""
+        """Returns the item that a new item with this name would replace, or None."""
         return self._catalog.find(Name(name.name, self._catalog.home(name).name))
 
     def _functions(self, name: Name) -> tuple[Item, ...]:
@@ -174,11 +179,11 @@ class _Check:
             raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
 
     def _database_create(self) -> None:
-        """CREATE on the database, which only superusers have."""
+        """Raises 42501: only superusers have CREATE on the database."""
         raise InsufficientPrivilege(f"permission denied for database {self._database}")
 
     def _new(self, name: Name, *, beside: bool = False) -> None:
-        """Whether a new item may have this name; `beside`: in the schema of the item that has it now."""
+        """Checks CREATE in the schema of a new item. With `beside`, in the schema of the existing item with this name."""
         if beside:
             for item in self._found([name]):
                 self._schema("CREATE", self._catalog.schema_of(item))

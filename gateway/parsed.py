@@ -1,4 +1,4 @@
-"""Text of a Query or Parse to statements, remembered by text: clients send the same few over and over."""
+"""Parses the text of a Query or Parse message, with a cache: clients send the same few texts repeatedly."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from gateway.budgets import Budget
     from gateway.workers import Workers
 
-KEPT_BYTES = 32 << 20  # of statements that are remembered
-KEPT_CHARACTERS_MAX = 20_000  # longer texts are not
-TREE_FACTOR = 100  # bytes of a tree for each character of its text, about
-LONG_CHARACTERS = 8_000  # of a text that takes more than a slice of the event loop for sure: it goes to a process at once
+KEPT_BYTES = 32 << 20  # of cached statements
+KEPT_CHARACTERS_MAX = 20_000  # longer texts are not cached
+TREE_FACTOR = 100  # approximate bytes of a parse tree per character of its text
+LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: they would block the event loop
 
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A statement that has nothing to do here, and succeeds: nobody listens, so UNLISTEN has nobody to leave."""
+    """A statement that succeeds without any effect: UNLISTEN, since there is no LISTEN. `tag`: its command tag."""
 
     tag: str
 
 
 @dataclass(frozen=True, slots=True)
 class LongWrite:
-    """An INSERT, UPDATE or DELETE that was parsed in another process: bound there too, from its text."""
+    """An INSERT, UPDATE or DELETE that was parsed in another process, and is also bound there, from its text."""
 
     verb: str
 
 
 _NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
-_SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # is kept nowhere
+_SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
 Known = Statement | Nothing | LongWrite
 Parts = tuple[tuple[Known, StatementText], ...]
 
 
 class Texts:
-    """The statements of texts. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
+    """A cache of parsed texts. As in PostgreSQL, no statement of a text runs if one of them cannot be parsed."""
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
         self._workers = workers
@@ -54,7 +54,7 @@ class Texts:
         return self._kept.get(text)
 
     async def read(self, text: str) -> Parts:
-        """All statements of a text, in order, without empty ones."""
+        """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
         found = self._kept.get(text)
         if found is None:
             found = await self._workers.aside(read, text, far=partial(read_far, text), long=len(text) > LONG_CHARACTERS)
@@ -64,6 +64,7 @@ class Texts:
 
 
 def read(text: str) -> Parts:
+    """Splits and parses a text. Positions in errors refer to the whole text."""
     out: list[tuple[Known, StatementText]] = []
     for part in split(text):
         if _NOTHING.fullmatch(part.text):
@@ -74,7 +75,7 @@ def read(text: str) -> Parts:
         except TailgateError as error:
             tree = catalog_tree(part.text)
             if tree is not None and is_catalog_query(tree, Catalog()):
-                # what clients ask pg_catalog needs more of PostgreSQL's grammar than what users write
+                # Clients' queries of pg_catalog use more of PostgreSQL's grammar than our parser knows.
                 out.append((Select(QueryText(part.text, 0, tree)), part))
                 continue
             if error.position is not None:
@@ -86,7 +87,7 @@ def read(text: str) -> Parts:
 
 
 def read_far(text: str) -> Parts:
-    """The same in another process: without the trees, which are larger than the text."""
+    """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
     return tuple((cast(Known, _light(statement)), part) for statement, part in read(text))
 
 

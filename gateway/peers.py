@@ -1,10 +1,11 @@
-"""The other gateways of a lake on this machine: whose sessions they have, and what is to be told to one of theirs.
+"""Requests to the other gateways of a lake on this machine, about their sessions.
 
     pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
-    pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it was theirs, or an error
-    CancelRequest that came here by the port they share ──► {"do": "cancel"}
+    pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
+    CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
 
-One line of JSON each way, on loopback, with the token of the peer's file (`lake.peers`). One that does not answer in time is passed over.
+Request and response are one line of JSON each, on loopback, with the token from the peer's file (`lake.peers`). A gateway that does
+not answer in time is skipped.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
 
 ANSWER_S = 1.0
-LINE_BYTES_MAX = 32 * 1024 * 1024  # of an answer: 10,000 sessions with a kilobyte of query each, and room
-REQUEST_BYTES_MAX = 4096  # a request is some 200 bytes; it is read before its token is known to be right
-CANCELS_MAX = 100  # on their way at a time: whoever guesses keys cannot make us ask without end
+LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each
+REQUEST_BYTES_MAX = 4096  # a request has about 200 bytes; it is read before its token is checked
+CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses keys cannot cause unlimited work
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
 log = logging.getLogger("tailgate.gateway")
@@ -39,23 +40,25 @@ log = logging.getLogger("tailgate.gateway")
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, in another gateway: as much of a role as matters here."""
+    """The role of a session in another gateway that sends a request."""
 
     id: int
     superuser: bool
 
 
 class Peers:
+    """The client and the server for requests between gateways."""
+
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
         self._file: Path | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._cancels = 0  # on their way
+        self._cancels = 0  # in flight
 
     async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
-        """`addresses`: where clients connect to this gateway."""
+        """Starts the server and announces this gateway. `addresses`: where clients connect to it."""
         self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=REQUEST_BYTES_MAX)
         port = self._server.sockets[0].getsockname()[1]
@@ -65,26 +68,27 @@ class Peers:
             log.warning("other gateways cannot be told of this one: %s", error)
 
     def stop(self) -> None:
+        """Stops the server and withdraws the announcement."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
         if self._server is not None:
             self._server.close()
 
-    # --- asked from a thread
+    # --- requests from a thread
 
     def sessions(self, asker: activity.Asking) -> list[activity.Row]:
-        """Of all others."""
+        """Returns the rows of pg_stat_activity of all other gateways."""
         rows = [row for answer in self._wait(self._ask({"do": "sessions", **_asker(asker)})) for row in answer.get("rows", ())]
         for row in rows:
             row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
         return rows
 
     def internal_errors(self) -> list[dict[str, Any]]:
-        """Of all others."""
+        """Returns the internal errors of all other gateways."""
         return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
 
     def signal(self, process: int, asker: activity.Asking, *, terminate: bool) -> bool:
-        """Whether one of the others has the process. Raises 42501."""
+        """Signals a session of another gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
         for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_asker(asker)})):
             if "error" in answer:
                 raise InsufficientPrivilege(answer["error"])
@@ -98,10 +102,10 @@ class Peers:
             return []
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(2 * ANSWER_S)
 
-    # --- asked in the event loop
+    # --- requests from the event loop
 
     def cancel(self, process: int, secret: bytes) -> None:
-        """A cancel request for a session that is not here; nobody waits for it."""
+        """Forwards a cancel request for a session of another gateway, in the background."""
         if self._cancels < CANCELS_MAX:
             self._cancels += 1
             self._gateway.aside(self._cancel(process, secret))
@@ -113,7 +117,7 @@ class Peers:
             self._cancels -= 1
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
-        """Asks all, or those whose sessions have numbers with this high half."""
+        """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
         found = await asyncio.to_thread(peers.announced, self._gateway.lake, self._file)
         found = [p for p in found if of is None or p.pid & 0x7FFF == of]
         answers = await asyncio.gather(*(self._one(peer, request) for peer in found))
@@ -133,7 +137,7 @@ class Peers:
             return await asyncio.wait_for(asked(), ANSWER_S)
         return None
 
-    # --- asked by others
+    # --- the server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

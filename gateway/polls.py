@@ -1,14 +1,13 @@
-"""Statements that are polled again and again, answered with bytes that are ready.
+"""The cache of results of statements that clients send repeatedly (polls).
 
-    text, parameters, formats, style ──► Poll: bytes of one time ──► the same bytes, whoever asks, until something they depend on changes
-                                           ▲ refreshed right after each tick while somebody polls it
+    text, parameters, formats, style ──► Poll: bytes of one time ──► the same bytes for all clients until a dependency changes
+                                           ▲ refreshed right after each tick while clients poll it
 
-A poll's bytes are good at the mirrors' time only. When the mirrors move, the bytes of a statement whose relations did not change are
-good for the new time too; the others that were asked for lately are made again, at once and within a budget, so that a poll
-finds them ready; what the budget does not reach, or took longer than REFRESH_S_MAX the last time, is made on a thread when it is asked
-for, once however many ask.
+The cached bytes of a poll are valid at the mirrors' time only. When the mirrors advance, the bytes remain valid if the statement's
+relations have not changed. Other recently used polls are refreshed immediately, within a time budget. If the budget is exhausted, or
+the last run took longer than REFRESH_S_MAX, the statement runs on a thread at the next request, once for all concurrent requests.
 
-Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to make the bytes of a statement over a small view again.
+Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to refresh a statement over a small view.
 """
 
 from __future__ import annotations
@@ -34,21 +33,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-POLLS_MAX = 4096  # statements remembered, which are looked at after each tick
-POLL_BYTES_MAX = 1024 * 1024  # larger results are encoded for each poll: a thousand of them would be a gigabyte
-BYTES_MAX = 128 * 1024 * 1024  # of all remembered results and what they are asked by
-POLL_BYTES = 2 * 1024  # of one besides those
-REFRESH_BUDGET_S = 0.008  # of the event loop after each tick; polls wait meanwhile, and their p95 is promised below 10 ms
-REFRESH_S_MAX = 0.004  # of one statement in the event loop
-REFRESH_ROWS_MAX = 5_000  # results beyond this are made on a thread when asked for: DuckDB and encoding take milliseconds
-HOT_TICKS = 30  # a statement that was not asked for during this many ticks is not refreshed; 3 s at 10 ticks/s
+POLLS_MAX = 4096  # cached statements, all of which are checked after each tick
+POLL_BYTES_MAX = 1024 * 1024  # larger results are not cached: a thousand of them would be a gigabyte
+BYTES_MAX = 128 * 1024 * 1024  # of all cached results and their keys
+POLL_BYTES = 2 * 1024  # overhead of a cached statement
+REFRESH_BUDGET_S = 0.008  # time in the event loop after each tick; polls wait for it, and their promised p95 is below 10 ms
+REFRESH_S_MAX = 0.004  # time of one statement in the event loop
+REFRESH_ROWS_MAX = 5_000  # larger results are computed on a thread at the next request: DuckDB and encoding take milliseconds
+HOT_TICKS = 30  # ticks without a request after which a statement is not refreshed: 3 s at 10 ticks/s
 
 
 @dataclass(slots=True)
 class Poll:
-    """`rows` is DataRows and CommandComplete; `ready` what a simple Query is answered with. `time` -1: to be made again.
+    """A cached result.
 
-    `query` was authorized for the role that asked first. The others are authorized before they are given the bytes."""
+    `rows`: DataRows and CommandComplete. `ready`: the complete response to a simple Query. `time`: -1 if the result is out of date.
+    `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes.
+    """
 
     query: Authorized[Prepared]
     values: Sequence[object]
@@ -60,22 +61,24 @@ class Poll:
     time: int = -1
     hits: int = 0  # since the last tick
     idle: int = 0  # ticks without a hit
-    took: float = 0.0  # seconds, the last time
+    took: float = 0.0  # seconds of the last run
     size: int = 0  # bytes that are charged for it
 
 
 class Polls:
+    """The cached results of a gateway."""
+
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._polls: OrderedDict[Hashable, Poll] = OrderedDict()
         self._making: dict[Hashable, asyncio.Future[Poll | pa.Table]] = {}
         self._bytes = 0
-        self._lock = threading.RLock()  # others make room for what they need from their threads
+        self._lock = threading.RLock()  # `_evict` is called from other threads
         serving.budget.evictable(self._evict)
         serving.on_advance(self.advance)
 
     def find(self, key: Hashable) -> Poll | None:
-        """Bytes of the mirrors' time, if they are there."""
+        """Returns the cached result if it is valid at the mirrors' time, or None."""
         poll = self._polls.get(key)
         if poll is None or poll.time != self._serving.time:
             return None
@@ -85,10 +88,13 @@ class Polls:
     async def get(
         self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
     ) -> Poll | pa.Table:
-        """Makes them, once however many ask; the rows themselves if they are too many to remember."""
+        """Runs the statement, once for concurrent requests. Returns the rows instead of a `Poll` if they are not cacheable.
+
+        Raises `Again` in the waiting requests if the request that runs the statement is canceled.
+        """
         making = self._making.get(key)
         if making is None:
-            await asyncio.sleep(0)  # the mirrors may have moved just now, and their callback be on its way
+            await asyncio.sleep(0)  # the mirrors may have advanced, with their callback still pending
             poll = self.find(key)
             if poll is not None:
                 return poll
@@ -99,7 +105,7 @@ class Polls:
         try:
             result = await self._make(key, query, values, encoder, description)
         except BaseException as error:
-            # those who wait here run it themselves: the error, or the cancelling, was this one's
+            # Requests that wait for the future run the statement again if only this request was canceled.
             making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
             making.exception()
             raise
@@ -133,7 +139,7 @@ class Polls:
         poll.time = time
 
     def _keep(self, key: Hashable, poll: Poll) -> None:
-        """Remembers a poll, the newest of all, if there is memory for it."""
+        """Caches a poll as the most recently used one, if there is memory for it."""
         size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
         more = size - poll.size
         self._evict(self._bytes + more - BYTES_MAX, but=poll)
@@ -159,7 +165,7 @@ class Polls:
                 gone.size = 0
 
     def _evict(self, size: int, but: Poll | None = None) -> int:
-        """Forgets the oldest until so many bytes are free; how many are. From any thread."""
+        """Evicts the oldest polls until `size` bytes are free. Returns the freed bytes. Safe from any thread."""
         freed = 0
         with self._lock:
             for key, poll in list(self._polls.items()) if size > 0 else ():
@@ -171,10 +177,10 @@ class Polls:
         return freed
 
     def advance(self, time: int) -> None:
-        """The mirrors have moved: called before any poll can be answered at the new time."""
+        """Revalidates or refreshes the polls. Called when the mirrors advance, before any poll is answered at the new time."""
         deadline = clocks.perf_counter() + REFRESH_BUDGET_S
         stale: list[tuple[Hashable, Poll]] = []
-        known: dict[tuple[object, ...], bool] = {}  # thousands of texts may read the same relations
+        known: dict[tuple[object, ...], bool] = {}  # one check for all statements with the same relations
         with self._lock:
             polls = list(self._polls.items())
         for key, poll in polls:
@@ -201,7 +207,7 @@ class Polls:
                 self._refresh(key, poll, time)
 
     def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
-        """On the event loop: what is refreshed is known to be small and in memory."""
+        """Runs a poll again, in the event loop. Skips statements that are slow, large or not in memory."""
         prepared = poll.query.plan
         if (
             poll.took > REFRESH_S_MAX
@@ -215,8 +221,8 @@ class Polls:
             table = self._serving.run_now(poll.query, poll.values)
         except TailgateError as error:
             if isinstance(error, QueryCanceled):
-                poll.took = float("inf")  # it takes longer than it did
-            return  # whoever asks next is told
+                poll.took = float("inf")  # too slow to refresh again
+            return  # the next request runs the statement and reports the error
         except Exception:
             log.exception("a poll could not be refreshed")
             self._drop(key)
@@ -228,11 +234,11 @@ class Polls:
 
 
 def _bytes_of(key: Hashable) -> int:
-    """Of a statement's text and its values."""
+    """Returns the bytes of a statement's text and values in a key."""
     if isinstance(key, bytes | str):
         return len(key)
     return sum(map(_bytes_of, key)) if isinstance(key, tuple) else 0
 
 
 class Again(Exception):
-    """Whoever made the answer for several was cancelled; the others ask again."""
+    """The request that ran a statement for several others was canceled. The others try again."""

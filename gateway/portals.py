@@ -1,4 +1,4 @@
-"""Prepared statements, portals and cursors: what a session keeps between messages. A cursor is a portal of the same name.
+"""Prepared statements, portals and cursors, which a session keeps between messages. A cursor is a portal with its name.
 
 Statement text ──Parse──► Prepared ──Bind──► Portal ──Execute, FETCH──► rows, some at a time
 """
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from lake.catalog import Catalog
 
 
-BOUND_BYTES = 1 << 10  # of a statement besides its text and plan
-PORTAL_BYTES = 16 << 10  # of a portal, rows that are too few to be charged among it
-VALUE_FACTOR = 4  # bytes of a value for each byte that was sent of it
+BOUND_BYTES = 1 << 10  # memory of a statement without its text and plan
+PORTAL_BYTES = 16 << 10  # memory of a portal, including a small number of rows, which are not charged
+VALUE_FACTOR = 4  # memory of a value per byte of the message
 
 
 class Rows(Protocol):
-    """The rows of a statement that was begun. `fetch` waits for at least one, or gives none when `ended`; at most `limit`."""
+    """The rows of a running statement.
+
+    `fetch` waits for at least one row and returns at most `limit`. It returns none after the last row, when `ended` is true.
+    """
 
     @property
     def columns(self) -> Sequence[Field]: ...
@@ -44,9 +47,10 @@ class Rows(Protocol):
 
 
 class TableRows:
-    """Rows that are all there. `step`: how many at most are given at once when no limit is set, to bound what is encoded in one go.
+    """The rows of a complete result, which is in memory.
 
-    `at`: the row that was given last, from 1; 0 before the first, one more than there are behind the last.
+    `step`: the maximal number of rows per fetch, which bounds the work of encoding. `at`: the cursor's position: the number of the
+    last fetched row, counted from 1; 0 before the first row, and the number of rows plus 1 after the last.
     """
 
     def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 65_536) -> None:
@@ -60,7 +64,7 @@ class TableRows:
         return self.scroll("forward", self._step if limit is None else min(limit, self._step))
 
     def scroll(self, way: str, count: int | None) -> pa.Table:
-        """The rows that FETCH gives in this direction; `ended` tells of the way forward."""
+        """Moves the cursor and returns the rows. `way` and `count`: as in `moved`. `ended` refers to the forward direction."""
         size = self._table.num_rows
         first, number, self.at = moved(self.at, size, way, count)
         self.ended = self.at >= size
@@ -75,7 +79,7 @@ class TableRows:
 
 
 class Tagged:
-    """Rows whose tag is not SELECT's; `counted`: it says how many rows there were."""
+    """Rows with a command tag other than SELECT. `counted`: the tag contains the number of rows."""
 
     def __init__(self, rows: Rows, word: str, *, counted: bool = True) -> None:
         self.columns = rows.columns
@@ -95,6 +99,7 @@ class Tagged:
 
 
 def tag(rows: Rows, count: int) -> str:
+    """Returns the command tag for `count` rows."""
     if isinstance(rows, Tagged):
         return f"{rows.word} {count}" if rows.counted else rows.word
     return f"SELECT {count}"
@@ -102,10 +107,11 @@ def tag(rows: Rows, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A statement after names and types were looked up.
+    """A statement with resolved names and types.
 
-    `columns`: of its result, None if it has none. `parameters`: types of $1, $2, …. `prepared`: what serving made of a query.
-    `catalog`: what the names were looked up in; another one means to look again. `body`: what its kind needs besides.
+    `columns`: those of the result, None if it has no rows. `parameters`: the types of $1, $2, …. `prepared`: the prepared query.
+    `catalog`: the one in which the names were resolved; with a newer catalog the statement is bound again. `body`: further data
+    that depends on the kind of statement.
     """
 
     statement: Known
@@ -116,11 +122,11 @@ class Bound:
     prepared: serving.Prepared | None = None
     is_catalog: bool = False
     catalog: Catalog | None = field(default=None, compare=False, repr=False)
-    body: Any = None  # the bound statement inside COPY and DECLARE; of a catalog query, a CatalogBound; the item of a TAIL
+    body: Any = None  # the inner Bound of COPY and DECLARE, the CatalogBound of a catalog query, the tail.Target of a TAIL
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, about."""
+        """The approximate memory of the statement, in bytes."""
         if self.prepared is not None:
             return len(self.text) + self.prepared.size
         return BOUND_BYTES + len(self.text) + (self.body.size if hasattr(self.body, "size") else len(self.text) * PLAN_FACTOR)
@@ -139,7 +145,7 @@ class CatalogBound:
 
 
 def check_result(described: Bound, bound: Bound) -> None:
-    """Raises 0A000 if a statement would return other columns than those that it was described with."""
+    """Raises 0A000 if a statement returns other columns than those that Describe has returned."""
     if _result(described) != _result(bound):
         raise FeatureNotSupported("cached plan must not change result type")
 
@@ -150,7 +156,7 @@ def _result(bound: Bound) -> list[tuple[str, Type]] | None:
 
 @dataclass(slots=True)
 class Statement:
-    """A prepared statement. `raw`: its text as sent, a key of caches. `oids`: as Parse gave them."""
+    """A prepared statement. `raw`: its text as received, a key of caches. `oids`: the parameter types in Parse."""
 
     name: str
     raw: bytes
@@ -165,7 +171,11 @@ class Statement:
 
 @dataclass(slots=True)
 class Portal:
-    """`rows` is None until it is begun, `done` once a command was run. `key`: of the cache of ready bytes, if it may be there."""
+    """A portal or cursor.
+
+    `rows`: None until it is run. `done`: its command was run, or its rows were sent. `key`: of the cache of polls, None if its result
+    cannot be cached.
+    """
 
     name: str
     bound: Bound
@@ -175,15 +185,15 @@ class Portal:
     rows: Rows | None = None
     done: bool = False
     is_cursor: bool = False
-    at: int | None = None  # of a TAIL: the time at which it was declared
-    scroll: bool = True  # not NO SCROLL
+    at: int | None = None  # for a TAIL, the time of DECLARE
+    scroll: bool = True  # False for NO SCROLL
     hold: bool = False  # WITH HOLD
-    held: bool = False  # its block was committed: it stays until it is closed
-    given: int = 0  # bytes of its values as they were sent
+    held: bool = False  # its block was committed: it remains until it is closed
+    given: int = 0  # bytes of its values in the message
 
     @property
     def size(self) -> int:
-        """Without rows, which are charged by themselves where they are many."""
+        """The approximate memory in bytes, without rows: a large number of rows is charged separately."""
         return PORTAL_BYTES + VALUE_FACTOR * self.given
 
 

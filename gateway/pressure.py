@@ -1,6 +1,6 @@
-"""What happens when a gateway comes near the memory it may take: caches are emptied, and statements that run long are ended (53200).
+"""The reaction to memory pressure: evicts caches, then ends long-running statements with 53200.
 
-A look twenty times a second, by the event loop. What grows faster than that is refused by the kernel (`gateway.memory.hold`).
+The event loop checks the gateway's memory twenty times a second. The kernel refuses faster growth (`gateway.memory.hold`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ log = logging.getLogger("tailgate.gateway")
 
 LOOK_S = 0.05
 GIVE_BACK_S = 1.0
-MUCH = 0.4  # of the memory, above which what was freed is given back to the kernel
-HIGH = 0.85  # of the memory, above which something must go
+MUCH = 0.4  # share of the memory above which freed memory is returned to the kernel
+HIGH = 0.85  # share of the memory above which caches are evicted and statements are ended
 
 
 class Pressure:
+    """The monitor of a gateway's memory."""
+
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
-        self._over = 0  # looks in a row that found too much
+        self._over = 0  # consecutive checks above the limit
 
     async def watch(self) -> None:
-        """Looks until it is cancelled."""
+        """Checks the memory every LOOK_S seconds until it is cancelled."""
         given = 0.0
         while True:
             resident = memory.hold(int(HIGH * self._serving.memory.total), self._serving.memory.total)
@@ -40,7 +42,7 @@ class Pressure:
             await asyncio.sleep(LOOK_S)
 
     def look(self, resident: int) -> None:
-        """Acts on the bytes that are resident: caches first, then statements, of superusers last."""
+        """Evicts caches if `resident` bytes exceed the limit, and then ends statements, those of superusers last."""
         if resident <= HIGH * self._serving.memory.total:
             self._over = 0
             return

@@ -1,13 +1,13 @@
-"""Who answers a statement, and how: `bind` looks its names up, `begin` starts it.
+"""The dispatch of statements by kind: `bind` resolves their names, `begin` runs them.
 
     SELECT, VALUES …            serving, or the catalog's tables         ──► rows
-    TAIL, COPY, cursors         tail, encode.copying, portals            ──► rows that may go on for ever
+    TAIL, COPY, cursors         tail, encode.copying, portals            ──► rows, possibly without an end
     SHOW, EXPLAIN               show, control                            ──► rows
     INSERT, UPDATE, DELETE, …   writing                                  ──► rows of RETURNING, or a tag
     CREATE, DROP                the engine, by control                   ──► a tag
     SET, BEGIN, PREPARE, …      the session itself                       ──► a tag
 
-Errors carry positions in the statement's own text; the session moves them to where the statement stands in what was sent.
+Errors have positions in the statement's own text. The session adds the statement's position in the query string.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 
 Result = Rows | str | CopyOut
 
-# what may run in a block that failed
+# statements that may run in a failed block
 ENDING = (s.Commit, s.Rollback, s.RollbackTo)
 
 
 def check_failed(session: Session, statement: Known) -> None:
+    """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
     if session.transaction.state is State.FAILED and not isinstance(statement, ENDING):
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
@@ -56,7 +57,7 @@ def check_failed(session: Session, statement: Known) -> None:
 
 
 async def bind(session: Session, statement: Known, text: s.StatementText, oids: Sequence[int]) -> Bound:
-    """The statement with its names looked up; columns and parameters as Describe tells them."""
+    """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     match statement:
         case s.Select():
@@ -107,7 +108,7 @@ async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids
 
 
 def _declared(types: Sequence[Type], oids: Sequence[int]) -> tuple[Type, ...]:
-    """A parameter whose type nothing tells is text, as in PostgreSQL."""
+    """Replaces unknown parameter types by text, as PostgreSQL does."""
     return tuple(TEXT if t == UNKNOWN else t for t in types)
 
 
@@ -134,7 +135,10 @@ async def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Se
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object], formats: Sequence[int], at: int | None = None) -> Result:
-    """Starts a statement: its rows, or the tag of one that has none. `at`: of a TAIL, the time it was declared at."""
+    """Runs a statement. Returns its rows, or the command tag if it has none.
+
+    `formats`: the format codes of the result. `at`: for the TAIL of a cursor, the time of DECLARE.
+    """
     statement = bound.statement
     match statement:
         case s.Select():
@@ -194,7 +198,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
 
 
 async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequence[str]:
-    """How a view is maintained is the engine's to say; of a query, the plan that is read."""
+    """Returns the lines of EXPLAIN: for a query the plan that is run, for views and other statements the engine's answer."""
     target = statement.target
     if isinstance(target, s.Tail):
         target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target))
@@ -208,18 +212,21 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
 
 
 def is_poll(bound: Bound) -> bool:
-    """Returns whether the statement is a query whose time only the session can fix: it names none, and reads no view that has failed."""
+    """Returns whether the statement is a SELECT without AS OF that reads no failed view, so its result may be cached."""
     prepared = bound.prepared
     return isinstance(bound.statement, s.Select) and prepared is not None and bound.statement.as_of is None and prepared.failed_at is None
 
 
 def reads_newest(session: Session, bound: Bound) -> bool:
+    """Returns whether the statement is a poll that reads at the newest time, so a cached result may answer it."""
     return session.reads_newest and is_poll(bound)
 
 
 def _failed_at(session: Session, prepared: Prepared) -> int | None:
-    """Returns the time to read at if the query reads views that have failed: that of their last tick. Then a WARNING says so. In a block
-    this is the time of the whole block, if nothing was read in it before."""
+    """Returns the time of the last tick before a view of the query failed, or None. Sends a WARNING for each failed view.
+
+    In a block that has not read anything before, this becomes the time of the whole block.
+    """
     if prepared.failed_at is None or session.transaction.time is not None:
         return None
     for item in prepared.items:
@@ -266,7 +273,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
-    """Waits until what Kafka holds now is in, and in the mirrors."""
+    """Waits until the records that are in Kafka at the call are in the mirrors."""
     timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
     time = await session.control.recent(prepared.relations, timeout)
     while session.serving.time < time:

@@ -1,16 +1,17 @@
-"""Where a cursor goes: the directions of FETCH and MOVE, as positions.
+"""The positions of a scrollable cursor: the directions of FETCH and MOVE.
 
-A cursor stands on a row, 1 to the number of rows, or before the first, 0, or behind the last. Source: PostgreSQL's portal of rows that
-were kept (`DoPortalRunFetch`).
+A cursor's position is the number of a row, counted from 1; 0 is before the first row, and the number of rows plus 1 after the last.
+
+Source: PostgreSQL, `DoPortalRunFetch` in src/backend/tcop/pquery.c.
 """
 
 from __future__ import annotations
 
 
 def moved(at: int, size: int, way: str, count: int | None) -> tuple[int, int, int]:
-    """The index of the first row that is read, how many (negative: each before the last one), and where the cursor stands then.
+    """Returns the index of the first row to read, the number of rows (negative: backwards), and the cursor's new position.
 
-    `way`: forward, backward, absolute or relative; `count`: None is ALL.
+    `at`: the position. `size`: the number of rows. `way`: forward, backward, absolute or relative. `count`: None is ALL.
 
     >>> moved(0, 10, "forward", 3), moved(3, 10, "forward", None), moved(9, 10, "forward", 5), moved(3, 10, "forward", 0)
     ((0, 3, 3), (3, 7, 11), (9, 1, 11), (2, 1, 3))

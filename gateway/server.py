@@ -1,8 +1,10 @@
-"""The listening sockets and all sessions behind them: one process, one event loop; several processes of a lake may share a port.
+"""A gateway process: its listening sockets, its sessions, and the caches that they share.
 
-listen (loopback unless told otherwise) ──► Connection ──► Session
-CancelRequest(process, secret) ──► the session of that key
-stop ──► 57P01 to everybody, connections closed
+A gateway has one event loop. Several gateways of a lake may share a port.
+
+listen (on loopback by default) ──► Connection ──► Session
+CancelRequest(process, secret) ──► the session with this key
+stop ──► 57P01 to all clients, connections closed
 
 """
 
@@ -41,18 +43,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-BACKLOG = 1024  # connections the kernel keeps for us: a burst of 300 must not be refused
+BACKLOG = 1024  # connections waiting in the kernel: a burst of 300 must not be refused
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
-PATHS_MAX = 1_000  # different paths whose view of the catalog is remembered
-BOUND_BYTES = 32 << 20  # of statements whose meaning is remembered; the rest is looked up again
-STOP_S = 2.0  # for clients to take what was said to them
+PATHS_MAX = 1_000  # cached catalogs, one per search path
+BOUND_BYTES = 32 << 20  # of cached bound statements
+STOP_S = 2.0  # limits the wait for clients to receive the last message
 
 
 class Gateway:
-    """What all sessions of a process share."""
+    """The state that all sessions of a process share."""
 
     def __init__(self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False) -> None:
-        """`insecure`: other machines are trusted as this one is."""
+        """`insecure`: clients on other machines are trusted like local ones."""
         self.lake = lake
         self.serving = serving
         self.tls = tls
@@ -67,7 +69,7 @@ class Gateway:
         self.budget = serving.budget
         self.texts = Texts(serving.workers, self.budget)
         self.connections: set[Connection] = set()
-        self.strangers: dict[Connection, None] = {}  # those that are not signed in, in the order in which they came
+        self.strangers: dict[Connection, None] = {}  # unauthenticated connections, oldest first
         self.sessions: dict[int, Session] = {}
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
         self._role_budgets: dict[int, Budget] = {}
@@ -77,7 +79,7 @@ class Gateway:
         self._stopping = False
 
     async def listen(self, host: str, port: int) -> list[tuple[str, int]]:
-        """Takes connections; the addresses, with the port that was chosen if it was 0. Raises 55006 if another process has the port."""
+        """Starts to listen. Returns the addresses, with the chosen port if `port` is 0. Raises 55006 if the port is in use."""
         if not self.insecure and not is_loopback(host):
             check_address(host, self.tls is not None, self.lake.catalog())
         loop = asyncio.get_running_loop()
@@ -88,7 +90,7 @@ class Gateway:
         return addresses
 
     async def stop(self) -> None:
-        """No new connections; those there are told and closed."""
+        """Stops listening, sends 57P01 to all clients and closes their connections."""
         self._stopping = True
         self.peers.stop()
         for server in self._servers:
@@ -109,10 +111,10 @@ class Gateway:
     # --- sessions
 
     def admit(self, session: Session) -> None:
-        """Gives a session its number and secret."""
+        """Registers a session with a process id and a secret. Raises 53300 if there are too many."""
         if self._stopping or len(self.sessions) >= SESSIONS_MAX:
             raise TooManyConnections("sorry, too many clients already")
-        # the process number's high half tells gateways that share a port apart
+        # The high half of the process id identifies the gateway among those that share a port.
         while not session.process or session.process in self.sessions:
             session.process = (os.getpid() & 0x7FFF) << 16 | secrets.randbelow(1 << 16)
         session.secret = secrets.token_bytes(session.secret_bytes)
@@ -122,7 +124,7 @@ class Gateway:
         self.sessions.pop(session.process, None)
 
     def cancel(self, process: int, secret: bytes, *, here: bool = False) -> None:
-        """A cancel request; it may be for a session of another gateway that shares the port, unless `here`."""
+        """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id, unless `here`."""
         session = self.sessions.get(process)
         if session is None and not here:
             self.peers.cancel(process, secret)
@@ -130,13 +132,13 @@ class Gateway:
             session.interrupt("canceling statement due to user request")
 
     def aside(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Runs what nobody waits for."""
+        """Runs a coroutine in the background."""
         task = asyncio.ensure_future(work)
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
 
     def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
-        """The catalog as it is seen along a path: one object for all sessions that have the path."""
+        """Returns the catalog as seen along a search path: one object for all sessions with this path."""
         known = self._seen.get(path)
         if known is None or known.catalog.items is not base.items or known.catalog_n != n:
             if len(self._seen) >= PATHS_MAX:
@@ -146,10 +148,11 @@ class Gateway:
         return known
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
+        """Caches a bound statement by its text, parameter types and scope."""
         self.bound.put((text, tuple(oids), scope), bound, len(text) + bound.size)
 
     def budget_of(self, role: int, superuser: bool) -> Budget:
-        """What all sessions of a role are charged to. Superusers have all that there is."""
+        """Returns the budget of all sessions of a role. Superusers share the budget of the gateway."""
         if superuser:
             return self.budget
         return self._role_budgets.setdefault(role, Budget("the role", self.memory.role, self.budget))
@@ -163,7 +166,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_address(host: str, tls: bool, catalog: Catalog) -> None:
-    """An address that other machines reach needs TLS, and roles to sign in as."""
+    """Raises 0A000 for an address that other machines can reach, unless there are TLS and roles with a password."""
     where = f"listening on {host or 'all addresses'}"
     if not tls:
         raise FeatureNotSupported(f"{where} without TLS is refused", hint="Give --tls-cert and --tls-key, or say --insecure.")

@@ -1,10 +1,10 @@
-"""One client's session: what each message does, in PostgreSQL's order and words.
+"""The session of one client: handles each message of the protocol and keeps the state between messages.
 
     Message ──► Machine.accept ──► HANDLERS: starting, simple, extended ──► routes.bind, routes.begin ──► delivery ──► out
 
-`receive` answers at once what can be answered at once (start-up, a poll whose bytes are ready, Bind, Sync) and gives back a coroutine
-for the rest; the connection runs one at a time. Every error becomes an ErrorResponse here (`fail`): a `TailgateError` as it is, any
-other exception as XX000 (`lake.internal_errors`).
+`receive` answers some messages immediately: start-up, Bind, Sync, and a poll whose result is cached. For all others it returns a
+coroutine. The connection runs one coroutine at a time. `fail` turns every error into an ErrorResponse: a `TailgateError` keeps its
+SQLSTATE, and any other exception becomes XX000 (`lake.internal_errors`).
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ if TYPE_CHECKING:
     from lake.catalog import Catalog, Item
     from lake.roles import Role
 
-EXPORT_TIMEOUT_S = 10.0  # for the event loop to take a snapshot: one that is being stopped never does
-STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
-SAVEPOINT_BYTES = 12 << 10  # of a savepoint: the settings at it
+EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
+STATEMENTS_MAX = 10_000  # prepared statements per session: a client that never closes them would fill memory
+SAVEPOINT_BYTES = 12 << 10  # memory of one savepoint: a copy of the settings
 
-# setting, SQLSTATE and words of the end of a session in which nothing happens
+# Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
 IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
 IDLE_IN_BLOCK = ("idle_in_transaction_session_timeout", "25P03", "terminating connection due to idle-in-transaction timeout")
 
-NAMING = (m.Query, m.Parse, m.Bind, m.Execute)  # messages whose statements name things
+NAMING = (m.Query, m.Parse, m.Bind, m.Execute)  # messages whose statements refer to catalog objects
 
 Work = Coroutine[Any, Any, None]
 
 
 class Out(Protocol):
-    """The way to the client, and what has come from it meanwhile.
+    """The output to a client, and the messages that it has already sent.
 
-    `write` collects, `flush` sends in one piece. `drain` waits until the client has taken most of it: False if it did not within
-    `timeout` seconds, cancelled if it is gone. `at_sync`: whether Sync comes next; `pipelined`: whether anything else has come.
-    `message`: the client's next message, taken by a statement that runs (COPY … FROM STDIN).
+    `write` appends to a buffer and `flush` sends the buffer. `drain` waits until the client has read most of the output. It returns
+    False after `timeout` seconds and raises CancelledError if the client has disconnected. `at_sync` returns whether the next
+    message is Sync, and `pipelined` whether it is another message. `message` waits for the next message and returns it, for a
+    statement that reads from the client (COPY … FROM STDIN).
     """
 
     def write(self, data: bytes) -> None: ...
@@ -69,12 +70,14 @@ class Out(Protocol):
     async def drain(self, timeout: float | None = None) -> bool: ...
 
     def encrypt(self, identity: Identity) -> None:
-        """What is sent and received from here on is inside TLS."""
+        """Starts TLS on the connection."""
 
     def close(self) -> None: ...
 
 
 class Session:
+    """The state of one client's session."""
+
     def __init__(self, gateway: Gateway, out: Out) -> None:
         self.gateway = gateway
         self.serving = gateway.serving
@@ -85,29 +88,29 @@ class Session:
         self.budget = Budget("the session", gateway.memory.session, gateway.budget)
         self.statements: Kept[Statement] = Kept(lambda statement: statement.size)
         self.portals: Kept[Portal] = Kept(lambda portal: portal.size)
-        self.asking = NOBODY  # whose turns and quotas its statements take
+        self.asking = NOBODY  # the role whose turns and quotas the statements use
         self._savepoints = Charged(self.budget)
         self.user = self.database = ""
         self.peer = Peer()
-        self.asked: list[tuple[str, str]] = []  # settings of the start-up
-        self.challenged: Challenged | None = None  # while a password is asked for
+        self.asked: list[tuple[str, str]] = []  # settings from the startup message
+        self.challenged: Challenged | None = None  # the password exchange, while it runs
         self.process, self.secret, self.secret_bytes = 0, b"", startup.SECRET_BYTES
         self.settings = Settings({})
         self.access = Access(self)
         self.naming = Naming(self)
         self.activity = activity.Activity()
-        self.told: dict[str, str] = {}  # reported settings as the client knows them
-        self.following = False  # a TAIL goes on until the client leaves
-        self.following_durably: dict[int, subscriptions.Follower] = {}  # by subscription
+        self.told: dict[str, str] = {}  # the reported settings that the client last received
+        self.following = False  # a TAIL is running: it ends when the client disconnects
+        self.following_durably: dict[int, subscriptions.Follower] = {}  # by id of the subscription
         self._interrupted: str | None = None
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] | None = None
-        self._idle: asyncio.TimerHandle | None = None  # ends a block that nothing happens in
+        self._idle: asyncio.TimerHandle | None = None  # ends an idle session or block
 
     # --- messages
 
     def receive(self, message: m.Message) -> Work | None:
-        """Answers a message; what takes time is given back to be run."""
+        """Handles a message. Returns a coroutine if the rest of the work takes time."""
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -134,13 +137,13 @@ class Session:
     def _step(self, handler: Callable[[Session, Any], Awaitable[None] | None], message: m.Message) -> Work | None:
         try:
             rest = handler(self, message)
-        except Exception as error:  # noqa: BLE001  # told to the client, and logged if it is ours
+        except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
             self.fail(error)
             return None
         return None if rest is None else self._guarded(rest)
 
     async def _guarded(self, work: Awaitable[None]) -> None:
-        """Runs what takes time, with its time limit; a cancel request ends it with an error and not the session."""
+        """Runs `work` within statement_timeout. Cancelling it reports an error and keeps the session."""
         self._task = asyncio.current_task()
         ASKING.set(self.asking)
         CHARGED.set(self.budget)
@@ -156,7 +159,7 @@ class Session:
             if reason is None:
                 raise
             self.fail(e.QueryCanceled(reason))
-        except Exception as error:  # noqa: BLE001  # told to the client, and logged if it is ours
+        except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
             self.fail(error)
         finally:
             self._task = None
@@ -164,15 +167,15 @@ class Session:
                 timer.cancel()
 
     def interrupt(self, reason: str) -> None:
-        """Ends the statement that runs, if one does."""
+        """Cancels the running statement, if there is one."""
         if self._task is not None:
             self._interrupted = reason
             self._task.cancel()
 
     def interruption(self) -> str | None:
-        """Why the statement was ended; None if it is the session that ends. The task goes on after this."""
+        """Returns why the statement was canceled, or None if the session itself ends. Clears the cancellation of the task."""
         reason, self._interrupted = self._interrupted, None
-        uncancel = getattr(asyncio.current_task(), "uncancel", None)  # Python 3.10 does not count cancellings
+        uncancel = getattr(asyncio.current_task(), "uncancel", None)  # not in Python 3.10
         if reason is not None and uncancel is not None:
             uncancel()
         return reason
@@ -188,7 +191,7 @@ class Session:
             self.ready()
 
     def end(self) -> None:
-        """The connection is gone."""
+        """Releases everything that the session holds, after the connection was closed."""
         if self._idle is not None:
             self._idle.cancel()
         self.drop_portals(held=True)
@@ -198,7 +201,7 @@ class Session:
         self.budget.close()
 
     def charge(self) -> None:
-        """From the sign-in on what it keeps is charged to its role, and to it. Raises 53200."""
+        """Charges the session's memory to its role, after the sign-in. Raises 53200 if the limit is exceeded."""
         role = self.access.role
         self.asking = Asking(self.access.identity, role.superuser)
         self.budget = Budget("the session", self.gateway.memory.session, self.gateway.budget_of(self.access.identity, role.superuser))
@@ -209,43 +212,45 @@ class Session:
         self._savepoints = Charged(self.budget)
 
     def charge_savepoints(self, coming: int = 0) -> None:
-        """For those that there are, and so many more. Raises 53200."""
+        """Charges the memory of the existing savepoints and of `coming` more. Raises 53200 if the limit is exceeded."""
         self._savepoints.set(SAVEPOINT_BYTES * (len(self.transaction.savepoints) + coming))
 
     # --- statements and portals
 
     @property
     def reads_newest(self) -> bool:
-        """Whether a SELECT reads at the newest time: neither a transaction nor a setting has fixed one."""
+        """Whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
         return self.transaction.state is State.IDLE and self.settings.reads_now
 
     def keep(self, name: str, raw: bytes, oids: Sequence[int], bound: Bound) -> None:
+        """Stores a prepared statement. Raises 54000 if there are too many, and 53200 if memory is short."""
         if len(self.statements) >= STATEMENTS_MAX:
             raise e.ProgramLimitExceeded(f"a session can have at most {STATEMENTS_MAX} prepared statements", hint="Use DEALLOCATE.")
         self.statements[name] = Statement(name, raw, tuple(oids), bound)
 
     def drop_portal(self, name: str) -> None:
+        """Closes a portal, if it exists."""
         portal = self.portals.pop(name, None)
         if portal is not None and portal.rows is not None and not portal.rows.ended:
             self.gateway.aside(portals.close(portal))
 
     def drop_portals(self, *, held: bool = False) -> None:
-        """All but cursors that are held beyond the end of their block, or those too."""
+        """Closes all portals. Unless `held`, keeps cursors WITH HOLD whose block was committed."""
         for name, portal in list(self.portals.items()):
             if held or not portal.held:
                 self.drop_portal(name)
 
     def end_block(self, *, undo: bool) -> None:
-        """What is the session's own: settings, temporary views, and how far it has fetched."""
+        """Ends the block for settings, temporary views and, on `undo`, the positions of subscriptions."""
         if undo:
             subscriptions.rewind(self)
         self.settings.end(undo=undo)
         self.naming.end(undo=undo)
 
-    # --- what is said
+    # --- output
 
     def ready(self) -> None:
-        """The end of a simple Query, or Sync."""
+        """Sends ReadyForQuery: the end of a simple Query or of Sync. Starts the idle timeout."""
         self.transaction.move(Move.FINISH)
         if self._savepoints.size:
             self.charge_savepoints()
@@ -261,14 +266,17 @@ class Session:
             self._idle = asyncio.get_running_loop().call_later(limit / 1000, self.fatal, sqlstate, reason)
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
-        """Tells an error, and all that follows from one."""
+        """Sends an ErrorResponse and fails the transaction.
+
+        `offset`: characters that precede the statement in the query string; added to the error's position.
+        """
         told = self.gateway.internal_errors.reported(
             failures.translated(error) if isinstance(error, Exception) else error, self.activity.query.decode(errors="replace")
         )
         position = None if told.position is None else told.position + offset + 1
         report = backend.Report("ERROR", told.sqlstate, told.message, told.detail, told.hint, position, told.where, told.names)
         self.out.write(backend.error_response(report))
-        self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
+        self.out.flush()  # as PostgreSQL does: a client that sent Flush waits for the error, but messages up to Sync are discarded
         if self.transaction.state is State.BLOCK:
             if self.transaction.savepoints:
                 subscriptions.rewind(self)
@@ -282,7 +290,7 @@ class Session:
         self.machine.happened(Event.FAILED)
 
     def fatal(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None) -> None:
-        """Tells an error and ends the connection."""
+        """Sends a FATAL error and closes the connection."""
         self.out.write(backend.error_response(backend.Report("FATAL", sqlstate, message, detail, hint)))
         self.machine.happened(Event.CLOSED)
         self.out.close()
@@ -290,10 +298,11 @@ class Session:
     def notice(
         self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None
     ) -> None:
+        """Sends a NoticeResponse."""
         self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint)))
 
     def _report(self) -> None:
-        """Tells the reported settings that are other than the client knows: once, before ReadyForQuery, as PostgreSQL does."""
+        """Sends ParameterStatus for each reported setting that changed: once, before ReadyForQuery, as PostgreSQL does."""
         now = self.settings.reported()
         for name, value in now.items():
             if self.told[name] != value:
@@ -301,40 +310,43 @@ class Session:
         self.told, self.settings.changed = now, False
 
     def statement_settings(self) -> dict[str, str]:
-        """What a statement's meaning depends on, for the engine."""
+        """Returns the settings and the role on which a statement's meaning depends, for the engine."""
         named = {name: self.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
         return {**named, "role": self.access.role.name}
 
     @property
     def catalog(self) -> Catalog:
-        """As this session sees it."""
+        """The catalog as this session sees it."""
         return self.naming.seen.catalog
 
-    # --- what queries of the system catalog ask
+    # --- used by queries of the system catalog
 
     @property
     def role(self) -> Role:
-        """With whose privileges statements run."""
+        """The role whose privileges apply to statements."""
         return self.access.role
 
     def may_see(self, item: Item) -> bool:
-        """Whether the role may see errors of an item, which tell of rows: it owns it, or may read it or what it reads."""
+        """Returns whether the role may see an item's errors, which can contain values of rows.
+
+        The role must own the item, or be allowed to read it or the relation that it reads.
+        """
         return self.access.owns(item) or self.access.may_read(item if item.is_relation else self.serving.catalog[item.depends[0]])
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The rows of pg_stat_activity, those of other gateways too; on a thread."""
+        """Returns the rows of pg_stat_activity, including those of other gateways. Blocks: runs on a thread."""
         return [*activity.rows(self.gateway, self.role, self), *self.gateway.peers.sessions(self.role)]
 
     def internal_errors(self) -> list[dict[str, Any]]:
-        """The internal errors of this gateway and of the others of the lake on this machine; on a thread."""
+        """Returns the internal errors of all gateways of the lake on this machine. Blocks: runs on a thread."""
         return [*self.gateway.internal_errors.rows(), *self.gateway.peers.internal_errors()]
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
-        """How far each subscription is; on a thread."""
+        """Returns the progress of each subscription. Blocks: runs on a thread."""
         return subscriptions.told(self.gateway.lake, self.catalog)
 
     def export_snapshot(self) -> str:
-        """On a thread."""
+        """Exports the transaction's snapshot and returns its id. Runs on a thread and waits for the event loop."""
 
         async def export() -> str:
             return self.transaction.export(self.serving, self.process)
@@ -342,10 +354,11 @@ class Session:
         return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
 
     def signal(self, process: int, *, terminate: bool) -> bool:
+        """Cancels or terminates the session with this process id. Returns whether it exists. Runs on a thread."""
         return activity.signal(self, process, terminate=terminate)
 
     def call_soon(self, function: Callable[..., object], *arguments: object) -> None:
-        """From other threads: in the event loop, before the statement that runs there is answered."""
+        """Schedules a call in the event loop, from another thread. It runs before the current statement is answered."""
         self._loop.call_soon_threadsafe(function, *arguments)
 
 
@@ -361,10 +374,10 @@ def sync(session: Session, message: m.Sync) -> Awaitable[None] | None:
 
 
 async def _commit(session: Session) -> None:
-    """The end of an implicit transaction that has written."""
+    """Commits an implicit transaction that has written, at Sync."""
     try:
         await committing.commit(session)
-    except Exception as error:  # noqa: BLE001  # told to the client, and logged if it is ours
+    except Exception as error:  # noqa: BLE001  # sent to the client; logged if it is a bug
         session.fail(error)
     session.ready()
 

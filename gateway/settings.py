@@ -1,7 +1,7 @@
-"""A session's settings: what SET, SHOW, RESET and the start-up know, and what of it clients are told without asking.
+"""A session's settings: the values of SET, SHOW, RESET and the startup message, and those reported to clients.
 
-`TABLE` is the list, with PostgreSQL's spelling, defaults and rules; a name with a point in it may be anything, as there. SET inside a
-block is undone by ROLLBACK, SET LOCAL by its end.
+`TABLE` lists the settings with PostgreSQL's spelling, defaults and rules. As in PostgreSQL, a name that contains a dot may be chosen
+freely. ROLLBACK undoes a SET inside a block. SET LOCAL lasts until the end of the block.
 
     start-up, SET ──► check (by kind) ──► values ──► style (for encoding), ParameterStatus (if reported)
 
@@ -31,15 +31,18 @@ from lake.names import listed
 from lake.types import TIMESTAMPTZ
 from sql.input.literals import parse
 
-# The minor version is one of PostgreSQL 15's own: drivers choose their statements by it, and text after it breaks some.
+# An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
 SERVER_VERSION = "15.13"
 SERVER_VERSION_NUM = "150013"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`kind`: how values are checked, a key of CHECKS. `reported`: told to clients when it changes. `choices`: of an enum; of a number its
-    least and greatest value. `fixed`: nobody can change it."""
+    """The definition of a setting.
+
+    `kind`: how values are checked, a key of CHECKS. `choices`: the values of an enum, or the minimum and maximum of a number.
+    `reported`: clients receive ParameterStatus when it changes. `fixed`: it cannot be changed. `about`: the text in SHOW ALL.
+    """
 
     name: str
     default: str
@@ -143,7 +146,7 @@ ALIASES = {
 
 
 def find(name: str) -> Setting | None:
-    """The setting of a name however written; None for a custom one (with a point). 42704 if there is none."""
+    """Returns the setting with this name, or None for a custom setting (with a dot). Case and spaces do not matter. Raises 42704."""
     word = " ".join(name.lower().split())
     word = ALIASES.get(word, word)
     setting = TABLE.get(word)
@@ -152,8 +155,8 @@ def find(name: str) -> Setting | None:
     return setting
 
 
-VALUE_CHARACTERS_MAX = 10_000  # of a setting
-CUSTOM_MAX = 100  # settings with a point in their names, of one session
+VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
+CUSTOM_MAX = 100  # settings with a dot in their name, per session
 
 
 def _short(name: str, value: str) -> str:
@@ -269,7 +272,7 @@ def _zone(setting: Setting, value: str) -> str:
 
 
 def _time(setting: Setting, value: str) -> str:
-    """In ms since the epoch."""
+    """Converts a timestamp to ms since the epoch, as text. Keeps a number of ms, and an empty text."""
     text = value.strip()
     if not text or text.isdigit():
         return text
@@ -312,12 +315,12 @@ CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
 }
 
 
-MODES = ("isolation", "read_only", "deferrable")  # of a transaction: transaction_<mode>, which begins as default_transaction_<mode>
+MODES = ("isolation", "read_only", "deferrable")  # the initial value of transaction_<mode> is default_transaction_<mode>
 
 
 @lru_cache(1000)
 def milliseconds(shown: str) -> int:
-    """What `SHOW` prints of a time, as ms.
+    """Converts a duration in the format of SHOW to ms.
 
     >>> milliseconds("5s"), milliseconds("0")
     (5000, 0)
@@ -330,29 +333,33 @@ Mark = tuple[dict[str, str], dict[str, str]]
 
 
 class Settings:
-    """One session's. `changed`: some reported setting may have been; set back by who tells the client. `charged`: for those of its own."""
+    """The settings of one session.
+
+    `changed`: a reported setting may have changed; the session clears it after it has sent ParameterStatus. `charged`: counts the
+    memory of custom settings.
+    """
 
     def __init__(self, startup: Mapping[str, str]) -> None:
-        """`startup`: values as the start-up gave them and RESET brings them back; unknown names are errors."""
+        """Takes the values of the startup message, to which RESET returns. Raises 42704 for unknown names."""
         self._values = {key: row.default for key, row in TABLE.items()}
-        self._before: dict[str, str] | None = None  # at the beginning of the block
-        self._local: dict[str, str] = {}  # what SET LOCAL covers: the values to come back at the end of the block
+        self._before: dict[str, str] | None = None  # values at the beginning of the block
+        self._local: dict[str, str] = {}  # values that SET LOCAL has replaced, restored at the end of the block
         self.changed = False
         self.charged: Charged | None = None
         self._marked: Mark | None = None
         self.style = Style()
-        self.reads_now = True  # neither at another time nor after waiting for Kafka: what ready bytes are for
+        self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
         for name, value in startup.items():
             self.set(name, value)
         self._reset = dict(self._values)
         self.changed = False
 
     def fix(self, name: str, value: str) -> None:
-        """Of a setting that is the server's: user names and the like."""
+        """Sets a value that the server determines, such as the user's name."""
         self._values[name] = self._reset[name] = value
 
     def get(self, name: str) -> tuple[str, str]:
-        """The name as PostgreSQL spells it, and the value. 42704 if there is none."""
+        """Returns the name in PostgreSQL's spelling and the value. Raises 42704 if there is no such setting."""
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
         if key not in self._values:
@@ -363,7 +370,7 @@ class Settings:
         return self._values[key]
 
     def set(self, name: str, value: str, *, local: bool = False) -> str:
-        """Sets; the value as SHOW prints it."""
+        """Sets a value and returns it in the format of SHOW. `local`: until the end of the block."""
         self._marked = None
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
@@ -383,7 +390,7 @@ class Settings:
         return value
 
     def reset(self, name: str | None, *, local: bool = False) -> None:
-        """RESET name, SET name TO DEFAULT; all of them if None."""
+        """Resets one setting, or all if `name` is None: RESET and SET … TO DEFAULT."""
         self._marked = None
         if name is None:
             for key in list(self._values):
@@ -402,20 +409,22 @@ class Settings:
 
     @property
     def as_of(self) -> int | None:
-        """The time that queries read at, in ms; None for now."""
+        """The time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
         value = self._values["tailgate.as_of"]
         return int(value) if value else None
 
     def begin(self) -> None:
+        """Begins a block: keeps the settings for ROLLBACK."""
         self._before = dict(self._values)
 
     def mark(self) -> Mark:
-        """What `back` goes back to: the settings at a savepoint. The same object while nothing changes."""
+        """Returns a copy of the settings at a savepoint, for `back`. Returns the same object while nothing changes."""
         if self._marked is None:
             self._marked = dict(self._values), dict(self._local)
         return self._marked
 
     def back(self, mark: Mark) -> None:
+        """Restores the settings from `mark`, at ROLLBACK TO."""
         values, local = mark
         self._local = dict(local)
         for key in [key for key in self._values if key not in values]:
@@ -424,7 +433,7 @@ class Settings:
             self._put(key, value)
 
     def end(self, *, undo: bool) -> None:
-        """The end of a block. SET LOCAL ends with it; everything does if it is undone."""
+        """Ends a block: undoes each SET LOCAL, and with `undo` every change of the block."""
         self._marked = None
         local, before = self._local, self._before
         self._local, self._before = {}, None
@@ -434,11 +443,12 @@ class Settings:
             self._put(f"transaction_{mode}", self._values[f"default_transaction_{mode}"])
 
     def all(self) -> Iterator[tuple[str, str, str]]:
-        """SHOW ALL: name, value, what it is."""
+        """Yields (name, value, description) of each setting, for SHOW ALL."""
         for key, row in sorted(TABLE.items()):
             yield row.name, self._values[key], row.about
 
     def reported(self) -> dict[str, str]:
+        """Returns the settings that clients are informed about (ParameterStatus), with their values."""
         return {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
 
     def _drop(self, key: str) -> None:
@@ -456,7 +466,7 @@ class Settings:
         self._values[key] = value
         self._marked = None
         if self._before is None and key.removeprefix("default_transaction_") in MODES:
-            self._values[key.removeprefix("default_")] = value  # of the next transaction
+            self._values[key.removeprefix("default_")] = value  # applies to the next transaction
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True

@@ -1,6 +1,6 @@
-"""What SHOW answers: rows made of the catalog, of what the engine says of itself, and of a session's settings.
+"""The results of SHOW, computed from the catalog, the engine's status and a session's settings.
 
-No I/O but that of SHOW ERRORS, which reads the lake: `errors`.
+Only `errors` does I/O: SHOW ERRORS reads the lake.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
 
 
 def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
-    """Of the answer. Raises if it names what is not there."""
+    """Returns the columns of the result. Raises 42704 for an unknown setting."""
     if show.what == "setting":
         return (Field(settings.get(show.setting)[0], TEXT),)
     if show.what in _CREATE:
@@ -64,12 +64,12 @@ def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
 
 
 def needs_engine(show: Show) -> bool:
-    """Whether the engine's word on itself is part of the answer."""
+    """Returns whether the result contains the engine's status."""
     return show.what in lists.TOLD
 
 
 def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Followed]]:
-    """The views that SHOW ERRORS is about: one, or all that the role may read."""
+    """Returns the views of SHOW ERRORS: the named one, or all that the role may read."""
     if show.name is None:
         views = sorted(catalog.visible, key=lambda item: item.name)
         return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
@@ -81,7 +81,7 @@ def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Fol
 
 
 def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
-    """The errors of views at a time: the answer of SHOW ERRORS. Blocks."""
+    """Returns the errors of views at a time, for SHOW ERRORS. Blocks."""
     rows = [
         (catalog.name_of(item).sql, row["sqlstate"], row["message"], row[WEIGHT])
         for item in (view.plan.item for view in views)
@@ -91,19 +91,19 @@ def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, 
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:
-    """What the engine says of topics: a line each, columns between tabs."""
+    """Returns the result of SHOW TOPICS. `lines`: the engine's answer, one line per topic with columns separated by tabs."""
     rows = [(name, *map(int, counts)) for name, *counts in (line.split("\t") for line in lines)]
     return _table(SINGLE["topics"], _liked(rows, show.like))
 
 
 def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any], may_see: lists.MaySee) -> pa.Table:
-    """`status`: what the engine says, empty if it is not running."""
+    """Returns the result of all other forms of SHOW. `status`: the engine's status, empty if it is not running."""
     fields = columns(show, settings)
     return _table(fields, _liked(list(_rows(show, catalog, settings, database, status, may_see)), show.like))
 
 
 def _liked(rows: Sequence[Sequence[Any]], pattern: str | None) -> Sequence[Sequence[Any]]:
-    """The rows whose name is LIKE the pattern."""
+    """Returns the rows whose first column matches the LIKE pattern."""
     if pattern is None:
         return rows
     return [row for row, fits in zip(rows, likes.matches([str(row[0]) for row in rows], pattern), strict=True) if fits]
@@ -152,7 +152,10 @@ def _rows(
 
 
 def _listed(show: Show, catalog: Catalog) -> list[Item]:
-    """What a list is of: the schema that is said, or what can be named without one. A session's temporary views are no other's."""
+    """Returns the items to list: those of the given schema, or those that can be named without one.
+
+    The session's catalog contains its own temporary views only.
+    """
     if show.schema is None:
         return [i for i in catalog.visible if catalog.name_of(i).schema is None]
     schema = catalog.schema(show.schema.name, show.schema.position)

@@ -1,6 +1,6 @@
-"""The simple query protocol: a text of one or many statements, each answered in full before the next.
+"""The simple query protocol: a text of one or more statements, each answered completely before the next one runs.
 
-Query ──► [bytes that are ready] ──► send
+Query ──► [a cached result] ──► send
              └─ no ──► statements ──► routes.bind, routes.begin ──► delivery ──► … ──► ReadyForQuery
 """
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def ready_answer(session: Session, raw: bytes) -> bytes | None:
-    """All that a Query is answered with, if it is ready; only asked while nothing else goes on and no transaction is open."""
+    """Returns the complete response to a Query if it is cached or a look-up can answer it, or None.
+
+    May be called only while the session is idle and outside a transaction.
+    """
     style = session.settings.style
     scope = session.naming.seen.scope
     poll = session.gateway.polls.find((raw, style, scope))
@@ -52,7 +55,7 @@ async def _query(session: Session, raw: bytes) -> None:
         session.statements.pop("", None)
         for statement, text in parts:
             position = text.position
-            await session.naming.catch_up()  # with the statement before
+            await session.naming.catch_up()  # with changes of the previous statement
             routes.check_failed(session, statement)
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)
@@ -66,7 +69,7 @@ async def _query(session: Session, raw: bytes) -> None:
             if reason is None:
                 raise
             error = e.QueryCanceled(reason)
-        # texts that do not parse tell their position in the whole text themselves
+        # For a syntax error, `position` is 0: the parser reports the position in the whole text.
         session.fail(error, position)
     session.ready()
 

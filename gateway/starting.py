@@ -1,4 +1,4 @@
-"""From the first bytes of a connection to its first ReadyForQuery: TLS, version, who it is, settings.
+"""The start-up of a connection, up to its first ReadyForQuery: TLS, protocol version, authentication, settings.
 
     SSLRequest ──► S, and TLS; or N ──► StartupMessage ──► authentication.decide ──► [SCRAM] ──► admitted: greeting
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tailgate.gateway")
 
 SASL, SASL_CONTINUE, SASL_FINAL = 10, 11, 12  # kinds of Authentication messages
-FAILED_S = 0.2  # before a wrong password is told: a connection that guesses can try five a second
+FAILED_S = 0.2  # delay after a wrong password: limits guesses to five a second per connection
 
 
 def encrypt(session: Session, message: m.SSLRequest) -> None:
@@ -101,7 +101,7 @@ async def _failed(session: Session) -> None:
 
 
 def _admit(session: Session, role: int) -> None:
-    """As the role with this id."""
+    """Completes the sign-in as the role with this id: applies the settings and sends the greeting."""
     session.access.identity = role
     found = session.access.role
     authentication.check_login(found)
@@ -109,7 +109,7 @@ def _admit(session: Session, role: int) -> None:
     session.settings.fix("session_authorization", session.user)
     session.settings.fix("is_superuser", "on" if found.superuser else "off")
     session.settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
-    found = session.access.role  # the start-up may have named another
+    found = session.access.role  # the startup message may have set `role`
     session.charge()
     session.gateway.admit(session)
     session.machine.happened(Event.AUTHENTICATED)

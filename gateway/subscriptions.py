@@ -1,11 +1,11 @@
-"""FETCH … FROM SUBSCRIPTION and ACKNOWLEDGE: followers whose place the lake remembers.
+"""FETCH … FROM SUBSCRIPTION and ACKNOWLEDGE: followers whose position is stored in the lake.
 
     place in the lake ──► TailRows after it ──► FETCH, FETCH, …  ──► ACKNOWLEDGE ──► place in the lake, at COMMIT inside a block
            ▲                                        │
-           └── a new session, ROLLBACK, an error ───┘   (`rewind`: what is not acknowledged comes again)
+           └── a new session, ROLLBACK, an error ───┘   (`rewind`: rows that are not acknowledged are sent again)
 
-A FETCH gives whole times, so each time that a client has seen can be acknowledged. While nothing comes that is not acknowledged, the
-place moves on by itself: a quiet view holds nothing back.
+A FETCH returns complete times, so a client can acknowledge each time that it has seen. While a FETCH finds no changes, it advances
+the place automatically, so a subscription to a quiet view does not hold back `since`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,23 @@ if TYPE_CHECKING:
     from gateway.session import Session
     from lake import Lake
 
-ADVANCE_S = 60.0  # how far behind the place of a quiet subscription may be
+ADVANCE_S = 60.0  # how far behind the place may be before a FETCH without changes advances it
 FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
 
 
 class Follower:
-    """A session's way through one subscription. `given`: the time of the newest rows that were given; `rows` begin after `place`, with the
-    columns of `shape`."""
+    """A session's reader of one subscription.
+
+    `place`: the acknowledged position. `rows`: the changes after it, in the columns of `shape`. `given`: the time of the newest
+    row that the client has received, -1 for none.
+    """
 
     def __init__(self, rows: tail.TailRows, shape: Shape, place: Place, progress: bool) -> None:
         self.rows, self.shape, self.place, self.given = rows, shape, place, -1
         self._flag = int(progress)
 
     def note(self, table: pa.Table) -> None:
+        """Sets `given` to the time of the last row of a fetched table, not counting progress rows."""
         for index in range(table.num_rows - 1, -1, -1):
             if not self._flag or not table[1][index].as_py():
                 self.given = int(table[0][index].as_py())
@@ -52,6 +56,7 @@ class Follower:
 
 
 def find(catalog: Catalog, name: s.Name) -> Item:
+    """Returns the subscription with this name. Raises 42704 or 42809."""
     item = catalog.find(name)
     if item is None:
         raise e.UndefinedObject(f'subscription "{name}" does not exist', position=name.position)
@@ -61,10 +66,10 @@ def find(catalog: Catalog, name: s.Name) -> Item:
 
 
 async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
-    """What is to be known of the statement besides: columns, or parameters."""
+    """Returns the fields of `Bound` to set: the columns of a FETCH, or the prepared time of an ACKNOWLEDGE."""
     item = find(session.catalog, statement.name)
     if isinstance(statement, s.FetchSubscription):
-        known = session.following_durably.get(item.id)  # goes on with its columns, though there may be more now
+        known = session.following_durably.get(item.id)  # keeps its columns, even if the relation has got more
         shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
         return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
     if isinstance(statement.up_to, int):
@@ -73,14 +78,17 @@ async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | 
 
 
 def _authorized(session: Session, item: Item) -> Authorized[Followed]:
-    """What it follows. Its place is one for all, so only its owner moves along it; and what may no longer be read is no longer given."""
+    """Returns the authorized plan of the relation that the subscription follows.
+
+    Raises 42501 if the role does not own the subscription, whose place all sessions share, or may not read the relation any more.
+    """
     if not session.access.owns(item):
         raise e.InsufficientPrivilege(f"must be owner of subscription {item.name}")
     return session.access.authorize(Followed(session.serving.catalog[item.depends[0]]))
 
 
 def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """How far each subscription is, by its name along `public`, in the columns of `gateway.lists`. Blocks."""
+    """Returns the progress of each subscription, by name (qualified if not in `public`), in the columns of `gateway.lists`. Blocks."""
     newest, oldest = lake.log.newest(), lake.since()
     found: dict[str, dict[str, Any]] = {}
     for id, place in subscriptions.places(lake, catalog).items():
@@ -101,6 +109,7 @@ def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 
 async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) -> Rows:
+    """Executes FETCH … FROM SUBSCRIPTION. Raises 55000 if the subscription has fallen behind the log's history."""
     item = find(session.catalog, statement.name)
     source = _authorized(session, item)
     timeout = times.timeout(statement.timeout)
@@ -120,7 +129,10 @@ async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) 
 
 
 async def _follower(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> Follower:
-    """The session's, unless somebody has acknowledged more than it was given."""
+    """Returns the session's follower of a subscription.
+
+    Creates it on first use, and again if another session has acknowledged a later time than this follower has read.
+    """
     place = await asyncio.to_thread(subscriptions.place, session.gateway.lake, item.id)
     if place is None:
         raise e.UndefinedObject(f'subscription "{item.name}" does not exist')
@@ -142,10 +154,10 @@ async def _follower(session: Session, bound: Bound, item: Item, source: Authoriz
 
 
 async def _fetched(session: Session, item: Item, follower: Follower, count: int | None, timeout: float | None) -> pa.Table:
-    """Waits for rows; meanwhile the place moves on, and a DROP is noticed at its own tick."""
+    """Waits for rows. Advances the place while there are none, and raises 42704 as soon as the subscription is dropped."""
     serving = session.serving
     task = asyncio.ensure_future(follower.rows.fetch(count, timeout))
-    session.following = True  # a client that leaves ends it
+    session.following = True  # a disconnect ends it
     try:
         while not task.done():
             moved = asyncio.ensure_future(serving.wait(serving.time, ADVANCE_S))
@@ -165,7 +177,7 @@ async def _fetched(session: Session, item: Item, follower: Follower, count: int 
 
 
 async def _advance(session: Session, item: Item, follower: Follower) -> None:
-    """Takes what is empty: all that is behind the place up to where the follower is, if nothing of it was given."""
+    """Acknowledges the times after the place up to the follower's position, if they have no rows."""
     rows, place = follower.rows, follower.place
     nothing = follower.given < place.time if place.snapshot else follower.given <= place.time
     if nothing and rows.position - place.time >= ADVANCE_S * 1000:
@@ -182,7 +194,7 @@ def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
 
 
 def rewind(session: Session, id: int | None = None) -> None:
-    """What is not acknowledged comes again: of one subscription, or of all that the session has fetched from."""
+    """Closes the followers of one subscription, or of all: the next FETCH returns unacknowledged rows again."""
     for known in [id] if id is not None else list(session.following_durably):
         follower = session.following_durably.pop(known, None)
         if follower is not None:
@@ -193,6 +205,7 @@ def rewind(session: Session, id: int | None = None) -> None:
 
 
 async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, values: Sequence[object]) -> str:
+    """Executes ACKNOWLEDGE: stores the time immediately or, in a block, at COMMIT. Raises 22023 for a time in the future."""
     item = find(session.catalog, statement.name)
     _authorized(session, item)
     transaction = session.transaction
@@ -229,6 +242,6 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
 
 
 async def commit(session: Session, acknowledged: Mapping[int, int]) -> None:
-    """Durable when this returns. A subscription that is dropped meanwhile has nothing to remember."""
+    """Stores acknowledged times (by id of the subscription) durably. Ignores subscriptions that were dropped meanwhile."""
     for id, upto in acknowledged.items():
         await asyncio.shield(asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, id, upto))

@@ -1,14 +1,14 @@
-"""TAIL and SUBSCRIBE as rows: the changes of a relation or a query in the columns and with the timing that they promise.
+"""The rows of TAIL and SUBSCRIBE: the changes of a relation or a query, with their times.
 
     serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
 
-A follower is pulled: it holds a place in the log and at most one batch, so a slow one costs no memory. What a batch becomes is remembered
-with it, as rows and as bytes, so it is made once for all who follow the same thing in the same form.
+A follower pulls its changes. It holds a position in the log and at most one batch, so a slow follower uses little memory. Each batch
+caches its rows and their encoded bytes, so they are computed once for all followers of the same relation in the same format.
 
-A progress row with time t promises that no row with a time below t follows. It is sent after every time that is complete, and again
-once a second while nothing happens.
+A progress row with time t promises that no row with a time below t follows. It is sent after every complete time, and once a second
+while nothing changes.
 
-Source: Materialize 0.26, `TAIL`; 0.27, `SUBSCRIBE`; streaming-sql.md 1.1 to 1.3 for what its tests say about FETCH.
+Source: Materialize 0.26, `TAIL`; 0.27, `SUBSCRIBE`; streaming-sql.md 1.1 to 1.3 about FETCH in its tests.
 """
 
 from __future__ import annotations
@@ -31,37 +31,38 @@ if TYPE_CHECKING:
     from lake.catalog import Item
 
 PROGRESS_EVERY_S = 1.0
-OPENING_S = 1.0  # that the end of a follower waits for its beginning
-CONSTANT_TIME = 2**64 - 1  # of rows that can never change
+OPENING_S = 1.0  # limits how long `close` waits for a feed that is still opening
+CONSTANT_TIME = 2**64 - 1  # the time of rows that never change
 MZ_TIMESTAMP = Field("mz_timestamp", numeric(0), False)
 MZ_PROGRESSED = Field("mz_progressed", BOOL, False)
 
 
 def columns(shape: Shape, progress: bool) -> tuple[Field, ...]:
+    """Returns the columns of a TAIL. `progress`: with mz_progressed."""
     return (MZ_TIMESTAMP, MZ_PROGRESSED, *shape.outputs) if progress else (MZ_TIMESTAMP, *shape.outputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a bound statement follows: a stored relation, or a query if None; and in which form."""
+    """The relation that a bound statement follows, or None for a query, and the shape of its rows."""
 
     item: Item | None
     shape: Shape
 
 
 class Piece:
-    """Rows that many may be sent, and their bytes in each form that was asked for."""
+    """Rows that several followers share, with a cache of their encoded bytes by format."""
 
     __slots__ = ("_bytes", "_grown", "table")
 
     def __init__(self, table: pa.Table, grown: Callable[[int], None] = lambda size: None) -> None:
-        """`grown` is told of bytes that are remembered here."""
+        """Calls `grown` with the size of each addition to the cache."""
         self.table = table
         self._bytes: dict[Hashable, bytes] = {}
         self._grown = grown
 
     def encoded(self, form: Hashable, encode: Callable[[pa.Table], bytes]) -> bytes:
-        """`form` is equal if `encode` gives the same."""
+        """Returns the rows encoded with `encode`. `form`: the cache key, equal for equal encodings."""
         data = self._bytes.get(form)
         if data is None:
             data = self._bytes[form] = encode(self.table)
@@ -70,9 +71,13 @@ class Piece:
 
 
 class TailRows:
-    """`fetch` or `piece` until `ended`; `close` at the end. `after`: the time whose rows come first, if `snapshot`, and whose changes
-    do not. `begins`: a progress row with that time comes before all others. `durable`: a `fetch` gives whole times (what changes while a
-    view fails with the next time at which it does not), and a progress row has the newest time that is complete."""
+    """The rows of one TAIL, SUBSCRIBE or subscription.
+
+    Call `fetch` or `piece` until `ended`, then `close`. `after`: changes later than this time are returned, and before them, with
+    `snapshot`, the rows at this time. `begins`: a progress row with that time comes first. `durable`: `fetch` returns complete
+    times, and a progress row has the newest complete time. Changes from while a view fails are returned with the next time at
+    which it does not.
+    """
 
     def __init__(
         self,
@@ -96,15 +101,15 @@ class TailRows:
         self._progress = progress
         self._up_to = up_to
         self._constant = constant
-        self._position = after - 1 if snapshot else after  # all up to this time has been read
+        self._position = after - 1 if snapshot else after  # everything up to this time has been read
         known = shape.columns if isinstance(source.plan, Followed) else None
         self._iterator: AsyncIterator[Batch] = serving.changes(
             source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
         )
         self._begun = False
         self._durable = durable
-        self._failure: BaseException | None = None  # told when what came before it was given
-        self._collected = 0  # rows that the fetch which runs, or ran last, gives
+        self._failure: BaseException | None = None  # raised after the rows that precede it were returned
+        self._collected = 0  # rows of the running or last fetch
         self._pending: asyncio.Task[Batch | None] | None = None
         self._ready: list[Piece] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
@@ -114,10 +119,10 @@ class TailRows:
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        """At most `limit` rows; of whole times more, if the first has more.
+        """Returns at most `limit` rows. If `durable`, returns complete times: more rows than that if the first time has more.
 
-        Without a timeout: waits for the first row, then gives what there is. With one: waits until there are `limit` rows or
-        so many seconds have passed.
+        Without a timeout, waits for the first row and then returns the available rows. With one, waits until there are `limit`
+        rows or `timeout` seconds have passed.
         """
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
@@ -148,43 +153,43 @@ class TailRows:
         return pa.concat_tables(out) if out else self._schema.empty_table()
 
     async def piece(self) -> Piece | None:
-        """The next rows, as they are made for all; None at the end."""
+        """Waits for the next rows, which other followers may share. Returns None at the end."""
         while not self._ready:
             if self.ended:
                 return None
             if self._progress or not self._begun or self._pending is not None:
                 await self._read(None)
-            else:  # nothing else is waited for, so no task of its own is worth it
+            else:  # waits for nothing else, so a task is not necessary
                 self._arrived(await self._next())
         return self._ready.pop(0)
 
     @property
     def waiting(self) -> bool:
-        """Whether there is nothing to give now."""
+        """Whether no rows are available now."""
         return not self._ready
 
     @property
     def position(self) -> int:
-        """All up to this time has been read."""
+        """The time up to which everything has been read."""
         return self._position
 
     @property
     def empty(self) -> bool:
-        """Whether no rows are there to give, nor in the hands of a fetch."""
+        """Whether no rows are available, and the last or running fetch has none."""
         return not self._ready and not self._collected
 
     @property
     def _promised(self) -> int:
-        """The time of a progress row: nothing below it follows."""
+        """The time of a progress row. No row with an earlier time follows."""
         return self._position if self._durable else self._position + 1
 
     @property
     def _current(self) -> bool:
-        """Whether all that the mirrors have has been read."""
+        """Whether everything up to the mirrors' time has been read."""
         return self._position >= self._serving.time
 
     async def _read(self, wait: float | None) -> bool:
-        """Reads the next batch into `_ready`; False if none came within `wait` seconds."""
+        """Reads the next batch into `_ready`. Returns False if none arrives within `wait` seconds."""
         if self._pending is None:
             self._pending = asyncio.ensure_future(self._next())
             self._pending.add_done_callback(_retrieve)
@@ -226,7 +231,7 @@ class TailRows:
         if self._progress and not self._constant:
             self._ready.append(self._progress_row(self._promised))
         if self._up_to is not None and batch.time + 1 >= self._up_to:
-            self.ended = True  # nothing earlier than that can follow
+            self.ended = True  # no earlier time can follow
 
     def _made(self, batch: Batch, grown: Callable[[int], None]) -> Piece:
         assert batch.table is not None
@@ -246,7 +251,7 @@ class TailRows:
     async def close(self) -> None:
         self.ended = True
         if self._pending is not None:
-            if not self._begun:  # a feed that is being opened can only be closed once it is open
+            if not self._begun:  # a feed cannot be closed while it is opening
                 await asyncio.wait((self._pending,), timeout=OPENING_S)
             self._pending.cancel()
             with contextlib.suppress(BaseException):
@@ -259,7 +264,7 @@ class TailRows:
 
 
 def _retrieve(task: asyncio.Task[Batch | None]) -> None:
-    """Takes note of an error that may come when nobody waits for it any more; otherwise asyncio logs it."""
+    """Retrieves the task's exception, so that asyncio does not log it if the follower has already ended."""
     if not task.cancelled():
         task.exception()
 

@@ -1,8 +1,8 @@
-"""Statements about temporary views, which the session answers itself: CREATE TEMPORARY VIEW, and DROP and ALTER of one.
+"""CREATE, ALTER and DROP of temporary views, which the session executes without the engine.
 
-    CREATE VIEW v AS SELECT … FROM a temporary view    becomes temporary itself, with a notice, as in PostgreSQL
+    CREATE VIEW v AS SELECT … FROM a temporary view    the view is temporary, too, with a notice, as in PostgreSQL
     CREATE MATERIALIZED VIEW, CREATE SINK over one     0A000
-    DROP of what one of them reads                     2BP01, as for any view; other sessions' views hold nothing
+    DROP of a relation that a temporary view reads     2BP01 in the view's session; other sessions may drop it
 
 Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/catalog/namespace.c.
 """
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 async def answer(session: Session, bound: Bound) -> str | None:
-    """The tag of a statement about temporary views; None of one that is the engine's."""
+    """Executes a statement about temporary views and returns its tag, or None if the engine must execute the statement.
+
+    Raises 0A000 or 42809 for statements that do not apply to temporary views.
+    """
     statement = bound.statement
     match statement:
         case s.CreateView():
@@ -69,7 +72,7 @@ async def answer(session: Session, bound: Bound) -> str | None:
 
 
 def is_about_one(session: Session, statement: object) -> bool:
-    """Whether a statement makes, changes or drops a temporary view, as far as one sees without looking closer."""
+    """Returns whether a statement may create, alter or drop a temporary view. Does not bind the statement."""
     match statement:
         case s.CreateView(temporary=said, name=name):
             return said or name.schema == TEMPORARY or session.naming.has_temporary
@@ -81,7 +84,7 @@ def is_about_one(session: Session, statement: object) -> bool:
 
 
 def _found(session: Session, name: Name) -> Item | None:
-    """The temporary view of a name."""
+    """Returns the temporary view with this name, or None."""
     if not session.naming.has_temporary:
         return None
     item = session.catalog.find(name)
@@ -92,7 +95,7 @@ def _check_kind(
     session: Session,
     statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
 ) -> None:
-    """Raises 42809: the statement is about something that a temporary view is not."""
+    """Raises 42809 if the statement, which needs another kind of object, names a temporary view."""
     kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
     for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
         if (item := _found(session, name)) is not None:
@@ -107,7 +110,7 @@ async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool
 
 
 async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
-    """Whether a view is to be temporary: it is said, or the view reads one that is."""
+    """Returns whether the view is temporary: the statement says so, or the view reads a temporary view (with a notice)."""
     if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
         if statement.materialized:
             raise e.FeatureNotSupported("temporary materialized views are not supported", hint="Create a temporary view.")
@@ -151,7 +154,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DescribedView:
-    """The query of a view as far as a session needs it: its columns, what it names, the privileges that it takes."""
+    """The query of a view: its columns, the ids of the items that it names, and the privileges that it needs."""
 
     columns: tuple[Field, ...]
     depends: tuple[int, ...]
@@ -164,7 +167,7 @@ def described_view(statement: s.CreateView, catalog: Catalog) -> DescribedView:
 
 
 def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
-    """Ids of what the query of a sink names."""
+    """Returns the ids of the items that a sink's query names."""
     return bind_query(query, catalog, view=True).depends
 
 
@@ -194,7 +197,7 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
 
 
 def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) -> None:
-    """The engine knows nothing of what a session's own views read."""
+    """Raises 2BP01 if one of the session's temporary views, which the engine does not know, depends on `roots`."""
     if session.naming.has_temporary and roots:
         dropping(session.catalog, roots, cascade=cascade)
 

@@ -1,4 +1,4 @@
-"""What statements say about time: AS OF and UP TO, FETCH's timeout; and small queries whose answer is a value.
+"""Evaluates times in statements (AS OF, UP TO, the timeout of FETCH) and other constant expressions.
 
 Source: streaming-sql.md 1.1 to 1.3, for the messages.
 """
@@ -28,25 +28,28 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
-TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
+TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
 
 
 def of_relation(name: Name) -> QueryText:
-    """The query of all rows of a relation."""
+    """Returns the query of all rows of a relation."""
     statement = parse(f"SELECT * FROM {name.sql}")
     assert isinstance(statement, Select)
     return statement.query
 
 
 async def arguments(session: Session, text: QueryText) -> list[Any]:
-    """The arguments of EXECUTE: expressions without subqueries; functions in them may read what the role may."""
+    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
     plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
     return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
 
 
 async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
-    """The query whose one value is a time. Raises 0A000 for an expression that reads something. `what`: where it stands."""
+    """Prepares the query of a constant expression, such as a time. Raises 0A000 for an expression that reads relations.
+
+    `what`: the clause that contains the expression, for error messages.
+    """
     await _check_no_subquery(session, given, what)
     prepared = await session.serving.prepared(given, oids, session.naming.seen)
     if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
@@ -67,9 +70,10 @@ def check_no_subquery(text: QueryText, what: str) -> None:
 
 
 async def as_of(session: Session, given: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
-    """The time in ms. `relations`: those that are read at it, so it is not older than what can be read of them; None if none is.
+    """Returns the time of AS OF or UP TO, in ms since the epoch.
 
-    `strict`: as SUBSCRIBE has it, whose times may not depend on the clock, and whose errors are all the same.
+    `relations`: ids of the relations that are read at this time; raises 22023 if it is too old for them. None skips this check.
+    `strict`: the rules of SUBSCRIBE: raises 0A000 if the time depends on the clock, and the same 22000 for all invalid values.
     """
     serving = session.serving
     if isinstance(given, AtLeast):
@@ -101,7 +105,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
 
 
 async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
-    """Raises 22023 if the relations cannot be read at a time, because that is too old or they did not exist yet."""
+    """Raises 22023 if the time is too old to read the relations, or precedes their creation."""
     oldest = await serving.readable_since(relations)
     if time < oldest:
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
@@ -126,7 +130,7 @@ def milliseconds(value: Any) -> int:
 
 
 def timeout(given: str | float | None) -> float | None:
-    """FETCH's timeout in seconds.
+    """Converts the timeout of FETCH to seconds. Raises 22023 for a malformed, negative or too long interval.
 
     >>> timeout("1s"), timeout("1d"), timeout(None)
     (1.0, 86400.0, None)
@@ -146,5 +150,5 @@ def timeout(given: str | float | None) -> float | None:
 
 
 def converted(value: Any, type: Type, style: Style) -> Any:
-    """An argument of EXECUTE as a value of the parameter's type: literals in quotes are read as it."""
+    """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
     return from_text(type, value, style) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -1,8 +1,8 @@
-"""TLS: the server's certificate and key, from files that may be replaced while it runs.
+"""TLS: the server's certificate and key, from files that can be replaced while the gateway runs.
 
-    SSLRequest ──► Tls.current ──► [files changed?] ──► a new context for this and later connections; those there keep theirs
+    SSLRequest ──► Tls.current ──► [files changed?] ──► a new context for this and later connections; others keep theirs
 
-A pair of files that does not load is told in the log once, and the one before stays in use.
+If new files cannot be loaded, this is logged once and the previous certificate stays in use.
 """
 
 from __future__ import annotations
@@ -21,45 +21,51 @@ log = logging.getLogger("tailgate.gateway")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """PEM files. `authority`: certificates of whoever signs clients' certificates; with it every client must show one."""
+    """The PEM files of the server.
+
+    `authority`: the certificates of the authority that signs client certificates. If set, every client must present one.
+    """
 
     certificate: Path
     key: Path
     authority: Path | None = None
 
     def state(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """Of each file what changes when it is replaced."""
+        """Returns the modification time, size and inode of each file, to detect a replacement."""
         return tuple(_state(path) for path in (self.certificate, self.key, self.authority) if path is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a connection shows. `end_point`: the hash of the certificate that SCRAM binds to, if its signature names one."""
+    """The server's certificate in use. `end_point`: its hash for SCRAM's channel binding, or None if RFC 5929 defines none."""
 
     context: ssl.SSLContext
     end_point: bytes | None
 
 
 class Tls:
+    """The TLS configuration of a gateway. Loads the files again when they change."""
+
     def __init__(self, files: Files) -> None:
         self._files = files
         self._state = files.state()
         self._identity = load(files)
 
     def current(self) -> Identity:
+        """Returns the certificate to use for a new connection."""
         state = self._files.state()
         if state != self._state:
             self._state = state
             try:
                 self._identity = load(self._files)
                 log.info("the TLS certificate was read again from %s", self._files.certificate)
-            except Exception as error:  # noqa: BLE001  # told in the log; who connects gets the one before
+            except Exception as error:  # noqa: BLE001  # logged; the previous certificate stays in use
                 log.error("the TLS certificate could not be read again: %s", error)
         return self._identity
 
 
 def load(files: Files) -> Identity:
-    """58000 with the file's name if one of them cannot be used."""
+    """Loads the files. Raises 58000 with the file's name if one of them cannot be used."""
     _check_private(files.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -109,7 +115,7 @@ def _first_certificate(pem: str) -> str:
 
 # --- tls-server-end-point -------------------------------------------------------------------------------------------------
 
-# a signature algorithm's object identifier, as DER has it → the hash; MD5 and SHA-1 give SHA-256 (RFC 5929)
+# DER of a signature algorithm's object identifier → its hash. RFC 5929 replaces MD5 and SHA-1 by SHA-256.
 _RSA, _ECDSA = bytes.fromhex("2a864886f70d0101"), bytes.fromhex("2a8648ce3d0403")
 _HASHES = {
     _RSA + b"\x04": "sha256", _RSA + b"\x05": "sha256", _RSA + b"\x0e": "sha224", _RSA + b"\x0b": "sha256", _RSA + b"\x0c": "sha384",
@@ -119,7 +125,7 @@ _HASHES = {
 
 
 def end_point(der: bytes) -> bytes | None:
-    """The certificate's hash by the hash of its signature; None for signatures without one of their own, such as Ed25519's.
+    """Returns the certificate's hash, by the hash function of its signature, or None if that has none, such as Ed25519.
 
     Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER, … }, … }
     """
@@ -132,7 +138,7 @@ def end_point(der: bytes) -> bytes | None:
 
 
 def _inside(der: bytes, at: int) -> tuple[int, int]:
-    """Where the content of the value at `at` begins and ends."""
+    """Returns the beginning and the end of the content of the DER value at `at`."""
     length, begin = der[at + 1], at + 2
     if length & 0x80:
         size = length & 0x7F

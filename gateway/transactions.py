@@ -1,9 +1,9 @@
-"""Where a session's transaction is: the states of PostgreSQL's ReadyForQuery, as a table.
+"""A session's transaction: a table of its states and transitions, and its snapshot, writes and savepoints.
 
     I idle ── BEGIN ──► T in a block ── error ──► E failed ── ROLLBACK, COMMIT ──► I
-    I ── a Query of several statements, a pipeline up to Sync ──► implicit: told as I, one snapshot, gone at its end
+    I ── a Query of several statements, a pipeline up to Sync ──► implicit: reported as I, one snapshot until its end
 
-A block reads all its relations at one time: its snapshot is taken by its first read, and closed with it.
+A block reads all its relations at one time. Its first read takes the snapshot, and its end closes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    __hash__ = object.__hash__  # a member is one object; Enum's own is slow
+    """The state of a transaction. The first letter is the status in ReadyForQuery."""
+
+    __hash__ = object.__hash__  # members are singletons, and Enum's __hash__ is slow
 
     IDLE = "I"
     IMPLICIT = "I-implicit"
@@ -32,6 +34,8 @@ class State(Enum):
 
 
 class Move(Enum):
+    """An event that changes the state of a transaction."""
+
     __hash__ = object.__hash__
 
     BEGIN = "begin"
@@ -73,8 +77,11 @@ MOVES: dict[tuple[State, Move], State] = {
 
 
 class Transaction:
-    """`savepoints`: names, oldest first, with how many writes there were and the settings. `writes`: what it has written so far.
-    `exported`: the time that it reads at, by the names under which other sessions may read at it too."""
+    """The transaction of one session.
+
+    `savepoints`: oldest first, as (name, number of writes at it, settings at it). `writes`: the pending writes. `exported`: the
+    transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    """
 
     def __init__(self) -> None:
         self.state = State.IDLE
@@ -95,7 +102,7 @@ class Transaction:
 
     def move(self, move: Move) -> None:
         self.state = MOVES[self.state, move]
-        if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # behind one it goes on at its time
+        if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # after ROLLBACK TO, a block keeps its time
             self.release()
         if not self.in_block:
             self.savepoints.clear()
@@ -103,7 +110,10 @@ class Transaction:
             self.writes = Pending()
 
     def back_to(self, name: str, *, keep: bool) -> Mark:
-        """Forgets the savepoints after the newest of this name, and itself too unless it is kept; the settings of then."""
+        """Removes the savepoints after the newest one with this name, and that one too unless `keep`.
+
+        Returns the settings at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
+        """
         if all(name != known for known, *_ in self.savepoints):
             raise of("3B001", f'savepoint "{name}" does not exist')
         found, writes, settings = self.savepoints.pop()
@@ -115,7 +125,10 @@ class Transaction:
         return settings
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
-        """What statements of this transaction read; None outside one: then each reads at the newest time."""
+        """Returns the snapshot that statements read, with the pending writes. Takes it on first use.
+
+        Returns None outside a transaction, where each statement reads at the newest time.
+        """
         if self.state is State.IDLE:
             return None
         if self._snapshot is None:
@@ -124,7 +137,7 @@ class Transaction:
         return self._snapshot
 
     def export(self, serving: Serving, process: int) -> str:
-        """A name for the snapshot, good until the transaction ends."""
+        """Returns a name for the snapshot, which is valid until the transaction ends."""
         snapshot = self.snapshot(serving)
         name = f"{process:08X}-{next(self._exports):08X}-1"
         if snapshot is not None:
@@ -132,8 +145,7 @@ class Transaction:
         return name
 
     def read_at(self, serving: Serving, time: int) -> None:
-        """Takes the snapshot at a time that another session reads at. Newer than that, the mirrors cannot tell it any more, and it is
-        read from the lake."""
+        """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time."""
         self._snapshot = serving.snapshot()
         if self._snapshot.time != time:
             self._snapshot.close()
@@ -141,12 +153,12 @@ class Transaction:
 
     @property
     def time(self) -> int | None:
-        """The time of the snapshot, if it is taken."""
+        """The time of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.time
 
     @property
     def catalog(self) -> Catalog | None:
-        """Of the time of the snapshot, if it is taken."""
+        """The catalog of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.catalog
 
     def release(self) -> None:

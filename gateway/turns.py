@@ -1,7 +1,7 @@
-"""Who may run something now: so many at once, so many of one role, and a reserve for superusers.
+"""Limits of concurrent work: in total and per role, with a reserve for superusers.
 
-Waiting is in order, but for those whose role has its share: others go past them. A role that asks for more than its share waits for
-itself alone. What turns out to take long moves to turns of its own (`lengthen`), and makes room for what does not.
+Turns are granted in the order of requests. A request whose role has reached its limit is passed over until that role releases a turn,
+so it delays only its own role. Work that takes long moves to a separate set of turns (`lengthen`), which frees its turn for short work.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from types import TracebackType
 
 from lake.errors import ConfigurationLimitExceeded
 
-RESERVE = 4  # turns that only superusers take, beside those for all
+RESERVE = 4  # additional turns for superusers
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """For whom something runs: a role, by its id."""
+    """The role, by its id, for which work runs."""
 
     role: int
     superuser: bool
 
 
 NOBODY = Asking(0, True)  # the gateway itself
-ASKING: ContextVar[Asking] = ContextVar("asking", default=NOBODY)  # of the task that runs
+ASKING: ContextVar[Asking] = ContextVar("asking", default=NOBODY)  # the role of the current task
 
 
 @dataclass(eq=False)
 class Turn:
-    """A place that is taken until `release`; as a context, until its end."""
+    """The permission to run, held until `release` or until the end of a `with` block. `long`: it is one for long work."""
 
     turns: Turns
     asking: Asking
@@ -40,12 +40,12 @@ class Turn:
     released: bool = False
 
     def lengthen(self, again: float) -> None:
-        """Takes one of the turns of long ones instead, tried anew in so many seconds if there is none."""
+        """Exchanges the turn for one for long work. If none is free, tries again every `again` seconds."""
         if not self.released and not self.long and not self.turns.moved(self):
             asyncio.get_running_loop().call_later(again, self.lengthen, again)
 
     def release(self) -> None:
-        """Again changes nothing."""
+        """Returns the turn. A second call has no effect."""
         if not self.released:
             self.released = True
             self.turns.give_back(self)
@@ -58,7 +58,7 @@ class Turn:
 
 
 class _Places:
-    """At most `most` at once for all, RESERVE more for superusers; at most `each` for one role."""
+    """Counters of concurrent work: at most `most` in total, with RESERVE more for superusers, and at most `each` per role."""
 
     def __init__(self, most: int, each: int) -> None:
         self.most, self.each = most, each
@@ -78,9 +78,9 @@ class _Places:
 
 
 class Quota:
-    """What is open: so many at once, so many of one role, and a reserve for superusers, whose roles have no share.
+    """A limit of open objects: `most` in total, of which `reserve` are for superusers, and `each` per role, except superusers.
 
-    `what`: in the plural, for the error, 53400.
+    `what`: the name of the objects, in the plural, for error messages.
     """
 
     def __init__(self, what: str, most: int, each: int, reserve: int) -> None:
@@ -88,7 +88,7 @@ class Quota:
         self._open: Counter[Asking] = Counter()
 
     def check(self, asking: Asking) -> None:
-        """Raises unless one more may be opened."""
+        """Raises 53400 if another object may not be opened."""
         if not asking.superuser and self._open[asking] >= self.each:
             raise ConfigurationLimitExceeded(
                 f"too many {self._what}", detail=f"A role can have {self.each} open at once.", hint="Close some of them."
@@ -108,7 +108,10 @@ class Quota:
 
 
 class Turns:
-    """`most` and `each`: of short ones, for all and for one role; `long` and `long_each`: of long ones. Belongs to one event loop."""
+    """The turns of one event loop.
+
+    `most` and `each`: the limits of short work, in total and per role. `long` and `long_each`: those of long work.
+    """
 
     def __init__(self, most: int, each: int, long: int = 0, long_each: int = 0) -> None:
         self._short, self._long = _Places(most, each), _Places(long, long_each)
@@ -119,7 +122,7 @@ class Turns:
         return len(self._waiting)
 
     async def take(self, asking: Asking) -> Turn:
-        """Waits for a place."""
+        """Waits for a turn."""
         turn = self.try_take(asking)
         if turn is not None:
             return turn
@@ -130,21 +133,21 @@ class Turns:
             await turn.waiting
         except asyncio.CancelledError:
             if turn.waiting.done() and not turn.waiting.cancelled():
-                turn.release()  # it was given at the same moment
+                turn.release()  # it was granted just before the cancellation
             elif turn in self._waiting:
                 self._waiting.remove(turn)
             raise
         return turn
 
     def try_take(self, asking: Asking) -> Turn | None:
-        """A place, if there is one for this role now."""
+        """Returns a turn if one is free for this role now, or None."""
         if not self._short.free(asking):
             return None
         self._short.take(asking)
         return Turn(self, asking)
 
     def moved(self, turn: Turn) -> bool:
-        """Whether it is among the long ones now."""
+        """Exchanges a turn for one for long work. Returns False if none is free."""
         if not self._long.free(turn.asking):
             return False
         self._long.take(turn.asking)
