@@ -80,10 +80,12 @@ class Tender:
             compact(table, self.epoch)
         if table.version() - max(delta.delta_checkpoints(path), default=-1) >= COMMITS_MAX:
             delta.committing(table, table.create_checkpoint)
-        listed = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
-        kept = {c.versions[int(name)] for c in listed if int(name) in c.versions} | {table.version()}
+        lists = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
+        listed = {c.versions[int(name)] for c in lists if int(name) in c.versions}
+        kept = listed | {table.version()}
         self._vacuum(name, path, table, kept)
-        self._clean_log(path, min(kept))
+        if listed or name == checkpoints.NAME:  # the commits of a table name its files, which are not durable before it is listed
+            self._clean_log(path, min(kept))
 
     def _vacuum(self, name: str, path: Path, table: DeltaTable, kept: set[int]) -> None:
         """Removes data files that no kept version uses."""
