@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lake import Lake, files
-from lake.errors import Replaced
+from lake.errors import Replaced, Uncertain
 from lake.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
 from tests.lake.test_failures import SCRIPT, begun, goes_on
@@ -103,7 +103,7 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
         assert old.history.entries[-1][0].n < new.writer.newest.n
         assert Lake(old.path).log.first() > old.history.entries[-1][0].n
     for forbidden in ("tick", "statement", "write", "round", "sweep"):
-        with pytest.raises((Replaced, FileNotFoundError)):
+        with pytest.raises((Replaced, Uncertain, FileNotFoundError)):
             old.step(forbidden)
     for path, content in made.items():
         assert contents(old.path).get(path) == content, (said, path)
