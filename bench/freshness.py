@@ -28,11 +28,7 @@ READERS = {"tail": 0.0, "select": POLL_S * 1000 / 2}  # addition to the marks, b
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=5_000, help="orders per second (5000)")
-    parser.add_argument("--changes", type=float, default=50, help="changes of customers per second (50)")
-    parser.add_argument("--customers", type=int, default=10_000, help="an even number (10000)")
-    parser.add_argument("--for", dest="seconds", type=float, default=60, metavar="SECONDS", help="measured interval (60)")
-    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (15)")
+    turns.add_options(parser, rate=5_000, changes=50, seconds=60)
     parser.add_argument("--reader", choices=READERS, help="only this one")
     return parser.parse_args()
 

@@ -26,11 +26,7 @@ PART_S = 60.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=20_000, help="orders per second (20000)")
-    parser.add_argument("--changes", type=float, default=200, help="changes of customers per second (200)")
-    parser.add_argument("--customers", type=int, default=10_000, help="an even number (10000)")
-    parser.add_argument("--for", dest="seconds", type=float, default=300, metavar="SECONDS", help="measured interval (300)")
-    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (15)")
+    turns.add_options(parser, rate=20_000, changes=200, seconds=300)
     chosen = parser.parse_args()
     report.use_cores()
     print(report.header(), flush=True)

@@ -9,7 +9,7 @@ errors of its rows (`errors`). The log treats both alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -403,15 +403,16 @@ class Catalog:
         """Returns the items whose definitions name this one directly, and its replacement if there is one."""
         return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
-    def below(self, item: Item) -> set[int]:
-        """Returns the ids of all items that an item depends on, directly or indirectly."""
+    def below(self, item: Item, through: Callable[[Item], bool] = lambda other: True) -> set[int]:
+        """Returns the ids of all items that an item depends on, directly or through items for which `through` is true."""
         found: set[int] = set()
         queue = list(item.depends)
         while queue:
             id = queue.pop()
             if id not in found:
                 found.add(id)
-                queue += self[id].depends
+                if through(other := self[id]):
+                    queue += other.depends
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -248,3 +248,7 @@ def arrow_schema(fields: tuple[Field, ...], *, weight: bool = False) -> pa.Schem
     """Returns the Arrow schema of a relation's stored form, with a weight column if `weight` is true."""
     columns = [pa.field(f.name, f.type.arrow, True) for f in fields]
     return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), False)] if weight else columns)
+
+
+# the types of PostgreSQL's oids, with those of arrays
+BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}

@@ -25,11 +25,7 @@ from bench.w1.orders import Workload
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=1, help="how often each system runs (1)")
-    parser.add_argument("--rate", type=float, default=5_000, help="orders per second (5000)")
-    parser.add_argument("--changes", type=float, default=50, help="changes of customers per second (50)")
-    parser.add_argument("--customers", type=int, default=10_000, help="an even number (10000)")
-    parser.add_argument("--for", dest="seconds", type=float, default=60, metavar="SECONDS", help="measured interval (60)")
-    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (15)")
+    turns.add_options(parser, rate=5_000, changes=50, seconds=60)
     parser.add_argument("--orders", type=int, default=1_000_000, help="to catch up with (1000000)")
     parser.add_argument("--systems", default=",".join(systems()), help=f"some of {','.join(systems())}")
     parser.add_argument("--only", choices=("freshness", "catch-up"))

@@ -10,12 +10,10 @@ is passed to the producer. The delay of this call on a busy machine is reported 
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from array import array
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
@@ -23,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from bench.w1.orders import CUSTOMERS, ORDERS, Workload
+from bench.w1.process import Process
 
 STEP_S = 0.002  # seconds between two batches
 SETTINGS = {"linger.ms": 1, "queue.buffering.max.messages": 500_000}
@@ -44,31 +43,22 @@ class Produced:
     late_ms: np.ndarray  # of each order of the run
 
 
-class Load:
+class Load(Process):
     """The load's process."""
 
     def __init__(self, brokers: str, workload: Workload) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, brokers, workload), name="load", daemon=True)
-        self._process.start()
-        theirs.close()
-
-    @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
+        super().__init__("load", END_S, _serve, brokers, workload)
 
     def prepare(self, topics: tuple[str, ...] = ()) -> None:
         """Creates the workload's topics and `topics`, and produces all customers."""
-        self._ask("prepare", topics)
+        self.ask("prepare", topics)
 
     def fill(self, orders: int, changing: bool = True) -> Produced:
         """Produces `orders` more orders, with or without changes of customers.
 
         Waits until all are acknowledged.
         """
-        self._ask("fill", orders, changing)
+        self.ask("fill", orders, changing)
         return self._produced()
 
     def start(self, rate: float, changes: float, seconds: float | None = None) -> float:
@@ -77,7 +67,7 @@ class Load:
         Returns the start time.
         """
         self._endless = seconds is None
-        return float(self._ask("run", rate, changes, seconds))
+        return float(self.ask("run", rate, changes, seconds))
 
     def finish(self) -> Produced:
         """Waits for the end of the run, or ends an endless one.
@@ -85,27 +75,13 @@ class Load:
         Raises if the broker refused a message.
         """
         if self._endless:
-            self._pipe.send(("finish",))
+            self.send(("finish",))
         return self._produced()
 
-    def stop(self) -> None:
-        self._pipe.close()
-        self._process.join(END_S)
-
     def _produced(self) -> Produced:
-        produced = self._answer()
+        produced = self.answer()
         assert isinstance(produced, Produced)
         return produced
-
-    def _ask(self, *request: Any) -> Any:
-        self._pipe.send(request)
-        return self._answer()
-
-    def _answer(self) -> Any:
-        answer = self._pipe.recv()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 def _serve(pipe: Connection, brokers: str, workload: Workload) -> None:

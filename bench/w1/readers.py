@@ -12,13 +12,11 @@ recompute.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import select
 import time
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from multiprocessing.connection import Connection
@@ -31,6 +29,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from bench._load import Client, query
 from bench.w1.ages import Received
 from bench.w1.orders import VIEW, Row, named_group
+from bench.w1.process import Process
 
 POLL_S = 0.02
 LOOK_S = 0.05  # longest wait for the system between two checks for requests of the parent
@@ -66,52 +65,31 @@ class Different(Exception):
     """The error when the reader's copy of the view has not become equal to the recompute in time."""
 
 
-class Reader:
+class Reader(Process):
     """The reader's process. It reads from `read` until `stop`."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), name="reader", daemon=True)
-        self._process.start()
-        theirs.close()
-
-    @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
+        super().__init__("reader", END_S, _serve)
 
     def read(self, output: Output) -> None:
         """Starts to read."""
-        self._pipe.send(output)
+        self.send(output)
 
     def await_first(self, seconds: float) -> None:
         """Waits until a row of the view was received."""
-        self._ask("first", seconds)
+        self.ask("first", seconds)
 
     def await_answer(self, answer: frozenset[Row], seconds: float) -> float:
         """Waits until the reader's copy equals `answer`.
 
         Returns the time, or raises Different after `seconds`.
         """
-        return float(self._ask("answer", answer, seconds))
+        return float(self.ask("answer", answer, seconds))
 
     def received(self) -> Received:
         """Returns the counts received until now."""
-        times, groups, counts = self._ask("received")
+        times, groups, counts = self.ask("received")
         return Received(np.frombuffer(times, np.float64), np.frombuffer(groups, np.int32), np.frombuffer(counts, np.int64))
-
-    def stop(self) -> None:
-        self._pipe.close()
-        self._process.join(END_S)
-
-    def _ask(self, *request: Any) -> Any:
-        with suppress(BrokenPipeError):  # the reader has failed, and its last answer is the error
-            self._pipe.send(request)
-        answer = self._pipe.recv()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 class _Copy:

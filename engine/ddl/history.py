@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.ddl.durations import DAY_MS, bounded
 from lake.errors import InvalidParameterValue
 from lake.reading import RETAIN_OPTION
-from sql.input.intervals import to_interval
 from sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
-DAY_MS = 24 * 3_600_000
-MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration
 # Delta's logs stay readable for other readers for the same time (lake.delta.CONFIGURATION)
 RETAIN_MAX_MS = 30 * DAY_MS
 
@@ -32,10 +30,4 @@ def milliseconds(value: object) -> int:
     """Returns the interval of a statement in ms. Raises 22007 and 22023."""
     if not isinstance(value, str):
         raise InvalidParameterValue("RETAIN HISTORY FOR takes an interval", hint="Write RETAIN HISTORY FOR '2 hours'.")
-    months, days, micros = to_interval(value)
-    length = months * MONTH_MS + days * DAY_MS + micros // 1000
-    if not 0 < length <= RETAIN_MAX_MS:
-        raise InvalidParameterValue(
-            f'invalid RETAIN HISTORY FOR: "{value}"', hint=f"It is more than nothing and at most {RETAIN_MAX_MS // DAY_MS} days."
-        )
-    return length
+    return bounded("RETAIN HISTORY FOR", value, RETAIN_MAX_MS)

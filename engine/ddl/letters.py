@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from engine.ddl.history import DAY_MS, MONTH_MS
+from engine.ddl.durations import DAY_MS, milliseconds
 from engine.ddl.refresh import READERS, knowing
 from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
 from lake.errors import FeatureNotSupported, InvalidParameterValue
@@ -19,7 +19,6 @@ from sql.authorization import authorize
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
-from sql.input.intervals import to_interval
 from sql.properties import relations
 from sql.statements import Expression, QueryText
 
@@ -42,8 +41,7 @@ def retention(name: str, value: object) -> dict[str, Any]:
     """Returns the item options for WITH (DEAD LETTER RETENTION [BYTES] = value). Raises 22023."""
     kept = RETENTION[name.replace("_", " ")]
     if kept == AGE:
-        months, days, micros = to_interval(value) if isinstance(value, str) else (0, 0, 0)
-        asked = months * MONTH_MS + days * DAY_MS + micros // 1000
+        asked = milliseconds(value) if isinstance(value, str) else 0
         if asked <= 0:
             raise InvalidParameterValue(f'invalid DEAD LETTER RETENTION: "{value}"', hint="Write an interval, such as '7 days'.")
         return {kept: asked}

@@ -25,19 +25,11 @@ OWN = ("group", "stale", FAILED, ANEW, *KEPT)
 
 def bases(item: Item, catalog: Catalog) -> set[int]:
     """Returns the ids of the items with rows that an item reads, through plain views and functions."""
-    found: set[int] = set()
-    visited: set[int] = set()
-    queue = list(item.depends)
-    while queue:
-        id = queue.pop()
-        if id not in visited:
-            visited.add(id)
-            other = catalog[id]
-            if other.kind in ("view", "function"):
-                queue += other.depends
-            else:
-                found.add(id)
-    return found
+    return {id for id in catalog.below(item, _has_no_rows) if not _has_no_rows(catalog[id])}
+
+
+def _has_no_rows(item: Item) -> bool:
+    return item.kind in ("view", "function")
 
 
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:

@@ -22,7 +22,7 @@ from gateway.catalog.trees import folded, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog
-from lake.types import FACTS, Field, Type
+from lake.types import BY_OID, Field, Type
 from sql.authorization import SUPERUSER, Demand
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
@@ -210,7 +210,6 @@ def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
     return tuple(given.get(n) or type_of(found.get(n, "text")) for n in range(1, most + 1))
 
 
-BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
 COMPARED = {
     **dict.fromkeys(
         ("oid", "relnamespace", "attrelid", "atttypid", "indrelid", "indexrelid", "typelem", "typarray", "typrelid", "conrelid"), "oid"

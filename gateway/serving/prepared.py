@@ -22,7 +22,7 @@ from gateway.keys import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
-from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
+from lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import explain, plan
 from sql.authorization import SELECT, Demand
 from sql.bind import bind_query
@@ -36,10 +36,14 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
-BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
 # now() is never before the time that is read: the gateway's clock may be behind the engine's.
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
 UNSPECIFIED = (0, FACTS["unknown"].oid)
+
+
+def declared(oids: Sequence[int]) -> tuple[Type, ...]:
+    """Returns the types that a client declares for parameters; UNKNOWN for those that are inferred."""
+    return tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalo
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors."""
-    bound = bind_query(query, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
+    bound = bind_query(query, catalog, declared(oids))
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations

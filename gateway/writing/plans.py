@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gateway.serving.prepared import BY_OID, PLAN_FACTOR, UNSPECIFIED, check_joins, numbers, scans
+from gateway.serving.prepared import PLAN_FACTOR, check_joins, declared, numbers, scans
 from gateway.writing.constants import constants
 from lake.catalog import Catalog, Item
 from lake.errors import StatementTooComplex
@@ -115,7 +115,7 @@ def query_of(relation: plan.Relation, *, far: bool) -> Query:
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Returns the columns of RETURNING or None, and the plan."""
-    binder = Writes(catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
+    binder = Writes(catalog, declared(oids))
     match statement:
         case s.Insert():
             made = insert_plan(binder.insert(statement), far=far)

@@ -292,7 +292,3 @@ def _is_column(node: exp.Expr, binder: Expressions) -> bool:
     GROUP BY prefers these to output names.
     """
     return isinstance(node, exp.Column) and not node.args.get("table") and any(c.name == node.name for c in binder.scope.columns)
-
-
-def _names_itself(cte: exp.Expr) -> bool:
-    return any(t.name == cte.alias and not t.text("db") for t in cte.this.find_all(exp.Table))
