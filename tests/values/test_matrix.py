@@ -1,0 +1,214 @@
+"""Every way in and out gives the values and errors of PostgreSQL 15, for every type.
+
+    way       literal, parameter in text and binary form, COPY FROM in text, csv and binary format
+    result    the value in text form and in binary form, or SQLSTATE and message
+
+The texts are those of the golden files. The binary forms are those that PostgreSQL sends for them,
+and broken ones. Values that Tailgate does not support must fail with 0A000.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from gateway.encode.copying import SIGNATURE, TRAILER
+from lake.types import Type
+from tests.tables.world import World
+from tests.values.golden import TYPES, declared, load
+
+Outcome = tuple[bytes | str, ...]
+COPY_FORMATS = ("text", "csv", "binary")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Connections to PostgreSQL and to Tailgate; each has a table per type, with a column `v`."""
+
+    theirs: psycopg.Connection[Any]
+    ours: psycopg.Connection[Any]
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator[Sides]:
+    world = World(tmp_path_factory.mktemp("matrix") / "lake")
+    with psycopg.connect(postgres, autocommit=True) as theirs, psycopg.connect(world.dsn, autocommit=True) as ours:
+        for connection in (theirs, ours):
+            connection.execute("SET TimeZone = 'UTC'")
+            for name, type in TYPES.items():
+                connection.execute(f"CREATE TABLE of_{name} (v {declared(type)})".encode())
+        yield Sides(theirs, ours)
+        for name in TYPES:
+            theirs.execute(f"DROP TABLE of_{name}".encode())
+    world.close()
+
+
+# --- what is not supported -----------------------------------------------------------------------
+
+
+def unsupported(type: Type, output: str) -> bool:
+    """Returns whether Tailgate does not have a value of PostgreSQL: years before 1 or beyond 9999, NaN, more digits."""
+    match type.name:
+        case "date" | "timestamp" | "timestamptz":
+            return output.endswith("BC") or "infinity" in output or re.match(r"\d{5}", output) is not None
+        case "numeric":
+            whole, _, fraction = output.lstrip("-").partition(".")
+            precision, scale = type.decimal
+            return not whole.isdigit() or len(whole.lstrip("0")) > precision - scale or len(fraction.rstrip("0")) > scale
+    return False
+
+
+def shown(type: Type, output: bytes) -> bytes:
+    """Returns an output without the zeros of a numeric without a scale, which has 16 digits."""
+    if type.name == "numeric" and not type.modifiers and b"." in output:
+        return output.rstrip(b"0").removesuffix(b".")
+    return output
+
+
+def check(type: Type, way: str, value: object, ours: Outcome, theirs: Outcome) -> list[str]:
+    """Returns the difference of two outcomes, if there is one."""
+    if len(theirs) == 1 or theirs[0] == b"value":
+        if unsupported(type, str(theirs[1], "utf8")):
+            return [] if ours[0] in ("0A000", "22003") else [f"{way} {value!r}: {ours}, should be refused"]
+        theirs = (theirs[0], shown(type, theirs[1]), *theirs[2:])  # type: ignore[arg-type]
+        if ours[0] == b"value":
+            ours = (ours[0], shown(type, ours[1]), *ours[2:])  # type: ignore[arg-type]
+    return [] if ours == theirs else [f"{way} {value!r}: {ours}, in PostgreSQL {theirs}"]
+
+
+# --- the ways ------------------------------------------------------------------------------------
+
+
+def error_of(error: psycopg.Error) -> Outcome:
+    return error.sqlstate or "", error.diag.message_primary or ""
+
+
+def error_of_result(result: psycopg.pq.abc.PGresult) -> Outcome:
+    fields = psycopg.pq.DiagnosticField
+    return str(result.error_field(fields.SQLSTATE), "utf8"), str(result.error_field(fields.MESSAGE_PRIMARY), "utf8")
+
+
+def execute(connection: psycopg.Connection[Any], statement: bytes, type: Type, data: bytes | None, format: int) -> Outcome:
+    """Returns the value of `statement`, maybe with a parameter, in text and in binary form."""
+    values: list[bytes] = []
+    for result_format in (0, 1):
+        parameters = ([data], [type.oid], [format]) if data is not None else (None, None, None)
+        result = connection.pgconn.exec_params(statement, *parameters, result_format)  # type: ignore[arg-type]
+        if result.status != psycopg.pq.ExecStatus.TUPLES_OK:
+            return error_of_result(result)
+        values.append(result.get_value(0, 0) or b"")
+    return (b"value", values[0]) if type.name == "numeric" and not type.modifiers else (b"value", *values)
+
+
+def literal(connection: psycopg.Connection[Any], type: Type, text: str) -> Outcome:
+    quoted = sql.Literal(text).as_string(None)
+    return execute(connection, f"SELECT {quoted}::{declared(type)}".encode(), type, None, 0)
+
+
+def parameter(connection: psycopg.Connection[Any], type: Type, data: bytes, format: int) -> Outcome:
+    return execute(connection, f"SELECT $1::{declared(type)}".encode(), type, data, format)
+
+
+def copied(connection: psycopg.Connection[Any], name: str, format: str, data: bytes) -> Outcome | list[bytes]:
+    """Returns the rows after COPY FROM, as COPY TO sends them, or the error."""
+    try:
+        with connection.transaction(force_rollback=True):
+            with connection.cursor().copy(f"COPY of_{name} FROM STDIN (FORMAT {format})".encode()) as copy:
+                copy.write(data)
+            return rows(connection, name)
+    except psycopg.Error as error:
+        return error_of(error)
+
+
+def rows(connection: psycopg.Connection[Any], name: str) -> list[bytes]:
+    result = connection.pgconn.exec_(f"SELECT v FROM of_{name}".encode())
+    return [result.get_value(i, 0) or b"" for i in range(result.ntuples)]
+
+
+def line(format: str, data: bytes) -> bytes:
+    """Returns a value as COPY's data has it."""
+    if format == "csv":
+        return b'"' + data.replace(b'"', b'""') + b'"\n'
+    if format == "text":
+        for character, escaped in ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t")):
+            data = data.replace(character, escaped)
+        return data + b"\n"
+    return struct.pack("!hi", 1, len(data)) + data
+
+
+def whole(format: str, lines: list[bytes]) -> bytes:
+    return SIGNATURE + b"".join(lines) + TRAILER if format == "binary" else b"".join(lines)
+
+
+# --- tests ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_texts(name: str, sides: Sides) -> None:
+    type = TYPES[name]
+    found: list[str] = []
+    for g in load(name):
+        data = g.text.encode()
+        found += check(type, "literal", g.text, literal(sides.ours, type, g.text), literal(sides.theirs, type, g.text))
+        found += check(type, "parameter", g.text, parameter(sides.ours, type, data, 0), parameter(sides.theirs, type, data, 0))
+    assert not found, "\n".join([f"{len(found)} differences", *found])
+
+
+def binary_forms(name: str, theirs: psycopg.Connection[Any]) -> list[bytes]:
+    """Returns what PostgreSQL sends for the golden texts, and broken forms of it."""
+    type = TYPES[name]
+    sent = set[bytes]()
+    for g in load(name):
+        if g.output is not None:
+            result = theirs.pgconn.exec_params(f"SELECT $1::{declared(type)}".encode(), [g.text.encode()], [type.oid], [0], 1)
+            sent.add(result.get_value(0, 0) or b"")
+    choose = random.Random(name)
+    broken = {bytes([byte]) * size for size in range(26) for byte in (0, 1, 0x7F, 0x80, 0xFF)}
+    for data in sorted(sent):
+        cut = choose.randrange(len(data) + 1)
+        broken |= {data[:cut], data + b"\0"}
+    return sorted(sent | broken)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_binary(name: str, sides: Sides) -> None:
+    type = TYPES[name]
+    found: list[str] = []
+    for data in binary_forms(name, sides.theirs):
+        found += check(type, "binary", data, parameter(sides.ours, type, data, 1), parameter(sides.theirs, type, data, 1))
+    assert not found, "\n".join([f"{len(found)} differences", *found])
+
+
+@pytest.mark.parametrize("format", COPY_FORMATS)
+@pytest.mark.parametrize("name", TYPES)
+def test_copy(name: str, format: str, sides: Sides) -> None:
+    """Valid values are copied together, each of the others by itself."""
+    type = TYPES[name]
+    inputs = binary_forms(name, sides.theirs) if format == "binary" else [g.text.encode() for g in load(name)]
+    found: list[str] = []
+    together: list[bytes] = []
+    for data in inputs:
+        one = whole(format, [line(format, data)])
+        theirs = copied(sides.theirs, name, format, one)
+        if isinstance(theirs, list) and not unsupported(type, theirs[0].decode()):
+            together.append(line(format, data))
+            continue
+        ours = copied(sides.ours, name, format, one)
+        outcome = (b"value", *ours) if isinstance(ours, list) else ours
+        found += check(type, f"COPY {format}", data, outcome, (b"value", *theirs) if isinstance(theirs, list) else theirs)
+    data = whole(format, together)
+    theirs, ours = copied(sides.theirs, name, format, data), copied(sides.ours, name, format, data)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        for value, our, their in zip(together, ours, theirs, strict=True):
+            found += check(type, f"COPY {format}", value, (b"value", our), (b"value", their))
+    else:
+        found.append(f"COPY {format} of {len(together)} values: {ours}")
+    assert not found, "\n".join([f"{len(found)} differences", *found])
