@@ -29,10 +29,10 @@ ENGINE_JAR := engine/java/target/tailgate.jar
 CLASSES := engine/java/target/classes.jsa
 ENGINE_SOURCES := $(shell find engine/java -path engine/java/target -prune -o -type f -print 2>/dev/null)
 # Type-checked to the last argument; the shells around them (sockets, Spark) are not.
-STRICT = lake sql gateway/protocol engine/plan embedded
+STRICT = lake values sql gateway/protocol engine/plan embedded
 
 # Without sockets or Spark, so their examples run as they stand.
-PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
+PURE = lake values sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean

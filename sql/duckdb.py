@@ -36,7 +36,6 @@ from sql.plan import (
     SortKey,
     TopK,
     Union_,
-    Value,
     Values,
     Window,
     Working,
@@ -44,6 +43,7 @@ from sql.plan import (
 from sql.relations import inputs
 from sql.scalars import CONSTANTS, DUCKDB, spelled
 from sql.templates import filled
+from values.codec import Value
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {

@@ -39,9 +39,9 @@ from sql.plan import (
     Or,
     Parameter,
     Scalar,
-    Value,
 )  # fmt: skip
 from sql.templates import filled
+from values.codec import Value
 
 LONG_MIN = 1000  # characters; longer literals become parameters of DuckDB, which need no parsing and do not count as SQL
 CONSTANTS = 100_000  # these parameters have numbers above this; parameters of statements have numbers up to 65535
@@ -293,7 +293,7 @@ DUCKDB = Dialect(
     date="DATE '{}'",
     timestamp="TIMESTAMP '{}'",
     timestamptz="TIMESTAMPTZ '{}+00'",
-    interval="{{'months': {}::INTEGER, 'days': {}::INTEGER, 'micros': {}::BIGINT}}",
+    interval="{{'months': CAST({} AS INTEGER), 'days': CAST({} AS INTEGER), 'micros': CAST({} AS BIGINT)}}",
     plain_integers=False,  # DuckDB would make them smallint next to a smallint
     plain_lists=True,
     let="list_transform([{value}], lambda {variable}: {text})[1]",

@@ -22,16 +22,16 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from gateway.answers.index import Index, Row
-from gateway.encode import binary, text
 from gateway.encode.remembered import Encoding
 from gateway.encode.rows import description
-from gateway.encode.style import Style
 from gateway.protocol import backend
 from gateway.resources.budgets import Cache, Charged
 from gateway.serving.lookup_plans import Lookup, Way, lookup_of
 from lake.errors import OutOfMemory, TailgateError
 from sql import plan
 from sql.authorization import Authorized, Followed, shared
+from values.registry import binary_writer, text_writer
+from values.style import Style
 
 if TYPE_CHECKING:
     from gateway.serving.prepared import Prepared
@@ -263,7 +263,7 @@ def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encod
     found = lookup.encodings.get((formats, style))
     if found is None:
         types = [lookup.fields[i].type for i in lookup.columns]
-        encoders = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        encoders = [binary_writer(t) if code else text_writer(t, style) for t, code in zip(types, formats, strict=True)]
         if len(lookup.encodings) >= STYLES_MAX:
             lookup.encodings.clear()
         found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)

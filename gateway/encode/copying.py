@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from gateway.encode import columns
 from gateway.encode.rows import FEW_ROWS, RowEncoder, buffer_of, sized
-from gateway.encode.style import Style
 from gateway.protocol.backend import copy_data, copy_out_response
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.types import Field, Type
+from values.style import Style
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0\0\0\0" + b"\0\0\0\0"
 TRAILER = b"\xff\xff"

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from gateway.encode.intervals import interval_micros
-from gateway.encode.parameters import from_text
-from gateway.encode.style import Style
 from gateway.session.statement_cache import LONG_CHARACTERS
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from lake.names import Name
@@ -22,6 +19,10 @@ from lake.types import Type
 from sql.authorization import EXECUTE
 from sql.grammar.names import position
 from sql.statements import AtLeast, QueryText, Select, Time, parse
+from values.intervals import read_fields
+from values.registry import read_text
+from values.stored import stored
+from values.style import Style
 
 if TYPE_CHECKING:
     from gateway.serving.prepared import Prepared
@@ -138,10 +139,10 @@ def timeout(given: str | float | None) -> float | None:
     """
     if given is None:
         return None
-    parts = interval_micros(str(given))
-    if parts is None:
-        raise InvalidParameterValue(f'invalid TIMEOUT: invalid input syntax for type interval: "{given}"')
-    months, days, micros = parts
+    try:
+        months, days, micros = read_fields(str(given))
+    except TailgateError as error:
+        raise InvalidParameterValue(f"invalid TIMEOUT: {error.message}") from None
     seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000
     if seconds < 0:
         raise InvalidParameterValue("invalid TIMEOUT: cannot convert negative interval to duration")
@@ -152,4 +153,4 @@ def timeout(given: str | float | None) -> float | None:
 
 def converted(value: Any, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
-    return from_text(type, value, style) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
+    return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from gateway.answers.lookups import answer_rows
 from gateway.answers.polls import Poll
-from gateway.encode.parameters import decode, utf8
 from gateway.encode.rows import description
-from gateway.encode.style import Style
 from gateway.execute import dispatch
 from gateway.handlers import delivery
 from gateway.protocol import backend
@@ -27,6 +25,12 @@ from gateway.session.transactions import Move
 from lake import errors as e
 from lake.types import Type
 from sql import statements as s
+from values.binary import TrailingData
+from values.codec import Value
+from values.registry import read_binary, read_text
+from values.stored import stored
+from values.style import Style
+from values.texts import utf8
 
 if TYPE_CHECKING:
     from gateway.serving.prepared import Seen
@@ -146,25 +150,28 @@ def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[objec
     for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
         code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
         try:
-            value = None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}")
-            values.append(_listed(value, type) if isinstance(value, list) else value)
+            value = None if data is None else read_binary(data, type) if code else read_text(utf8(data), type, style)
+            values.append(_listed(value, type) if type.is_array and value is not None else stored(value, type))
         except e.TailgateError as error:
+            if isinstance(error, TrailingData):
+                error.message += f" in bind parameter {number + 1}"
             of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
             error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # the value is not shown: it may be secret
             raise
     return values
 
 
-def _listed(value: list[object], type: Type) -> object:
+def _listed(value: Value, type: Type) -> object:
     """Converts an array for DuckDB: many integers become one text.
 
     DuckDB converts the elements of a Python list one by one while it holds the interpreter's lock.
     """
+    assert isinstance(value, tuple)
     if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
         return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
     if len(value) > LIST_MAX:
         raise e.ProgramLimitExceeded(f"an array of {type.element} as a parameter may have at most {LIST_MAX} elements")
-    return value
+    return stored(value, type)
 
 
 def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen, values: list[object] | None = None) -> None:

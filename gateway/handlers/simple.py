@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from gateway.answers.lookups import answer_rows
 from gateway.answers.polls import Poll
-from gateway.encode.parameters import utf8
 from gateway.encode.rows import description
 from gateway.execute import committing, dispatch
 from gateway.handlers import delivery
@@ -23,6 +22,7 @@ from gateway.session.portals import TableRows
 from gateway.session.transactions import Move, State
 from lake import errors as e
 from sql import statements as s
+from values.texts import utf8
 
 if TYPE_CHECKING:
     from gateway.session.session import Session

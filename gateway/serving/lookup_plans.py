@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from gateway.encode.raw import values as raw_values
 from gateway.encode.remembered import Encoding
-from gateway.encode.style import Style
 from lake.catalog import Catalog
 from lake.indexes import KEY_TYPES, index, indexes
 from lake.types import Field, Type
 from sql import plan
+from values.style import Style
 
 Given = plan.Literal | plan.Parameter
 KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more

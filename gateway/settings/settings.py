@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from gateway.encode.calendar import zone
-from gateway.encode.style import Style
 from gateway.resources.budgets import Charged
 from lake.errors import (
     CantChangeRuntimeParam,
@@ -29,7 +27,9 @@ from lake.errors import (
 )
 from lake.names import listed
 from lake.types import TIMESTAMPTZ
-from sql.input.literals import parse
+from values import zones
+from values.registry import read_text
+from values.style import Style
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
 SERVER_VERSION = "15.13"
@@ -265,7 +265,7 @@ def _interval_style(setting: Setting, value: str) -> str:
 def _zone(setting: Setting, value: str) -> str:
     if value.lower() in ("local", "default"):
         return setting.default
-    found = zone(value)
+    found = zones.setting(value)
     if found is None:
         raise _wrong(setting, value)
     return found[0]
@@ -277,7 +277,7 @@ def _time(setting: Setting, value: str) -> str:
     if not text or text.isdigit():
         return text
     try:
-        micros = parse(text, TIMESTAMPTZ)
+        micros = read_text(text, TIMESTAMPTZ)
     except TailgateError as error:
         raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
     assert isinstance(micros, datetime)
@@ -472,6 +472,7 @@ class Settings:
             self.changed = True
         if key in ("tailgate.as_of", "real_time_recency"):
             self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
-        if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output"):
+        if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output", "datestyle"):
             v = self._values
-            self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"])
+            order = v["datestyle"].removeprefix("ISO, ")
+            self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"], order)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lake.errors import NumericValueOutOfRange
 from sql import plan
-from sql.input.numbers import RANGES
+from values.integers import RANGES
 
 _TEXTS = ("text", "varchar", "name")
 _PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gateway.encode.columns import text_column
-from gateway.encode.style import Style
 from gateway.mirrors.mirror import conform
 from gateway.serving.fetching import fetched
 from gateway.writes.hashes import hashes
@@ -32,6 +31,7 @@ from lake.weights import net
 from sql.binding.targets import constraint_of
 from sql.duckdb import arguments
 from sql.writes import INCOMING, TruncateTables
+from values.style import Style
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 

@@ -30,9 +30,9 @@ from sql.binding.windows import is_window
 from sql.functions import arrays, catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
-from sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
 from sql.ordering import many_forms
 from sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
+from values.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions

@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, of
 from lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
+from sql.binding.literals import literal
 from sql.functions import arrays, catalogue
 from sql.functions.casts import LENGTHS
 from sql.functions.entry import Context, Function
-from sql.input.literals import literal
 from sql.plan import Call, Literal, Parameter, Scalar
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")

@@ -26,6 +26,7 @@ from sql.binding import calls, rows, special, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.levels import Level, find_argument, find_column, said_item
+from sql.binding.literals import literal, scale_of
 from sql.binding.pages import bind_range
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
@@ -36,8 +37,6 @@ from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
 from sql.grammar.names import place, position
 from sql.grammar.operators import sign_of
-from sql.input.literals import literal, scale_of
-from sql.input.numbers import RANGES
 from sql.ordering import many_forms, sortable
 from sql.plan import (
     And,
@@ -55,6 +54,7 @@ from sql.plan import (
     Scalar,
 )  # fmt: skip
 from sql.typenames import resolve
+from values.integers import RANGES
 
 
 def _timed(scalar: Scalar, other: Type) -> Scalar:

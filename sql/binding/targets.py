@@ -32,10 +32,10 @@ from sql.binding.scope import Scope
 from sql.binding.tables import Names
 from sql.grammar.expressions import expression
 from sql.grammar.names import position
-from sql.input.numbers import RANGES
 from sql.plan import Literal, Scalar
 from sql.statements.written import ColumnName
 from sql.tokens import Cursor
+from values.integers import RANGES
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:

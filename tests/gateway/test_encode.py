@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from gateway.encode.rows import FEW_ROWS, RowEncoder
-from gateway.encode.style import Style
 from gateway.protocol.backend import data_row
 from lake import types as t
 from lake.types import Field, Type
+from values.style import Style
 
 INT = (t.INT2, t.INT4, t.INT8)
 

@@ -17,7 +17,6 @@ from typing import Any
 from lake.errors import TailgateError
 from lake.types import Field, Type
 from sql.bind import bind_query
-from sql.input.literals import parse
 from tests.engine.plan.alike import shown
 from tests.engine.plan.views import Straight
 from tests.generator import world
@@ -30,6 +29,7 @@ from tests.generator.values import quoted
 from tests.generator.world import Row
 from tests.sql.oracle import stored, unstored
 from tests.worlds import Table
+from values.registry import read_text as parse
 
 ATTEMPTS = 4
 BATCH = 24  # views of one circuit

@@ -28,8 +28,8 @@ from sql import plan
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
-from sql.input.literals import parse
 from tests.sql.oracle import normal, unstored
+from values.registry import read_text as parse
 
 FOLDER = Path(__file__).parent
 FIXTURE = FOLDER.parent / "fixtures" / "functions.jsonl"

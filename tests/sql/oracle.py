@@ -25,9 +25,9 @@ from sql.duckdb_functions import error_of
 from sql.functions.aggregates import REGRESSIONS, VARIANCES
 from sql.functions.entry import Function
 from sql.functions.mathematics import LAST_DIGIT
-from sql.input.literals import parse
-from sql.input.numbers import EXACT
 from tests.sql.arguments import declared, lists
+from values.numerics import EXACT
+from values.registry import read_text as parse
 
 Result = tuple[str, Any]
 

@@ -17,8 +17,8 @@ from sql.duckdb import render
 from sql.duckdb_functions import error_of
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
-from sql.input.literals import parse
 from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
+from values.registry import read_text as parse
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]
 ID = 20000

@@ -13,7 +13,7 @@ from sql.compute.numeric.numerals import ordinal_ending, roman
 from sql.compute.registry import udf
 from sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, parse
 from sql.compute.time.interval_functions import Interval, quotient, remainder
-from sql.input.units import HOUR, MINUTE, SECOND
+from values.units import HOUR, MINUTE, SECOND
 
 JULIAN_DAY_0 = 1_721_425  # the Julian day before 0001-01-01
 

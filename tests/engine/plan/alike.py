@@ -16,10 +16,10 @@ from sql.bind import bind_query
 from sql.compute.jsonb.order import jsonb_order
 from sql.duckdb import render
 from sql.duckdb_functions import install
-from sql.input.literals import parse
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.worlds import Table, World
+from values.registry import read_text as parse
 
 TICKS, CHANGES = 4, 15
 ID = 16384

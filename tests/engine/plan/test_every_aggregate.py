@@ -15,12 +15,12 @@ from lake.types import INT4, Field, Type
 from sql.functions.aggregates import MAINTAINED
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
-from sql.input.literals import parse
 from tests.engine.plan.views import Views
 from tests.sql.arguments import EXTREME, declared
 from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored
 from tests.sql.samples import SAMPLES
 from tests.worlds import Table, World
+from values.registry import read_text as parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

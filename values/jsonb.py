@@ -1,4 +1,4 @@
-"""The input function of jsonb: JSON to canonical text, which is the stored form.
+"""Type jsonb, whose stored form is canonical text.
 
 Objects have the last of equal keys; keys are ordered by length, then by bytes. Numbers preserve their
 scale. One space follows a colon or comma.
@@ -13,10 +13,16 @@ import json
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from lake.errors import InvalidTextRepresentation, NumericValueOutOfRange, TailgateError, of
+from lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation, StatementTooComplex, TailgateError, of
+from lake.types import Type
+from values import numerics
+from values.binary import insufficient
+from values.codec import Codec
+from values.style import Style
+from values.texts import utf8
 
 Json: TypeAlias = Any  # None, bool, Decimal, str, list or dict
-DIGITS_MAX = 131_072  # before the decimal point, as in PostgreSQL's numeric
+_VERSION = b"\1"  # of the binary form
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES |= {chr(n): f"\\u{n:04x}" for n in range(32) if chr(n) not in _ESCAPES}
 _ESCAPE_TABLE = str.maketrans(_ESCAPES)
@@ -31,14 +37,16 @@ def _refuse_constant(text: str) -> Json:
     raise ValueError(text)
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_float=numerics.exact, parse_int=numerics.exact, parse_constant=_refuse_constant)
 
 
 def load(text: str) -> Json:
     """Returns the value of a JSON text. Raises 22P02."""
     try:
         value = _DECODER.decode(text)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise StatementTooComplex("stack depth limit exceeded") from None
+    except ValueError:
         raise invalid() from None
     if "\\u" in text:
         _check_strings(value)
@@ -88,8 +96,8 @@ def dump(value: Json) -> str:
 
 def number(value: Decimal) -> str:
     """Returns a number as numeric prints it: without an exponent or a minus before zero."""
-    if value.adjusted() >= DIGITS_MAX:
-        raise NumericValueOutOfRange("value overflows numeric format")
+    if value.adjusted() >= numerics.DIGITS_MAX:
+        raise numerics.overflow()
     text = format(value, "f")
     return text[1:] if value == 0 and text.startswith("-") else text
 
@@ -111,3 +119,25 @@ def object_text(members: list[list[str | None]]) -> str:
             raise of("22023", "field name must not be null")
         parts.append(f"{dump(key)}: {'null' if value is None else value}")
     return canonical("{" + ", ".join(parts) + "}")
+
+
+# --- input and output ----------------------------------------------------------------------------
+
+
+def read(text: str, type: Type, style: Style) -> str:
+    return canonical(text)
+
+
+def read_binary(data: bytes, type: Type) -> str:
+    if not data:
+        raise insufficient()
+    if data[:1] != _VERSION:
+        raise InvalidBinaryRepresentation(f"unsupported jsonb version number {data[0]}")
+    return canonical(utf8(data[1:]))
+
+
+def write_binary(value: bytes) -> bytes:
+    return _VERSION + value
+
+
+JSONB = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary)

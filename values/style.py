@@ -1,4 +1,4 @@
-"""What the text of a value depends on besides the value: five settings, as one hashable value."""
+"""The settings that the text of a value depends on, as one hashable value."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """`date_style` is always ISO: only the order of its fields is a session's, and that matters on input alone."""
+    """The settings. Dates are always written as in ISO 8601; `date_order` (MDY, DMY or YMD) matters for input only."""
 
     time_zone: str = "UTC"
     interval_style: str = "postgres"
     extra_float_digits: int = 1
     bytea_output: str = "hex"
+    date_order: str = "MDY"
 
 
 DEFAULT = Style()

@@ -1,4 +1,4 @@
-"""Tests parameters against PostgreSQL: its text and binary forms of each value are read and sent back."""
+"""The stored forms of values: what PostgreSQL sends in text and binary form is read to the same."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from gateway.encode.parameters import decode
-from gateway.encode.style import Style
 from lake import types as t
-from lake.errors import InvalidBinaryRepresentation, ProtocolViolation, TailgateError
+from lake.errors import InvalidBinaryRepresentation, ProtocolViolation
 from lake.types import Type
+from values.registry import read_binary, read_text
+from values.stored import stored
+from values.style import Style
 
 READ = [
     (t.BOOL, " yes ", True),
@@ -47,50 +48,40 @@ READ = [
 
 @pytest.mark.parametrize(("type", "text", "value"), READ, ids=lambda v: str(v)[:30])
 def test_text_and_binary(postgres: str, type: Type, text: str, value: object) -> None:
-    assert decode(type, 0, text.encode(), Style()) == value
+    assert stored(read_text(text, type), type) == value
     with psycopg.connect(postgres, autocommit=True) as connection:
         for format in (0, 1):
             result = connection.pgconn.exec_params(f"select $1::{type!s}".encode(), [text.encode()], result_format=format)
             sent = result.get_value(0, 0)
             assert sent is not None
-            assert decode(type, format, sent, Style()) == value
+            received = read_binary(sent, type) if format else read_text(sent.decode(), type)
+            assert stored(received, type) == value
 
 
-WRONG = [
-    (t.INT4, "abc"),
-    (t.INT4, "2147483648"),
-    (t.INT2, "1_0"),
-    (t.BOOL, "maybe"),
-    (t.FLOAT8, "1,5"),
-    (t.FLOAT8, "1e999"),
-    (t.NUMERIC, "x"),
-    (t.DATE, "2021-02-29"),
-    (t.DATE, "yesterdax"),
-    (t.TIMESTAMP, "2020-01-01 25:00:00"),
-    (t.TIMESTAMPTZ, "nonsense"),
-    (t.INTERVAL, "soon"),
-    (t.UUID, "a0eebc99"),
-    (t.BYTEA, "\\xzz"),
-    (t.INT4.array(), "1,2"),
-    (t.INT4.array(), "{1,x}"),
-]
-
-
-@pytest.mark.parametrize(("type", "text"), WRONG, ids=str)
-def test_errors_are_postgresql_s(postgres: str, type: Type, text: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as connection, pytest.raises(psycopg.Error) as theirs:
-        connection.execute(f"select '{text}'::{type!s}")
-    with pytest.raises(TailgateError) as ours:
-        decode(type, 0, text.encode(), Style())
-    assert (ours.value.sqlstate, ours.value.message.split(':"')[0]) == (theirs.value.sqlstate, theirs.value.diag.message_primary)
-
-
-@pytest.mark.parametrize("type", [t.INT4, t.TIMESTAMP, t.UUID, t.NUMERIC, t.INT4.array(), t.INTERVAL, t.JSONB, t.BOOL], ids=str)
+@pytest.mark.parametrize("type", [t.INT4, t.TIMESTAMP, t.UUID, t.NUMERIC, t.INTERVAL, t.BOOL], ids=str)
 def test_binary_of_the_wrong_size(type: Type) -> None:
-    with pytest.raises(InvalidBinaryRepresentation, match="incorrect binary data format in bind parameter 3"):
-        decode(type, 1, b"\0" * 21, Style(), "bind parameter 3")
+    with pytest.raises(InvalidBinaryRepresentation, match="incorrect binary data format"):
+        read_binary(b"\0" * 21, type)
 
 
 def test_binary_too_short() -> None:
     with pytest.raises(ProtocolViolation, match="insufficient data left in message"):
-        decode(t.INT4, 1, b"\0\0\0", Style())
+        read_binary(b"\0\0\0", t.INT4)
+
+
+@pytest.mark.parametrize(
+    ("date_order", "text", "expected"),
+    [
+        ("MDY", "01/02/2003", date(2003, 1, 2)),
+        ("DMY", "01/02/2003", date(2003, 2, 1)),
+        ("YMD", "01/02/03", date(2001, 2, 3)),
+        ("DMY", "13-Feb-03", date(2003, 2, 13)),
+        ("YMD", "03-Feb-13", date(2003, 2, 13)),
+        ("DMY", "2003-02-01", date(2003, 2, 1)),
+    ],
+)
+def test_order_of_dates(postgres: str, date_order: str, text: str, expected: date) -> None:
+    assert read_text(text, t.DATE, Style(date_order=date_order)) == expected
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"SET DateStyle = 'ISO, {date_order}'".encode())
+        assert connection.execute("SELECT %s::text::date", (text,)).fetchone() == (expected,)
