@@ -6,13 +6,13 @@ import itertools
 import math
 import random
 
-from lake.errors import TailgateError
-from lake.types import Type
-from sql.binding.coercion import from_name
-from sql.functions.entry import Function
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Type
+from tailgate.sql.binding.coercion import from_name
+from tailgate.sql.functions.entry import Function
+from tailgate.values.registry import read_text as parse
 from tests.sql.generated import EXACT_SUMS, random_value
 from tests.sql.samples import ANY, SAMPLES, SERIES, SMALL, TIME_TEXTS
-from values.registry import read_text as parse
 
 LISTS = 60  # argument lists of each entry
 EDGE_LISTS_MAX = 40  # of NULLs and edge cases only

@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from lake.types import Type
+from tailgate.lake.types import Type
 from tests.postgres import Postgres
 
 FOLDER = Path(__file__).parent / "golden"

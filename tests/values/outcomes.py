@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from lake.types import NUMERIC_SCALE, Type
+from tailgate.lake.types import NUMERIC_SCALE, Type
 
 EXACT = Context(prec=100_000, rounding=ROUND_HALF_UP)
 

@@ -6,14 +6,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from gateway.encode.raw import values as raw_values
-from lake.errors import TailgateError
-from lake.types import Type
+from tailgate.gateway.encode.raw import values as raw_values
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Type
+from tailgate.values.codec import Value
+from tailgate.values.registry import read_text, text_writer
+from tailgate.values.stored import stored
 from tests.values.golden import TYPES, Golden, load, recorded
 from tests.values.outcomes import shown, unsupported
-from values.codec import Value
-from values.registry import read_text, text_writer
-from values.stored import stored
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -19,8 +19,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from gateway.encode.copying import SIGNATURE, TRAILER
-from lake.types import NUMERIC_SCALE, Type
+from tailgate.gateway.encode.copying import SIGNATURE, TRAILER
+from tailgate.lake.types import NUMERIC_SCALE, Type
 from tests.tables.world import World
 from tests.values.golden import TYPES, declared, load
 from tests.values.outcomes import shown, unsupported

@@ -8,12 +8,12 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from lake import types as t
-from lake.errors import InvalidBinaryRepresentation, ProtocolViolation
-from lake.types import Type
-from values.registry import read_binary, read_text
-from values.stored import stored
-from values.style import Style
+from tailgate.lake import types as t
+from tailgate.lake.errors import InvalidBinaryRepresentation, ProtocolViolation
+from tailgate.lake.types import Type
+from tailgate.values.registry import read_binary, read_text
+from tailgate.values.stored import stored
+from tailgate.values.style import Style
 
 READ = [
     (t.BOOL, " yes ", True),

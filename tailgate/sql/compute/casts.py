@@ -1,0 +1,92 @@
+"""Casts between text and types that DuckDB casts differently or does not have.
+
+Text is as PostgreSQL prints it in UTC with DateStyle ISO and IntervalStyle postgres.
+
+Source: PostgreSQL 15, the types' input and output functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from tailgate.lake.types import Type
+from tailgate.sql.compute.registry import udf
+from tailgate.values import numerics
+from tailgate.values.arrays import elements, quote
+from tailgate.values.dates import write_time, write_timestamptz
+from tailgate.values.floats import write_double, write_single
+from tailgate.values.intervals import Interval, write_postgres
+from tailgate.values.registry import read_text
+
+EPOCH = datetime(1970, 1, 1)
+PARSED_TYPES = "bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid".split()
+
+
+# --- to text -------------------------------------------------------------------------------------
+
+
+@udf("float8", to="text")
+def float8_to_text(value: float) -> str:
+    return write_double(value).decode()
+
+
+@udf("float4", to="text")
+def float4_to_text(value: float) -> str:
+    return write_single(value).decode()
+
+
+@udf("time", to="text")
+def time_to_text(micros: int) -> str:
+    return write_time(micros).decode()
+
+
+@udf("interval", to="text")
+def interval_to_text(value: Interval) -> str:
+    return write_postgres(value).decode()
+
+
+@udf("timestamptz", to="text")
+def timestamptz_to_text(value: datetime) -> str:
+    return write_timestamptz(micros_of(value), "UTC").decode()
+
+
+def micros_of(value: datetime) -> int:
+    """Returns a timestamp as it is stored: µs since 1970. Without a zone it is in UTC."""
+    since = value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=timezone.utc))
+    return since // timedelta(microseconds=1)
+
+
+# --- arrays to text and back ---------------------------------------------------------------------
+
+
+@udf("text[]", to="text")
+def array_to_text(items: list[str | None]) -> str:
+    """Returns the text of an array, from the texts of its elements.
+
+    >>> array_to_text(["a", "b c", None, "null", 'x"'])
+    '{a,"b c",NULL,"null","x\\\\""}'
+    """
+    return "{" + ",".join("NULL" if item is None else quote(item.encode()).decode() for item in items) + "}"
+
+
+udf("text", to="text[]", name="text_to_elements")(elements)
+
+
+# --- text to other types -------------------------------------------------------------------------
+
+
+def _parser(type_name: str) -> Callable[[str], Any]:
+    type = Type(type_name)
+    return lambda text: read_text(text, type)
+
+
+for _name in PARSED_TYPES:
+    udf("text", to=_name, name="text_to_" + _name)(_parser(_name))
+
+
+@udf("text", "int4", "int4", to="numeric")
+def text_to_numeric(text: str, precision: int, scale: int) -> Decimal:
+    return numerics.scaled(numerics.exact(text), precision, scale)
