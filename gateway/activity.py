@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.transactions import State
 from lake.errors import InsufficientPrivilege
-from sql.tokens import Token, tokens
+from sql.lexer.tokens import Token, tokens
 
 if TYPE_CHECKING:
     from gateway.server import Gateway

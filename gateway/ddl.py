@@ -19,7 +19,7 @@ from lake import errors as e
 from lake.catalog import SUBSCRIPTION
 from lake.passwords import kept
 from sql import statements as s
-from sql.resolving import resolve
+from sql.name_resolution import resolve
 
 if TYPE_CHECKING:
     from gateway.session import Session

@@ -32,7 +32,7 @@ from gateway.serving import Seen
 from lake import peers
 from lake.errors import FeatureNotSupported, TooManyConnections
 from lake.internal_errors import InternalErrors
-from sql.masking import masked
+from sql.lexer.literal_masking import masked
 
 if TYPE_CHECKING:
     from gateway.serving import Serving

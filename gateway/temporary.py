@@ -23,7 +23,7 @@ from sql import statements as s
 from sql.authorization import Demand
 from sql.bind import bind_query, bind_view
 from sql.definitions import restated
-from sql.replacing import check_columns
+from sql.view_replacement import check_columns
 
 if TYPE_CHECKING:
     from gateway.portals import Bound

@@ -1,6 +1,6 @@
 """Binds a query: turns its syntax tree into a typed plan.
 
-QueryText ──► binding.queries ──► decorrelation ──► folding ──► Query(plan, columns, parameters, depends)
+QueryText ──► binder ──► decorrelate ──► plan.null_folding ──► Query(plan, columns, parameters, depends)
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from lake.catalog import Catalog
 from lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
 from lake.names import Name
 from lake.types import UNKNOWN, Field, Type
-from sql.binding.coercion import Parameters
-from sql.binding.queries import Queries
-from sql.binding.tables import Names
-from sql.decorrelation import decorrelate
-from sql.folding import folded
+from sql.binder.queries.from_items import Names
+from sql.binder.queries.queries import Queries
+from sql.binder.types.coercion import Parameters
+from sql.decorrelate import decorrelate
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
+from sql.lexer.tokens import Cursor
 from sql.plan import Query
-from sql.statements.defined import CreateView
+from sql.plan.null_folding import folded
+from sql.statements.definitions import CreateView
 from sql.statements.values import QueryText
-from sql.tokens import Cursor
 
 NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
 

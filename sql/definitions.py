@@ -19,8 +19,9 @@ from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported
 from lake.names import Name, quoted
 from sql.bind import bind_query
-from sql.binding.routines import check_body
+from sql.binder.expressions.sql_functions import check_body
 from sql.grammar.names import position
+from sql.lexer.tokens import tokens
 from sql.plan import Query
 from sql.statements import (
     Avro,
@@ -38,7 +39,6 @@ from sql.statements import (
     SecretName,
     parse,
 )
-from sql.tokens import tokens
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection

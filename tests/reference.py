@@ -26,8 +26,8 @@ from typing import Any
 
 from lake.types import Type
 from sql import plan
-from sql.relations import bottom_up, with_scalars
-from sql.rewrite import rebuilt
+from sql.plan.rewriting import rebuilt
+from sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
 from tests.reference_windows import Seen, values

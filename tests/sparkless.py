@@ -29,8 +29,8 @@ from lake.types import WEIGHT, arrow_schema
 from lake.weights import negated, total
 from lake.writing import Writer
 from sql.definitions import bind_definition
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 
 
 class Engine:

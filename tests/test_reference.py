@@ -14,9 +14,9 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from lake.types import WEIGHT
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
 from sql.plan import Relation
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 from tests.reference import NAN, evaluate
 from tests.worlds import World
 

@@ -10,7 +10,7 @@ import duckdb
 
 from lake.catalog import Catalog, Change, Item
 from lake.types import DATE, INT4, Field, Type
-from sql.duckdb_functions import install
+from sql.render.duckdb_functions import install
 from tests.worlds import Row, Table
 
 QUERIES = sorted((Path(__file__).parent / "fixtures" / "tpch").glob("q*.sql"))

@@ -17,7 +17,7 @@ from lake.catalog import CONNECTION, SECRET, Catalog, Item
 from lake.errors import InvalidParameterValue, WrongObjectType
 from lake.secrets import SEALED
 from sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
-from sql.statements.kafka import addresses
+from sql.statements.parsers.kafka.sources_and_sinks import addresses
 
 HIDDEN = "'********'"  # replaces the value in the stored text of a secret's statement
 Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed

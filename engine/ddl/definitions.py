@@ -17,7 +17,7 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import InsufficientPrivilege
 from lake.roles import Role
 from sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
-from sql.binding.routines import check_body, tree_of
+from sql.binder.expressions.sql_functions import check_body, tree_of
 from sql.definitions import bind_definition
 
 

@@ -1,7 +1,7 @@
 """CREATE FUNCTION, DROP FUNCTION and COMMENT ON FUNCTION: changes of the catalog.
 
 CREATE FUNCTION binds the body once, with arguments of the declared types, to find its errors and
-its dependencies. Each call binds it again (`sql.binding.routines`).
+its dependencies. Each call binds it again (`sql.binder.expressions.sql_functions`).
 
 Source: PostgreSQL 15, src/backend/commands/functioncmds.c, src/backend/catalog/pg_proc.c
 ProcedureCreate().
@@ -26,7 +26,7 @@ from lake.names import Name
 from lake.routines import Routine, find, matching, routine, signature
 from lake.schemas import Schema
 from lake.types import Field, Type
-from sql.binding.routines import check_body, is_built_in
+from sql.binder.expressions.sql_functions import check_body, is_built_in
 from sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
 
 COMMENTS = "comments"

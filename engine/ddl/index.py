@@ -13,8 +13,8 @@ from lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequi
 from lake.indexes import KEY_TYPES, Index
 from lake.names import Name
 from lake.schemas import Schema
+from sql.lexer.tokens import NAME_BYTES_MAX
 from sql.statements import CreateIndex
-from sql.tokens import NAME_BYTES_MAX
 
 UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMARY KEY is checked."
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."

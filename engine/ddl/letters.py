@@ -17,9 +17,9 @@ from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.roles import Role
 from sql.authorization import authorize
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
-from sql.properties import relations
+from sql.plan.properties import relations
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 from sql.statements import Expression, QueryText
 
 AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source

@@ -20,10 +20,10 @@ from lake.errors import (
     ObjectNotInPrerequisiteState,
     WrongObjectType,
 )
-from sql.binding.routines import check_body, tree_of
+from sql.binder.expressions.sql_functions import check_body, tree_of
 from sql.definitions import bind_definition
-from sql.replacing import check_columns
 from sql.statements import CreateView
+from sql.view_replacement import check_columns
 
 
 def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:

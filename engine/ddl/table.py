@@ -9,8 +9,8 @@ from engine.ddl.names import check_columns, free, kept
 from lake.catalog import Catalog, Item
 from lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
-from sql.binding.targets import check_of, default_of
-from sql.rewrite import columns_of
+from sql.binder.writes.targets import check_of, default_of
+from sql.plan.rewriting import columns_of
 from sql.statements import CreateTable
 
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values

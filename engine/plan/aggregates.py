@@ -10,8 +10,8 @@ from engine.plan.graph import SortColumn
 from engine.plan.shape import NOTHING
 from lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
-from sql.ordering import sortable
 from sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
+from sql.plan.sort_keys import sortable
 
 # with one row the result is its value; with more rows the result is not used
 ANY_OF = ("single_value", "one_of")

@@ -48,9 +48,9 @@ from sql.plan import (
     Window,
     Working,
 )
-from sql.relations import is_identity, read_by
-from sql.rewrite import columns_of, conjunction, conjuncts, shifted
-from sql.spark import expression
+from sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from sql.plan.traversal import is_identity, read_by
+from sql.render.spark import expression
 
 # returns the stream of a materialized view
 Streams = Callable[[Item], Stream]

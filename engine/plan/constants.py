@@ -7,7 +7,7 @@ from engine.plan.graph import Explode, Linear
 from engine.plan.shape import NOTHING, select
 from lake.errors import ProgramLimitExceeded
 from lake.types import BOOL, INT4, Field
-from sql.binding.resolution import operator
+from sql.binder.types.overloads import operator
 from sql.plan import Call, Case, Column, Literal, Scalar, Values
 
 # of a row without columns: Spark's rows need at least one

@@ -38,7 +38,7 @@ from sql.plan import (
     Window,
     Working,
 )
-from sql.rewrite import columns_of, conjuncts
+from sql.plan.rewriting import columns_of, conjuncts
 
 ROWS = 1000.0  # of a relation without known size
 VALUES = 200.0  # distinct values of a column that is not a key (PostgreSQL assumes the same)

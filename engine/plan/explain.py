@@ -24,10 +24,10 @@ from engine.plan.rewrites import rewrite
 from engine.plan.sizes import FEW, sized
 from engine.plan.temporal import temporal
 from lake.catalog import Catalog, Item
-from sql.explain import lines
 from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
-from sql.relations import walk
+from sql.plan.explain import lines
+from sql.plan.traversal import walk
 
 FIRST = frozenset({"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"})
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST

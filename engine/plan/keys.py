@@ -30,7 +30,7 @@ from sql.plan import (
     Values,
     Window,
 )
-from sql.rewrite import conjuncts
+from sql.plan.rewriting import conjuncts
 
 Keys = frozenset[frozenset[int]]
 

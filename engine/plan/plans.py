@@ -11,7 +11,7 @@ from lake.catalog import Catalog, Item
 from lake.errors import StatementTooComplex
 from sql.definitions import bind_definition
 from sql.plan import Relation
-from sql.relations import places
+from sql.plan.traversal import places
 
 PlanOf = Callable[[Item, Catalog], Relation]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from engine.plan.graph import Explode, Linear, Select, Where
 from lake.types import BOOL, Field
-from sql.fallible import fallible
 from sql.plan import Literal, Scalar, nullable
-from sql.rewrite import conjuncts
-from sql.spark import expression
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import conjuncts
+from sql.render.spark import expression
 
 # the only column of a row whose columns are not used
 NOTHING = Literal(True, BOOL)

@@ -17,7 +17,7 @@ from engine.plan.change import Joined, Stream, stateful
 from engine.plan.digest import digest
 from lake.catalog import Catalog, Item
 from sql.plan import Relation, Scan
-from sql.relations import bottom_up
+from sql.plan.traversal import bottom_up
 
 SIZES = "sizes"  # option of a materialized view
 FEW = 100  # rows

@@ -18,12 +18,12 @@ from typing import Literal as OneOf
 from engine.plan.sides import MATCHED
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import INT8, INTERVAL, Type
-from sql.binding.resolution import operator, result
+from sql.binder.types.overloads import operator, result
 from sql.functions.entry import Function, strict
 from sql.plan import Call, Filter, Join, Literal, Relation, Scalar
-from sql.relations import bottom_up, scalars_of, walk
-from sql.rewrite import columns_of, conjunction, conjuncts, shifted
-from sql.rewrite import walk as parts_of
+from sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from sql.plan.rewriting import walk as parts_of
+from sql.plan.traversal import bottom_up, scalars_of, walk
 
 CLOCKS = frozenset(
     "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()

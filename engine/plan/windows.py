@@ -10,7 +10,7 @@ from engine.plan.aggregates import Entering, extreme, filtered
 from engine.plan.casts import cast_to
 from lake.errors import FeatureNotSupported, of
 from lake.types import TIMESTAMP, numeric
-from sql.binding.resolution import operator, result
+from sql.binder.types.overloads import operator, result
 from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from sql.plan import Bound, Call, Literal, Scalar, Window, WindowCall
 

@@ -23,7 +23,7 @@ from engine.runtime.jvm import launched
 from engine.runtime.statements import Statements
 from lake import Lake
 from lake.writing import open_epoch
-from sql.resolving import resolve
+from sql.name_resolution import resolve
 
 STATEMENTS = (
     "CREATE TABLE t (a int PRIMARY KEY, b text)",

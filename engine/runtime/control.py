@@ -32,7 +32,7 @@ from lake.errors import InvalidParameterValue
 from lake.http import BadRequest, body_length
 from lake.internal_errors import DEFECT, InternalErrors
 from lake.resolution import Resolution
-from sql.masking import masked
+from sql.lexer.literal_masking import masked
 
 POLL_S = 10.0  # longest long poll
 SECONDS_MAX = 86_400.0 * 366  # of a timeout

@@ -3,7 +3,7 @@
 How a SELECT runs:
 
 1. `prepared` binds it against the catalog at the mirrors' time (sql.bind) and renders DuckDB SQL
-   (sql.duckdb). Both results are cached.
+   (sql.render.duckdb). Both results are cached.
 2. `mirrors` keeps each queried relation as a DuckDB table (`mirror`). A mirror is filled at its
    first use; each new log entry then updates all mirrors in one transaction. `wake` reports new log
    entries, `entries` reads each entry once for the whole process. Only an `Authorized` query runs:
@@ -60,7 +60,7 @@ from lake.errors import FeatureNotSupported, UndefinedTable
 from lake.scratch import GATEWAY, ROOT, scratch
 from lake.types import Field, arrow_schema
 from sql.authorization import Authorized, Followed, Plan
-from sql.duckdb import arguments
+from sql.render.duckdb import arguments
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
@@ -546,7 +546,7 @@ def _schema(columns: tuple[Field, ...]) -> pa.Schema:
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> None:
     try:
-        from sql.duckdb_functions import install
+        from sql.render.duckdb_functions import install
     except ImportError:
         return
     install(connection)

@@ -29,7 +29,7 @@ from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
 from lake.weights import formed, total
-from sql.duckdb import arguments
+from sql.render.duckdb import arguments
 
 if TYPE_CHECKING:
     from lake import Lake

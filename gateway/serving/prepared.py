@@ -23,11 +23,12 @@ from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
-from sql import explain, plan
+from sql import plan
 from sql.authorization import SELECT, Demand
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.relations import once_each, walk
+from sql.plan import explain
+from sql.plan.traversal import once_each, walk
+from sql.render.duckdb import render
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:

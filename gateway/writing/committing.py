@@ -28,7 +28,7 @@ from gateway.writing.plans import ChangePlan, InsertPlan, WritePlan
 from lake.catalog import Item
 from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from sql.authorization import Authorized
-from sql.writes import INCOMING, TruncateTables
+from sql.plan.writes import INCOMING, TruncateTables
 
 if TYPE_CHECKING:
     from gateway.serving import Snapshot

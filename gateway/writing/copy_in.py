@@ -25,7 +25,7 @@ from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from lake.types import Field
 from sql import statements as s
-from sql.binding.writes import Writes
+from sql.binder.writes.writes import Writes
 
 if TYPE_CHECKING:
     from gateway.session import Session

@@ -3,7 +3,7 @@
     plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
 It runs on a thread, with a connection that sees the tables at one time. Plans that read the rows of
-the statement find them as the relation `sql.writes.INCOMING`. Keys are checked after the whole
+the statement find them as the relation `sql.plan.writes.INCOMING`. Keys are checked after the whole
 statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with itself.
 """
 
@@ -29,9 +29,9 @@ from lake.catalog import Catalog, Item
 from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
-from sql.binding.targets import constraint_of
-from sql.duckdb import arguments
-from sql.writes import INCOMING, TruncateTables
+from sql.binder.writes.targets import constraint_of
+from sql.plan.writes import INCOMING, TruncateTables
+from sql.render.duckdb import arguments
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 

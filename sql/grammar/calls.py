@@ -12,7 +12,7 @@ from sqlglot import exp
 from sql.grammar import expressions, queries
 from sql.grammar.names import label, name, place
 from sql.grammar.types import type_name
-from sql.tokens import Cursor, Token
+from sql.lexer.tokens import Cursor, Token
 
 # functions that are called without parentheses
 VALUES = frozenset(

@@ -15,7 +15,7 @@ from sql.grammar import primaries, queries
 from sql.grammar.names import label, place, position
 from sql.grammar.operators import COMPARISONS, binary
 from sql.grammar.types import type_name
-from sql.tokens import Cursor
+from sql.lexer.tokens import Cursor
 
 OR, AND, NOT, IS, COMPARE, LIKE, OTHER, ADD, MULTIPLY, POWER, ZONE, COLLATE, SIGN = range(1, 14)
 LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "^": POWER} | dict.fromkeys(COMPARISONS, COMPARE)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from lake import words
-from sql.tokens import Cursor, Token
+from sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)
 

@@ -9,7 +9,7 @@ from lake.errors import SyntaxError_, TailgateError
 from sql.grammar import calls, expressions, queries
 from sql.grammar.names import identifier, is_name, label, place
 from sql.grammar.types import interval_fields, type_name
-from sql.tokens import Cursor, Token
+from sql.lexer.tokens import Cursor, Token
 
 # first words of type names with special syntax, for literals such as `timestamp with time zone '…'`
 LITERAL_TYPES = frozenset(

@@ -8,7 +8,7 @@ from lake import words
 from lake.errors import FeatureNotSupported, StatementTooComplex, TailgateError
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
-from sql.tokens import Cursor
+from sql.lexer.tokens import Cursor
 
 BEGINNINGS = ("select", "values", "with", "table")
 # words that may follow SELECT without output columns

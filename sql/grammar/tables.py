@@ -12,7 +12,7 @@ from lake.errors import TailgateError
 from sql.grammar import calls, expressions, primaries, queries
 from sql.grammar.names import is_name, label, name, names, place, relation
 from sql.grammar.types import type_name
-from sql.tokens import Cursor, Token
+from sql.lexer.tokens import Cursor, Token
 
 
 def table(cursor: Cursor) -> exp.Expr:

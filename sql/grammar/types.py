@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lake import words
 from sql.grammar.names import is_name, label, place
-from sql.tokens import Cursor
+from sql.lexer.tokens import Cursor
 
 # SQL names of types → internal names; other names are looked up unchanged
 BUILT_IN = {

@@ -7,22 +7,7 @@ text ──► split ──► parse ──► the parser for the first word (`p
 """
 
 from lake.names import Name
-from sql.statements.asked import (
-    SHOWS,
-    Acknowledge,
-    CloseCursor,
-    CopyTo,
-    DeclareCursor,
-    Explain,
-    Fetch,
-    FetchSubscription,
-    KeyEnvelope,
-    OrderWithin,
-    Select,
-    Show,
-    Tail,
-)
-from sql.statements.defined import (
+from sql.statements.definitions import (
     AlterItem,
     AlterSchema,
     Comment,
@@ -40,8 +25,7 @@ from sql.statements.defined import (
     IndexColumn,
     ObjectKind,
 )
-from sql.statements.every import Statement
-from sql.statements.external import (
+from sql.statements.kafka_statements import (
     AlterSecret,
     Avro,
     Bytes,
@@ -68,8 +52,23 @@ from sql.statements.external import (
     TransactionMetadata,
     ValidateConnection,
 )
-from sql.statements.parsing import parse, split
-from sql.statements.sessions import (
+from sql.statements.parsers.parsing import parse, split
+from sql.statements.queries import (
+    SHOWS,
+    Acknowledge,
+    CloseCursor,
+    CopyTo,
+    DeclareCursor,
+    Explain,
+    Fetch,
+    FetchSubscription,
+    KeyEnvelope,
+    OrderWithin,
+    Select,
+    Show,
+    Tail,
+)
+from sql.statements.session_statements import (
     AlterRole,
     Begin,
     Commit,
@@ -89,8 +88,9 @@ from sql.statements.sessions import (
     Savepoint,
     Set,
 )
+from sql.statements.statement import Statement
 from sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
-from sql.statements.written import (
+from sql.statements.writes import (
     Assignment,
     ColumnName,
     CopyFrom,

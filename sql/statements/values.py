@@ -51,7 +51,7 @@ class QueryText:
     def tree(self) -> exp.Expr:
         if self.parsed is None:
             from sql.grammar.queries import query
-            from sql.tokens import Cursor
+            from sql.lexer.tokens import Cursor
 
             cursor = Cursor(" " * self.offset + self.text)
             tree = query(cursor)

@@ -16,7 +16,7 @@ import pytest
 from lake.errors import SerializationFailure, TailgateError
 from lake.names import Name
 from lake.resolution import Resolution
-from sql.resolving import resolve
+from sql.name_resolution import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
 

@@ -8,7 +8,7 @@ import random
 
 from lake.errors import TailgateError
 from lake.types import Type
-from sql.binding.coercion import from_name
+from sql.binder.types.coercion import from_name
 from sql.functions.entry import Function
 from sql.input.literals import parse
 from tests.sql.generated import EXACT_SUMS, random_value

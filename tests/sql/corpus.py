@@ -26,9 +26,9 @@ from lake.errors import TailgateError
 from lake.types import NUMERIC_SCALE, Type
 from sql import plan
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
 from sql.input.literals import parse
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 from tests.sql.oracle import normal, unstored
 
 FOLDER = Path(__file__).parent

@@ -15,7 +15,7 @@ from typing import Any
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import Type
 from sql import plan
-from sql.spark import expression as render
+from sql.render.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.on_spark import session, sqlstate_of
 

@@ -17,7 +17,6 @@ import psycopg
 
 from lake.errors import TailgateError
 from lake.types import FACTS
-from sql.duckdb_functions import install
 from sql.functions import (
     aggregates,
     arithmetic,
@@ -33,6 +32,7 @@ from sql.functions import (
     windows,
 )
 from sql.functions.entry import Function
+from sql.render.duckdb_functions import install
 from tests.sql.corpus import Expression, corpus, on_duckdb
 from tests.sql.oracle import case_of
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from sql.bind import bind_query, bind_view
-from sql.explain import tree
 from sql.plan import Query
-from sql.properties import append_only, key
+from sql.plan.explain import tree
+from sql.plan.properties import append_only, key
 from sql.statements import CreateView, Select, Statement, parse
 
 SCRIPTS = Path(__file__).parent / "golden"

@@ -20,7 +20,7 @@ from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import Type
 from sql import plan
 from sql.functions.catalogue import ROWS
-from sql.spark import expression
+from sql.render.spark import expression
 from tests.sql.oracle import NAMES, Case, Result, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
 
 LITERAL_ROWS = 6  # rows of a case whose arguments must be literals

@@ -20,13 +20,13 @@ from lake.errors import TailgateError
 from lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from sql import plan
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of
 from sql.functions.aggregates import REGRESSIONS, VARIANCES
 from sql.functions.entry import Function
 from sql.functions.mathematics import LAST_DIGIT
 from sql.input.literals import parse
 from sql.input.numbers import EXACT
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of
 from tests.sql.arguments import declared, lists
 
 Result = tuple[str, Any]

@@ -14,13 +14,13 @@ from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import FLOAT8, INT8, Field, Type
 from sql.bind import bind_query
 from sql.definitions import bind_definition
-from sql.duckdb import arguments, render
-from sql.duckdb_functions import error_of, install
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
 from sql.plan import Call, Column, Query, Scalar, Value
-from sql.relations import places
-from sql.scalars import DUCKDB, SPARK, Dialect, spelled
+from sql.plan.traversal import places
+from sql.render.duckdb import arguments, render
+from sql.render.duckdb_functions import error_of, install
+from sql.render.scalars import DUCKDB, SPARK, Dialect, spelled
 from sql.statements import parse
 from tests.limited import limited
 

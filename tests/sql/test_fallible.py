@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sql.bind import bind_query
-from sql.fallible import fallible
 from sql.plan import Filter
-from sql.relations import walk
+from sql.plan.may_fail import fallible
+from sql.plan.traversal import walk
 from tests.sql.catalogs import make_catalog
 
 SAFE = """

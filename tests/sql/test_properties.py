@@ -10,8 +10,8 @@ from lake.catalog import Catalog, Change
 from lake.errors import ObjectNotInPrerequisiteState
 from sql import plan
 from sql.bind import bind_query, bind_view, relation_query
-from sql.properties import append_only, check_stored, equalities, key, relations
-from sql.rewrite import columns_of, conjuncts, shifted, substituted, walk
+from sql.plan.properties import append_only, check_stored, equalities, key, relations
+from sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
 from sql.statements import CreateView, Name, parse
 from tests.sql.catalogs import make_catalog
 

@@ -17,8 +17,8 @@ from lake.types import TEXT, Field
 from sql.bind import bind_query
 from sql.compute.regexp import functions, likes, patterns, search
 from sql.compute.text import strings
-from sql.duckdb import render
-from sql.duckdb_functions import install
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import install
 from tests.limited import limited
 
 PATTERNS, TEXTS = 400, 25

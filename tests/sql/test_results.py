@@ -14,8 +14,8 @@ import pytest
 from lake.errors import TailgateError
 from lake.types import WEIGHT
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 from tests.sql.catalogs import DDL, KEYS, make_catalog
 from tests.sql.oracle import normal, stored, unstored
 

@@ -13,11 +13,11 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from lake.types import Field, Type
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
 from sql.input.literals import parse
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of
 from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]

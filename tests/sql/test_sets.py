@@ -13,8 +13,8 @@ import pytest
 from lake.catalog import Catalog
 from lake.errors import TailgateError
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 
 QUERIES = (
     "SELECT * FROM generate_series(1, 3)",

@@ -17,8 +17,8 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from lake.types import Field, Type
 from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import error_of, install
 from tests.engine.plan.mutations import DECORRELATION, Mutation, broken
 from tests.sql.random_subqueries import TABLES, Row, Writer, rows
 

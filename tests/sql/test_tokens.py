@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.errors import SyntaxError_
+from sql.lexer.tokens import Cursor, tokens
 from sql.statements import Empty, parse, split
-from sql.tokens import Cursor, tokens
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from engine import ddl
 from gateway import show
 from lake.errors import SystemError_, UndefinedTable
 from lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
-from sql.masking import masked
+from sql.lexer.literal_masking import masked
 from tests.tables.world import World
 
 SECRET = "a value that nobody may see"

@@ -32,11 +32,11 @@ from engine.plan.keys import keys
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import renumber
 from lake.types import INT8, Type, numeric
-from sql.binding.resolution import function, operator, result
-from sql.fallible import fallible
+from sql.binder.types.overloads import function, operator, result
 from sql.plan import Aggregate, AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Relation, Scalar, Scan
-from sql.relations import bottom_up, column, read_by, walk
-from sql.rewrite import columns_of, shifted
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, shifted
+from sql.plan.traversal import bottom_up, column, read_by, walk
 
 # minimal ratio of rows of the aggregated side to rows of the other; below it, the additional
 # aggregate costs more than it saves

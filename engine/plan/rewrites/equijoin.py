@@ -19,13 +19,13 @@ from engine.plan.casts import cast_to
 from engine.plan.labels import label, names
 from engine.plan.scalars import equated, renumber
 from lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
-from sql.binding.coercion import same
-from sql.binding.resolution import operator
-from sql.fallible import fallible
-from sql.ordering import many_forms, sortable
+from sql.binder.types.coercion import same
+from sql.binder.types.overloads import operator
 from sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
-from sql.relations import bottom_up, project
-from sql.rewrite import columns_of, conjunction, conjuncts, shifted
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from sql.plan.sort_keys import many_forms, sortable
+from sql.plan.traversal import bottom_up, project
 
 TRUE = Literal(True, BOOL)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.fallible import fallible
 from sql.plan import Filter, Join, Or, Relation, Scalar
-from sql.relations import bottom_up
-from sql.rewrite import conjunction, conjuncts
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import conjunction, conjuncts
+from sql.plan.traversal import bottom_up
 
 
 def factor_conditions(relation: Relation) -> Relation:

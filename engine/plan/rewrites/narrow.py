@@ -19,10 +19,10 @@ from dataclasses import replace
 from engine.plan.labels import label, names
 from engine.plan.scalars import renumber
 from lake.types import Field
-from sql.fallible import fallible
 from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
-from sql.relations import inputs, scalars_of, with_inputs, with_scalars
-from sql.rewrite import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 Moved = dict[Scalar, int]  # an expression, and the column that replaces it
 

@@ -21,10 +21,10 @@ from itertools import combinations
 
 from engine.plan.estimate import rows
 from engine.plan.scalars import equated, renumber, ties
-from sql.fallible import fallible
 from sql.plan import Filter, Join, Relation, Scalar, Scan
-from sql.relations import inputs, take, walk, with_inputs
-from sql.rewrite import columns_of, conjunction, conjuncts, shifted
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from sql.plan.traversal import inputs, take, walk, with_inputs
 
 # an order replaces that of the text if its intermediate results have this many times fewer rows
 BETTER = 2.0

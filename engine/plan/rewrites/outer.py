@@ -28,8 +28,8 @@ from sql.plan import (
     Sort,
     Union_,
 )
-from sql.relations import bottom_up, column, inputs, with_inputs
-from sql.rewrite import conjunction, conjuncts
+from sql.plan.rewriting import conjunction, conjuncts
+from sql.plan.traversal import bottom_up, column, inputs, with_inputs
 
 Columns = frozenset[int]
 

@@ -13,7 +13,6 @@ from typing_extensions import assert_never
 from engine.plan.keys import keys
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import renumber
-from sql.fallible import fallible
 from sql.plan import (
     Aggregate,
     Distinct,
@@ -34,8 +33,9 @@ from sql.plan import (
     Window,
     Working,
 )
-from sql.relations import inputs, read_by, take, with_inputs, with_scalars
-from sql.rewrite import columns_of, conjuncts
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, conjuncts
+from sql.plan.traversal import inputs, read_by, take, with_inputs, with_scalars
 
 Places = dict[int, int]  # old position of a column → new position
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.plan.casts import cast_to
 from lake.types import JSONB, TEXT, UUID, Type
 from sql import plan
-from sql.spark import expression
+from sql.render.spark import expression
 
 MICROS = 1_000_000
 UNAVAILABLE = "__debezium_unavailable_value"  # engine/java, Captured

@@ -14,9 +14,9 @@ import psycopg
 from lake.types import WEIGHT, Field, Type
 from sql.bind import bind_query
 from sql.compute.jsonb.order import jsonb_order
-from sql.duckdb import render
-from sql.duckdb_functions import install
 from sql.input.literals import parse
+from sql.render.duckdb import render
+from sql.render.duckdb_functions import install
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.worlds import Table, World

@@ -94,7 +94,7 @@ class Shop:
 
 
 def _scans(relation: plan.Relation) -> list[plan.Scan]:
-    from sql.relations import walk
+    from sql.plan.traversal import walk
 
     return [n for n in walk(relation) if isinstance(n, plan.Scan)]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sql import plan
 from sql.functions.aggregates import MAINTAINED
 from sql.functions.windows import ROWS as WINDOW_FUNCTIONS
-from sql.relations import scalars_of, walk
-from sql.rewrite import columns_of, conjuncts
-from sql.rewrite import walk as parts_of
+from sql.plan.rewriting import columns_of, conjuncts
+from sql.plan.rewriting import walk as parts_of
+from sql.plan.traversal import scalars_of, walk
 from tests.reference import CLOCKS
 
 # features that the plan does not show, found by a pattern in the text

@@ -42,7 +42,7 @@ from engine.plan.sizes import measured, sized
 from lake.catalog import Catalog, Change, ready
 from lake.errors import TailgateError
 from lake.types import Field
-from sql.explain import tree
+from sql.plan.explain import tree
 from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 SCRIPTS = Path(__file__).parent / "golden"

@@ -21,9 +21,9 @@ from lake.errors import TailgateError
 from lake.types import Field, Type
 from sql import plan
 from sql.bind import bind_query
-from sql.fallible import fallible
-from sql.relations import walk
-from sql.rewrite import columns_of, conjuncts
+from sql.plan.may_fail import fallible
+from sql.plan.rewriting import columns_of, conjuncts
+from sql.plan.traversal import walk
 from tests.engine.plan.forms import FORMS, Forms, Wide
 from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans, aggregate

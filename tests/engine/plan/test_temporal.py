@@ -16,12 +16,12 @@ from engine.plan.temporal import bounds, temporal
 from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported
 from lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
-from sql import duckdb as spelled
 from sql.bind import bind_query
-from sql.duckdb_functions import install
 from sql.plan import Filter, Project, Relation, Scan
-from sql.relations import walk
-from sql.rewrite import conjuncts
+from sql.plan.rewriting import conjuncts
+from sql.plan.traversal import walk
+from sql.render import duckdb as spelled
+from sql.render.duckdb_functions import install
 from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 

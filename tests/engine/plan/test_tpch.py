@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from sql.bind import bind_query
-from sql.duckdb import render
+from sql.render.duckdb import render
 from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, Shop, generated, make_catalog
 

@@ -37,7 +37,7 @@ from lake.roles import OPERATOR_ID
 from lake.types import Field, arrow_schema, field_to_json
 from sql import plan
 from sql.bind import bind_query
-from sql.relations import bottom_up
+from sql.plan.traversal import bottom_up
 from sql.statements import CreateFunction, parse
 from tests.reference import NAN, Row, at, evaluate
 from tests.worlds import Table, World

@@ -26,7 +26,7 @@ from lake.retention import sweep
 from lake.tables import Follower
 from lake.types import arrow_schema
 from lake.writing import open_epoch
-from sql.resolving import resolve
+from sql.name_resolution import resolve
 from tests.engine.runtime.parts import rows
 
 COMMIT_S = 60.0

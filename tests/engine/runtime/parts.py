@@ -18,7 +18,7 @@ from embedded.children import Child
 from lake import Lake
 from lake.errors import TailgateError, of
 from lake.types import WEIGHT
-from sql.resolving import resolve
+from sql.name_resolution import resolve
 
 READY = timedelta(seconds=120)
 ANSWER_S = 120.0

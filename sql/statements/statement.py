@@ -1,0 +1,66 @@
+"""The union of all statements."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from sql.statements.definitions import (
+    AlterItem,
+    AlterSchema,
+    Comment,
+    CommentOnFunction,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+)
+from sql.statements.kafka_statements import (
+    AlterSecret,
+    CreateConnection,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    DeleteDeadLetters,
+    Pause,
+    Print,
+    RefreshSchema,
+    ResumeSource,
+    RetryDeadLetters,
+    ValidateConnection,
+)
+from sql.statements.queries import Acknowledge, CloseCursor, CopyTo, DeclareCursor, Explain, Fetch, FetchSubscription, Select, Show, Tail
+from sql.statements.session_statements import (
+    AlterRole,
+    Begin,
+    Commit,
+    CreateRole,
+    Deallocate,
+    Discard,
+    DropRole,
+    Execute,
+    Grant,
+    GrantRole,
+    Prepare,
+    Release,
+    Reset,
+    Rollback,
+    RollbackTo,
+    Savepoint,
+    Set,
+)
+from sql.statements.values import Empty
+from sql.statements.writes import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
+
+Statement: TypeAlias = (
+    CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
+    | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
+    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
+    | CommentOnFunction
+    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
+)  # fmt: skip
