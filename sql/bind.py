@@ -20,8 +20,7 @@ from sql.binder.queries.queries import Queries
 from sql.binder.types.coercion import Parameters
 from sql.decorrelate import decorrelate
 from sql.grammar.names import position
-from sql.grammar.queries import query as parse_query
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import parse_query
 from sql.plan import Query
 from sql.plan.null_folding import folded
 from sql.statements.definitions import CreateView
@@ -89,7 +88,4 @@ def _tree(query: QueryText | str) -> exp.Expr:
     """Returns the tree of a query, which is parsed if it is a string."""
     if isinstance(query, QueryText):
         return query.tree
-    cursor = Cursor(query)
-    tree = parse_query(cursor)
-    cursor.finish()
-    return tree
+    return parse_query(query)

@@ -20,6 +20,7 @@ from lake.errors import SyntaxError_, TailgateError
 Kind = Literal["word", "quoted", "string", "bits", "integer", "decimal", "parameter", "operator", "end", "error"]
 
 T = TypeVar("T")
+C = TypeVar("C", bound="Cursor")
 NAME_BYTES_MAX = 63  # NAMEDATALEN - 1; longer names are truncated, as in PostgreSQL
 
 
@@ -314,7 +315,7 @@ class Cursor:
         self.index += 1
         return True
 
-    def listed(self, one: Callable[[Cursor], T]) -> list[T]:
+    def listed(self: C, one: Callable[[C], T]) -> list[T]:
         """Parses a comma-separated list of at least one element, each with `one`."""
         found = [one(self)]
         while self.sign(","):

@@ -42,10 +42,8 @@ from sql.binder.types.overloads import CASTS_HINT, choose
 from sql.decorrelate import decorrelate
 from sql.functions import catalogue
 from sql.functions.entry import Function
-from sql.grammar.expressions import expression
 from sql.grammar.names import position
-from sql.grammar.queries import query as parse_query
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import parse_expression, parse_query
 from sql.plan import (
     Aggregate,
     Case,
@@ -203,9 +201,7 @@ def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) 
 
 def default(binder: Expressions, argument: Field, text: str) -> Scalar:
     """Binds the default of an argument. Raises 42P13, 0A000."""
-    cursor = Cursor(text)
-    tree = expression(cursor)
-    cursor.finish()
+    tree = parse_expression(text)
     if next(tree.find_all(exp.Column), None) is not None or next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("only constants and functions may be defaults of arguments")
     place = replace(binder, scope=Scope(), clause="DEFAULT expressions", aggregates=False)
@@ -224,9 +220,7 @@ def tree_of(text: str) -> exp.Expr:
 
     It has no positions, because they would not be positions in the calling statement.
     """
-    cursor = Cursor(text)
-    tree = parse_query(cursor)
-    cursor.finish()
+    tree = parse_query(text)
     return _unplaced(tree)
 
 

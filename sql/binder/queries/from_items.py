@@ -30,8 +30,7 @@ from sql.binder.queries.time_windows import bind_windowed, is_windowed
 from sql.binder.scope import Named, Scope, Table
 from sql.binder.types.coercion import Parameters
 from sql.grammar.names import place, position
-from sql.grammar.queries import query as parse_query
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import parse_query
 from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from sql.plan.rewriting import columns_of
 from sql.plan.subqueries import Dependent, as_relation
@@ -114,10 +113,7 @@ class Names:
 @lru_cache(maxsize=512)  # each statement that names a view binds its query again
 def tree_of(text: str) -> exp.Expr:
     """Returns the tree of a view's query. Callers must not change it."""
-    cursor = Cursor(text)
-    tree = parse_query(cursor)
-    cursor.finish()
-    return tree
+    return parse_query(text)
 
 
 def bind_table(node: exp.Expr, level: Level) -> Source:

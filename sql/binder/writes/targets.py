@@ -30,10 +30,9 @@ from sql.binder.queries.from_items import Names
 from sql.binder.queries.queries import Queries
 from sql.binder.scope import Scope
 from sql.binder.types.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
-from sql.grammar.expressions import expression
 from sql.grammar.names import position
+from sql.grammar.parser import parse_expression
 from sql.input.numbers import RANGES
-from sql.lexer.tokens import Cursor
 from sql.plan import Literal, Scalar
 from sql.statements.writes import ColumnName
 
@@ -80,9 +79,7 @@ def default_of(column: Field, text: str | None) -> Scalar:
     """
     if text is None:
         return Literal(None, column.type)
-    cursor = Cursor(text)
-    tree = expression(cursor)
-    cursor.finish()
+    tree = parse_expression(text)
     if next(tree.find_all(exp.Column), None) is not None:
         raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
     if next(tree.find_all(exp.Select), None) is not None:
@@ -98,9 +95,7 @@ def default_of(column: Field, text: str | None) -> Scalar:
 
 def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     """Returns the condition of a CHECK over the table's columns. Raises 0A000."""
-    cursor = Cursor(text)
-    tree = expression(cursor)
-    cursor.finish()
+    tree = parse_expression(text)
     if (inner := next(tree.find_all(exp.Select), None)) is not None:
         raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
     return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")

@@ -10,7 +10,7 @@ from typing import Literal
 from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.definitions import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from sql.statements.parsers.clauses import options, relation_name
@@ -25,7 +25,7 @@ KINDS: dict[str, ObjectKind] = {
 STORED = ("source", "table", "materialized view")  # kinds of items with a history
 
 
-def kind_of(cursor: Cursor) -> ObjectKind | None:
+def kind_of(cursor: Parser) -> ObjectKind | None:
     """Parses the kind of an item. Returns None if there is none."""
     if cursor.word("materialized", "view"):
         return "materialized view"
@@ -33,7 +33,7 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | None:
+def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | None:
     """Parses the rest of ALTER for a catalog item.
 
     Returns None if the statement alters something else.
@@ -63,7 +63,7 @@ def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | Non
     raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
 
 
-def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
+def _reset(cursor: Parser) -> tuple[tuple[str, None], ...]:
     """Parses (RETAIN HISTORY), after RESET."""
     cursor.expect("(")
     cursor.expect_word("retain")
@@ -72,7 +72,7 @@ def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
     return (("retain history for", None),)
 
 
-def comment(cursor: Cursor) -> Comment | CommentOnFunction:
+def comment(cursor: Parser) -> Comment | CommentOnFunction:
     """Parses COMMENT ON kind name IS {text | NULL}."""
     start = cursor.position
     cursor.expect_word("comment")

@@ -6,30 +6,31 @@ from sqlglot import exp
 
 from lake.errors import InvalidParameterValue
 from lake.names import Name
-from sql.grammar import expressions, names, queries
-from sql.lexer.tokens import Cursor
+from sql.grammar import names
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
 from sql.statements.queries import Select
 from sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
 
 
-def relation_name(cursor: Cursor) -> Name:
+def relation_name(cursor: Parser) -> Name:
     """Parses [schema.]name."""
     at = cursor.position
     table = names.relation(cursor)
     return Name(table.name, table.text("db") or None, at)
 
 
-def column_names(cursor: Cursor) -> tuple[str, ...]:
+def column_names(cursor: Parser) -> tuple[str, ...]:
     """Parses ( name, … )."""
     return tuple(i.name for i in names.names(cursor))
 
 
-def if_not_exists(cursor: Cursor) -> bool:
+def if_not_exists(cursor: Parser) -> bool:
     """Parses [IF NOT EXISTS]. Returns whether it is present."""
     return cursor.word("if", "not", "exists")
 
 
-def options(cursor: Cursor) -> Options:
+def options(cursor: Parser) -> Options:
     """Parses ( name [= value], … ).
 
     A name may have several words (`RETAIN HISTORY FOR '1h'`). The value of a single word is True. Of several
@@ -55,15 +56,15 @@ def options(cursor: Cursor) -> Options:
     return tuple(found)
 
 
-def _at_secret(cursor: Cursor) -> bool:
+def _at_secret(cursor: Parser) -> bool:
     return cursor.at_word("secret") and cursor.peek().kind in ("word", "quoted")
 
 
-def _at_map(cursor: Cursor) -> bool:
+def _at_map(cursor: Parser) -> bool:
     return cursor.at_word("map") and cursor.at("[", 1)
 
 
-def _option_word(cursor: Cursor) -> str:
+def _option_word(cursor: Parser) -> str:
     if cursor.token.kind not in ("word", "quoted", "string"):
         raise cursor.error()
     word = cursor.advance().value
@@ -73,7 +74,7 @@ def _option_word(cursor: Cursor) -> str:
     return word.lower()
 
 
-def option_value(cursor: Cursor) -> OptionValue:
+def option_value(cursor: Parser) -> OptionValue:
     """Parses a value: a number, string, word, list, MAP[…] or SECRET name."""
     token = cursor.token
     if _at_secret(cursor):
@@ -118,7 +119,7 @@ def boolean(value: object, key: str, position: int) -> bool:
     raise InvalidParameterValue(f"invalid {key.upper()}: must be a boolean", position=position)
 
 
-def _map(cursor: Cursor) -> OptionValue:
+def _map(cursor: Parser) -> OptionValue:
     """Parses ['key' => value, …], after MAP. Returns pairs."""
     cursor.expect("[")
     found: list[OptionValue] = []
@@ -132,36 +133,36 @@ def _map(cursor: Cursor) -> OptionValue:
     return tuple(found)
 
 
-def query(cursor: Cursor) -> QueryText:
+def query(cursor: Parser) -> QueryText:
     """Parses a query. Returns its text and tree."""
-    if not queries.at_query(cursor) and not cursor.at("("):
+    if not at_query(cursor) and not cursor.at("("):
         raise cursor.error()
     start = cursor.position
-    tree = queries.query(cursor)
+    tree = cursor.query()
     return QueryText(since(cursor, start), start, tree)
 
 
-def select(cursor: Cursor) -> Select:
+def select(cursor: Parser) -> Select:
     """Parses query [AS OF time]."""
     found = query(cursor)
     return Select(found, as_of(cursor) if cursor.word("as", "of") else None)
 
 
-def as_of(cursor: Cursor) -> Time:
+def as_of(cursor: Parser) -> Time:
     """Parses [AT LEAST] time, after AS OF."""
     return AtLeast(time(cursor)) if cursor.word("at", "least") else time(cursor)
 
 
-def time(cursor: Cursor) -> int | QueryText:
+def time(cursor: Parser) -> int | QueryText:
     """Parses a time: an integer in milliseconds, or an expression, returned as a query with one row."""
     token = cursor.token
     if token.kind == "integer" and (cursor.peek().kind in ("end", "word") or cursor.at(")", 1) or cursor.at(";", 1)):
         return cursor.integer()
     start = cursor.position
-    tree = exp.Select(expressions=[expressions.expression(cursor)])
+    tree = exp.Select(expressions=[cursor.expression()])
     return QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
 
 
-def since(cursor: Cursor, start: int) -> str:
+def since(cursor: Parser, start: int) -> str:
     """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]

@@ -12,7 +12,7 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.names import Name
 from sql.grammar.names import names, place, relation
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.parsers.clauses import options
 from sql.statements.parsers.cursors import read
 from sql.statements.queries import CopyTo, Select, Tail
@@ -22,7 +22,7 @@ from sql.statements.writes import ColumnName, CopyFrom
 Format = Literal["text", "csv", "binary"]
 
 
-def copy(cursor: Cursor) -> CopyTo | CopyFrom:
+def copy(cursor: Parser) -> CopyTo | CopyFrom:
     """Parses COPY {(statement) | relation [(columns)]} TO STDOUT, or COPY relation [(columns)] FROM STDIN.
 
     Both accept [[WITH] (options)].
@@ -49,7 +49,7 @@ def copy(cursor: Cursor) -> CopyTo | CopyFrom:
     return CopyTo(Select(QueryText(text, begin, tree)), *_to(cursor))
 
 
-def _to(cursor: Cursor) -> tuple[Format, Options]:
+def _to(cursor: Parser) -> tuple[Format, Options]:
     cursor.expect_word("to")
     at = cursor.position
     if cursor.token.kind == "string" or cursor.word("program"):
@@ -59,7 +59,7 @@ def _to(cursor: Cursor) -> tuple[Format, Options]:
     return _options(cursor, at)
 
 
-def _from(cursor: Cursor, table: Name, columns: list[exp.Identifier], binary: bool) -> CopyFrom:
+def _from(cursor: Parser, table: Name, columns: list[exp.Identifier], binary: bool) -> CopyFrom:
     at = cursor.position
     if cursor.token.kind == "string" or cursor.word("program"):
         raise FeatureNotSupported("COPY … FROM a file is not supported", hint="Use COPY … FROM STDIN, or \\copy in psql.", position=at)
@@ -72,7 +72,7 @@ def _from(cursor: Cursor, table: Name, columns: list[exp.Identifier], binary: bo
     return CopyFrom(table, named, "binary" if binary else format, found)
 
 
-def _options(cursor: Cursor, at: int) -> tuple[Format, Options]:
+def _options(cursor: Parser, at: int) -> tuple[Format, Options]:
     found: Options = ()
     cursor.word("with")
     if cursor.at("("):

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from lake.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxError_, TailgateError
 from lake.names import Name
-from sql.grammar import expressions as grammar
 from sql.grammar import names
+from sql.grammar.parser import Parser
 from sql.grammar.type_resolution import resolve
 from sql.grammar.types import type_name
-from sql.lexer.tokens import Cursor
 from sql.statements.parsers.clauses import column_names, if_not_exists, options, relation_name
 from sql.statements.values import Options
 from sql.statements.writes import Check, CreateTable, TableColumn
@@ -59,7 +58,7 @@ class _Key:
         self.columns, self.constraint, self.position = columns, constraint, at
 
 
-def create_table(cursor: Cursor) -> CreateTable:
+def create_table(cursor: Parser) -> CreateTable:
     """Parses the rest of CREATE TABLE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -84,7 +83,7 @@ def create_table(cursor: Cursor) -> CreateTable:
     return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found)
 
 
-def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
+def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
     """Parses a table constraint into `key`. Returns False if there is none."""
     at = cursor.position
     named = None
@@ -106,11 +105,11 @@ def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
     return False
 
 
-def _check(cursor: Cursor, named: str | None) -> Check:
+def _check(cursor: Parser, named: str | None) -> Check:
     """Parses the rest of CHECK."""
     cursor.expect("(")
     start = cursor.position
-    grammar.expression(cursor)
+    cursor.expression()
     text = _since(cursor, start)
     cursor.expect(")")
     cursor.word("no", "inherit")
@@ -118,7 +117,7 @@ def _check(cursor: Cursor, named: str | None) -> Check:
     return Check(named, text, start)
 
 
-def _modes(cursor: Cursor) -> None:
+def _modes(cursor: Parser) -> None:
     """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults.
 
     Raises 0A000 for deferrable constraints.
@@ -130,7 +129,7 @@ def _modes(cursor: Cursor) -> None:
             return
 
 
-def _column(cursor: Cursor, table: Name, key: _Key) -> TableColumn:
+def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
     """Parses a column with its constraints. Keys and checks go to `key`."""
     at = cursor.position
     this = names.name(cursor).name
@@ -158,7 +157,7 @@ def _column(cursor: Cursor, table: Name, key: _Key) -> TableColumn:
             if default is not None:
                 raise _syntax(f'multiple default values specified for column "{this}" of table "{table.name}"', here)
             start = default_at = cursor.position
-            grammar.expression(cursor, boolean=False)
+            cursor.expression(boolean=False)
             default = _since(cursor, start)
         elif cursor.word("primary", "key"):
             key.set((this,), constraint, table, here)
@@ -183,6 +182,6 @@ def _syntax(message: str, at: int) -> TailgateError:
     return SyntaxError_(message, position=at)
 
 
-def _since(cursor: Cursor, start: int) -> str:
+def _since(cursor: Parser, start: int) -> str:
     """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]

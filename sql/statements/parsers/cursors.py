@@ -11,9 +11,9 @@ from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
 from lake.names import Name
-from sql.grammar import queries
 from sql.grammar.names import name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
 from sql.statements.parsers.clauses import as_of, boolean, column_names, options, query, relation_name, select, time
 from sql.statements.parsers.subscriptions import at_subscription
 from sql.statements.parsers.unsupported import refuse
@@ -21,7 +21,7 @@ from sql.statements.queries import CloseCursor, DeclareCursor, Fetch, FetchSubsc
 from sql.statements.values import QueryText
 
 
-def tail(cursor: Cursor) -> Tail:
+def tail(cursor: Parser) -> Tail:
     """Parses TAIL {name | (query)} [[WITH] (option, …)] [AS OF time].
 
     Also accepts the older WITH SNAPSHOT and WITHOUT SNAPSHOT.
@@ -30,7 +30,7 @@ def tail(cursor: Cursor) -> Tail:
     return _followed(cursor, "TAIL")
 
 
-def subscribe(cursor: Cursor) -> Tail:
+def subscribe(cursor: Parser) -> Tail:
     """Parses SUBSCRIBE [TO] {name | (query)} [shape] [[WITH] (option, …)] [AS OF [AT LEAST] time] [UP TO time] [shape].
 
     shape: ENVELOPE {UPSERT | DEBEZIUM} (KEY (name, …)) | WITHIN TIMESTAMP ORDER BY key, …
@@ -40,7 +40,7 @@ def subscribe(cursor: Cursor) -> Tail:
     return _followed(cursor, "SUBSCRIBE")
 
 
-def _followed(cursor: Cursor, statement: str) -> Tail:
+def _followed(cursor: Parser, statement: str) -> Tail:
     """Parses the rest of TAIL or SUBSCRIBE. `statement` is its first word."""
     subscribes = statement == "SUBSCRIBE"
     target: Name | QueryText
@@ -48,7 +48,7 @@ def _followed(cursor: Cursor, statement: str) -> Tail:
         cursor.advance()
         target = query(cursor)
         cursor.expect(")")
-    elif not subscribes and queries.at_query(cursor):
+    elif not subscribes and at_query(cursor):
         target = query(cursor)
     else:
         target = relation_name(cursor)
@@ -72,7 +72,7 @@ def _followed(cursor: Cursor, statement: str) -> Tail:
             return found
 
 
-def _options(cursor: Cursor, found: Tail, statement: str) -> Tail:
+def _options(cursor: Parser, found: Tail, statement: str) -> Tail:
     at = cursor.position
     for key, value in options(cursor):
         match key:
@@ -85,11 +85,11 @@ def _options(cursor: Cursor, found: Tail, statement: str) -> Tail:
     return found
 
 
-def _at_shape(cursor: Cursor) -> bool:
+def _at_shape(cursor: Parser) -> bool:
     return cursor.at_word("envelope") or cursor.at_word("within")
 
 
-def _shape(cursor: Cursor, found: Tail) -> tuple[Tail, bool]:
+def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
     """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `found`. Returns whether it is present."""
     if not _at_shape(cursor):
         return found, False
@@ -115,7 +115,7 @@ def _shape(cursor: Cursor, found: Tail) -> tuple[Tail, bool]:
     return replace(found, envelope=KeyEnvelope(kind, key)), True
 
 
-def _order(cursor: Cursor) -> OrderWithin:
+def _order(cursor: Parser) -> OrderWithin:
     at = cursor.position
     column: str | int = cursor.integer() if cursor.token.kind == "integer" else name(cursor).name
     if not (cursor.at(",") or cursor.token.kind in ("word", "end") or cursor.at(";") or cursor.at(")")):
@@ -129,7 +129,7 @@ def _order(cursor: Cursor) -> OrderWithin:
     return OrderWithin(column, descending, nulls_first, at)
 
 
-def read(cursor: Cursor) -> Select | Tail:
+def read(cursor: Parser) -> Select | Tail:
     """Parses the statement of a cursor or COPY: a query, TAIL or SUBSCRIBE."""
     if cursor.at_word("tail"):
         return tail(cursor)
@@ -139,7 +139,7 @@ def read(cursor: Cursor) -> Select | Tail:
     return select(cursor)
 
 
-def declare(cursor: Cursor) -> DeclareCursor:
+def declare(cursor: Parser) -> DeclareCursor:
     """Parses DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR statement."""
     cursor.expect_word("declare")
     this = name(cursor).name
@@ -158,7 +158,7 @@ def declare(cursor: Cursor) -> DeclareCursor:
     return DeclareCursor(this, read(cursor), hold, scroll, binary)
 
 
-def fetch(cursor: Cursor) -> Fetch | FetchSubscription:
+def fetch(cursor: Parser) -> Fetch | FetchSubscription:
     """Parses FETCH or MOVE."""
     move = cursor.advance().value == "move"
     way, count = _way(cursor)
@@ -177,7 +177,7 @@ def fetch(cursor: Cursor) -> Fetch | FetchSubscription:
     return Fetch(this, count, _timeout(cursor), move, way)
 
 
-def _timeout(cursor: Cursor) -> str | int | float | None:
+def _timeout(cursor: Parser) -> str | int | float | None:
     """Parses [[WITH] (timeout = …)]. Returns the timeout, or None."""
     timeout: str | int | float | None = None
     if cursor.at_word("with") or cursor.at("("):
@@ -190,7 +190,7 @@ def _timeout(cursor: Cursor) -> str | int | float | None:
     return timeout
 
 
-def _way(cursor: Cursor) -> tuple[str, int | None]:
+def _way(cursor: Parser) -> tuple[str, int | None]:
     """Parses the direction and count of FETCH. The default is one row; None means ALL.
 
     A cursor may have the name of a direction.
@@ -215,14 +215,14 @@ def _way(cursor: Cursor) -> tuple[str, int | None]:
             return way or "forward", _count(cursor) if counted else 1
 
 
-def _count(cursor: Cursor) -> int:
+def _count(cursor: Parser) -> int:
     sign = -1 if cursor.at("-") else 1
     if cursor.at("-") or cursor.at("+"):
         cursor.advance()
     return sign * cursor.integer()
 
 
-def close(cursor: Cursor) -> CloseCursor:
+def close(cursor: Parser) -> CloseCursor:
     """Parses CLOSE {name | ALL}."""
     cursor.expect_word("close")
     return CloseCursor(None if cursor.word("all") else name(cursor).name)

@@ -17,11 +17,12 @@ from lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxEr
 from lake.names import Name
 from lake.routines import Volatility
 from lake.types import Type
-from sql.grammar import expressions, queries
 from sql.grammar.names import is_name, name, place
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
 from sql.grammar.type_resolution import resolve
 from sql.grammar.types import type_name
-from sql.lexer.tokens import Cursor, Token
+from sql.lexer.tokens import Token
 from sql.statements.definitions import CreateFunction, DropFunction, FunctionArgument, FunctionName
 from sql.statements.parsers.clauses import query, relation_name, since
 from sql.statements.values import QueryText
@@ -57,7 +58,7 @@ class _Found:
         self.seen.add(clause)
 
 
-def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
+def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
     """Parses the rest of CREATE [OR REPLACE] FUNCTION."""
     this = relation_name(cursor)
     arguments = _arguments(cursor)
@@ -82,7 +83,7 @@ def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
     return CreateFunction(this, arguments, returns, table, row, many, body, found.volatility or "volatile", bool(found.strict), replace)
 
 
-def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
+def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
     """Parses ( argument, … ).
 
     Raises 42P13 for repeated names and for arguments without a needed default.
@@ -102,7 +103,7 @@ def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
     return tuple(found)
 
 
-def _argument(cursor: Cursor) -> FunctionArgument:
+def _argument(cursor: Parser) -> FunctionArgument:
     """Parses [mode] [name] type [{DEFAULT | =} expression]."""
     at = cursor.position
     mode = cursor.any_word(*MODES)
@@ -120,12 +121,12 @@ def _argument(cursor: Cursor) -> FunctionArgument:
     default: str | None = None
     if cursor.word("default") or cursor.sign("="):
         start = cursor.position
-        expressions.expression(cursor)
+        cursor.expression()
         default = since(cursor, start)
     return FunctionArgument(named, type, default)
 
 
-def _is_named(cursor: Cursor) -> bool:
+def _is_named(cursor: Parser) -> bool:
     """Returns whether the argument begins with a name, and not with its type."""
     token, following = cursor.token, cursor.peek()
     if not is_name(token, NAMES):
@@ -135,13 +136,13 @@ def _is_named(cursor: Cursor) -> bool:
     return following.kind == "quoted" or (following.kind == "word" and following.value != "default")
 
 
-def _type(cursor: Cursor) -> Type:
+def _type(cursor: Parser) -> Type:
     """Parses a type and drops its modifiers, which functions ignore."""
     type = resolve(type_name(cursor))
     return Type(type.name, is_array=type.is_array)
 
 
-def _columns(cursor: Cursor) -> tuple[FunctionArgument, ...]:
+def _columns(cursor: Parser) -> tuple[FunctionArgument, ...]:
     """Parses ( name type, … ) of RETURNS TABLE."""
     found = []
     cursor.expect("(")
@@ -153,7 +154,7 @@ def _columns(cursor: Cursor) -> tuple[FunctionArgument, ...]:
     return tuple(found)
 
 
-def _result(cursor: Cursor, many: bool) -> tuple[Type | None, Name | None]:
+def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
     """Parses RETURNS. Returns the type, or with `many` (SETOF) the relation whose rows are returned."""
     at, index = cursor.position, cursor.index
     if (word := cursor.any_word(*RESULTLESS)) is not None:
@@ -169,7 +170,7 @@ def _result(cursor: Cursor, many: bool) -> tuple[Type | None, Name | None]:
         return None, this
 
 
-def _clause(cursor: Cursor, found: _Found) -> bool:
+def _clause(cursor: Parser, found: _Found) -> bool:
     """Parses one clause after RETURNS into `found`. Returns False if there is none."""
     at = cursor.position
     if cursor.word("language"):
@@ -203,7 +204,7 @@ def _clause(cursor: Cursor, found: _Found) -> bool:
             raise FeatureNotSupported("functions in object files are not supported", position=at)
     elif cursor.word("return"):
         start = cursor.position
-        tree = exp.Select(expressions=[expressions.expression(cursor)])
+        tree = exp.Select(expressions=[cursor.expression()])
         found.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
     elif cursor.at_word("begin", "atomic"):
         raise FeatureNotSupported("BEGIN ATOMIC is not supported", hint="Write RETURN expression, or AS $$ SELECT … $$.", position=at)
@@ -249,10 +250,10 @@ def _body(token: Token | None) -> QueryText:
 
 def _query(text: str) -> QueryText:
     """Parses a body, which must be exactly one query."""
-    cursor = Cursor(text)
+    cursor = Parser(text)
     if cursor.token.kind == "end":
         raise FeatureNotSupported("a function without a query is not supported", hint=LAST_ONE)
-    if not queries.at_query(cursor) and not cursor.at("("):
+    if not at_query(cursor) and not cursor.at("("):
         if cursor.any_word("insert", "update", "delete", "create", "drop", "truncate", "begin", "set") is not None:
             raise FeatureNotSupported("a function that changes something is not supported", hint=LAST_ONE, position=0)
         raise cursor.error()
@@ -267,7 +268,7 @@ def _query(text: str) -> QueryText:
 # --- names of functions -------------------------------------------------------------------------------------------------------
 
 
-def function_name(cursor: Cursor) -> FunctionName:
+def function_name(cursor: Parser) -> FunctionName:
     """Parses name [( [[mode] [name] type, …] )]."""
     this = relation_name(cursor)
     if not cursor.at("("):
@@ -275,7 +276,7 @@ def function_name(cursor: Cursor) -> FunctionName:
     return FunctionName(this, tuple(a.type for a in _arguments(cursor)))
 
 
-def drop_function(cursor: Cursor) -> DropFunction:
+def drop_function(cursor: Parser) -> DropFunction:
     """Parses the rest of DROP FUNCTION."""
     exists = cursor.word("if", "exists")
     found = cursor.listed(function_name)

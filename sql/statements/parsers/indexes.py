@@ -9,9 +9,8 @@ from typing import Literal
 
 from lake.errors import FeatureNotSupported, UndefinedObject
 from lake.names import Name
-from sql.grammar import expressions
 from sql.grammar.names import is_name, name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.definitions import CreateIndex, IndexColumn
 from sql.statements.parsers.clauses import column_names, if_not_exists, relation_name
 
@@ -27,7 +26,7 @@ CLAUSES = {
 PARTIAL = "An index is of all rows: create a materialized view of those with this condition, and an index on it."
 
 
-def create_index(cursor: Cursor) -> CreateIndex:
+def create_index(cursor: Parser) -> CreateIndex:
     """Parses the rest of CREATE [DEFAULT | UNIQUE] INDEX."""
     default = cursor.word("default")
     unique = cursor.word("unique")
@@ -61,7 +60,7 @@ def create_index(cursor: Cursor) -> CreateIndex:
     return CreateIndex(this, relation, columns, include, unique, method, default, absent)
 
 
-def _method(cursor: Cursor) -> Literal["btree", "hash"]:
+def _method(cursor: Parser) -> Literal["btree", "hash"]:
     """Parses [USING method]. The default is btree."""
     at = cursor.position
     if not cursor.word("using"):
@@ -76,12 +75,12 @@ def _method(cursor: Cursor) -> Literal["btree", "hash"]:
     raise UndefinedObject(f'access method "{method}" does not exist')
 
 
-def _column(cursor: Cursor) -> IndexColumn:
+def _column(cursor: Parser) -> IndexColumn:
     """Parses a column of an index: name [COLLATE …] [ASC | DESC] [NULLS {FIRST | LAST}]."""
     at = cursor.position
     following = cursor.peek()
     if not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):
-        expressions.expression(cursor)
+        cursor.expression()
         hint = "Create a materialized view with the expression as a column, and an index on that."
         raise FeatureNotSupported("an index on an expression is not supported", hint=hint, position=at)
     named = name(cursor).name

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from lake.errors import FeatureNotSupported
 from lake.names import Name
-from sql.grammar import queries
-from sql.lexer.tokens import Cursor
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
 from sql.statements.definitions import (
     AlterItem,
     AlterSchema,
@@ -57,7 +57,7 @@ INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
-def create(cursor: Cursor) -> Creation:
+def create(cursor: Parser) -> Creation:
     """Parses CREATE."""
     start = cursor.position
     cursor.expect_word("create")
@@ -97,7 +97,7 @@ def create(cursor: Cursor) -> Creation:
     raise refuse_create(cursor, start)
 
 
-def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
+def _temporary(cursor: Parser, replace: bool) -> CreateView | None:
     """Parses [LOCAL | GLOBAL] TEMPORARY VIEW, after CREATE.
 
     Returns None and consumes nothing for other temporary objects, which the caller rejects.
@@ -117,7 +117,7 @@ def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
     return create_view(cursor, materialized=False, replace=replace, temporary=True)
 
 
-def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
+def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
     """Parses the rest of CREATE … VIEW."""
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
@@ -133,7 +133,7 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
     return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
 
 
-def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
     """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")
@@ -151,7 +151,7 @@ def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret |
     raise cursor.error()
 
 
-def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
+def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
     """Parses DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
     start = cursor.position
     cursor.expect_word("drop")
@@ -186,7 +186,7 @@ LISTS = (
 CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection")
 
 
-def show(cursor: Cursor) -> Show:
+def show(cursor: Parser) -> Show:
     """Parses SHOW."""
     cursor.expect_word("show")
     at = cursor.position
@@ -228,13 +228,13 @@ def show(cursor: Cursor) -> Show:
     return Show("setting", setting=setting_name(cursor))
 
 
-def setting_name(cursor: Cursor) -> str:
+def setting_name(cursor: Parser) -> str:
     """Parses the name of a setting, name or name.name. Returns it in lower case."""
     found = relation_name(cursor)
     return str(found).lower()
 
 
-def _schema(cursor: Cursor) -> Explain | None:
+def _schema(cursor: Parser) -> Explain | None:
     """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
     part: Literal["key", "value"] = "value"
     if cursor.at_word("key", "schema"):
@@ -254,12 +254,12 @@ def _schema(cursor: Cursor) -> Explain | None:
     return Explain(made, schema=part)
 
 
-def explain(cursor: Cursor) -> Explain:
+def explain(cursor: Parser) -> Explain:
     """Parses EXPLAIN."""
     start = cursor.position
     cursor.expect_word("explain")
     found: Options = ()
-    if cursor.at("(") and not queries.at_query(cursor):
+    if cursor.at("(") and not at_query(cursor):
         found = options(cursor)
     if (schema := _schema(cursor)) is not None:
         return schema

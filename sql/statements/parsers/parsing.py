@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lake.errors import SyntaxError_
-from sql.grammar import queries
-from sql.lexer.tokens import Cursor, Token, tokens
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
+from sql.lexer.tokens import Token, tokens
 from sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions, writes
 from sql.statements.parsers.clauses import select
 from sql.statements.parsers.kafka import connections, sources_and_sinks
@@ -15,11 +16,11 @@ from sql.statements.statement import Statement
 from sql.statements.values import Empty, StatementText
 
 
-def _delete(cursor: Cursor) -> Statement:
+def _delete(cursor: Parser) -> Statement:
     return sources_and_sinks.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else writes.delete(cursor)
 
 
-STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+STATEMENTS: dict[str, Callable[[Parser], Statement]] = {
     "create": objects.create,
     "alter": objects.alter,
     "comment": alter.comment,
@@ -92,7 +93,7 @@ def parse(text: str | StatementText) -> Statement:
     """
     if isinstance(text, StatementText):
         text = text.text + ";" * text.terminated
-    cursor = Cursor(text)
+    cursor = Parser(text)
     while cursor.sign(";"):
         pass
     if cursor.row[cursor.index].kind == "end":
@@ -107,12 +108,12 @@ def parse(text: str | StatementText) -> Statement:
     return found
 
 
-def statement(cursor: Cursor) -> Statement:
+def statement(cursor: Parser) -> Statement:
     """Parses the statement at the cursor."""
     token = cursor.token
     if cursor.at_word("with") and (written := writes.after_with(cursor)) is not None:
         return written
-    if queries.at_query(cursor) or cursor.at("("):
+    if at_query(cursor) or cursor.at("("):
         return select(cursor)
     reader = STATEMENTS.get(token.value) if token.kind == "word" else None
     if reader is None:

@@ -12,7 +12,7 @@ from lake.errors import FeatureNotSupported, SyntaxError_
 from lake.names import Name
 from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.parsers.clauses import relation_name
 from sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, RoleOptions
 
@@ -30,7 +30,7 @@ OTHER_OBJECTS = (
 )  # fmt: skip
 
 
-def role_name(cursor: Cursor) -> Name:
+def role_name(cursor: Parser) -> Name:
     """Parses the name of a role."""
     at = cursor.position
     if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
@@ -38,7 +38,7 @@ def role_name(cursor: Cursor) -> Name:
     return Name(name(cursor).name, None, at)
 
 
-def create_role(cursor: Cursor) -> CreateRole:
+def create_role(cursor: Parser) -> CreateRole:
     """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
@@ -47,7 +47,7 @@ def create_role(cursor: Cursor) -> CreateRole:
     return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
 
 
-def alter_role(cursor: Cursor) -> AlterRole:
+def alter_role(cursor: Parser) -> AlterRole:
     """Parses {ROLE | USER | GROUP} name [WITH] options, after ALTER."""
     start = cursor.position
     kind = cursor.advance().text.upper()
@@ -61,7 +61,7 @@ def alter_role(cursor: Cursor) -> AlterRole:
     return AlterRole(this, _options(cursor))
 
 
-def drop_role(cursor: Cursor) -> DropRole:
+def drop_role(cursor: Parser) -> DropRole:
     """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
     cursor.any_word(*KINDS)
     exists = cursor.word("if", "exists")
@@ -69,7 +69,7 @@ def drop_role(cursor: Cursor) -> DropRole:
     return DropRole(tuple(found), exists)
 
 
-def _options(cursor: Cursor) -> RoleOptions:
+def _options(cursor: Parser) -> RoleOptions:
     """Parses the options of a role."""
     found = RoleOptions()
     seen: set[str] = set()
@@ -107,17 +107,17 @@ def _options(cursor: Cursor) -> RoleOptions:
     return found
 
 
-def grant(cursor: Cursor) -> Grant | GrantRole:
+def grant(cursor: Parser) -> Grant | GrantRole:
     """Parses GRANT."""
     return _grant(cursor, "grant")
 
 
-def revoke(cursor: Cursor) -> Grant | GrantRole:
+def revoke(cursor: Parser) -> Grant | GrantRole:
     """Parses REVOKE."""
     return _grant(cursor, "revoke")
 
 
-def _names_roles(cursor: Cursor) -> bool:
+def _names_roles(cursor: Parser) -> bool:
     """Returns whether the statement grants roles and not privileges: TO or FROM occurs before any ON."""
     for token in cursor.row[cursor.index :]:
         if token.kind == "word" and token.value in ("to", "from", "on"):
@@ -125,7 +125,7 @@ def _names_roles(cursor: Cursor) -> bool:
     return False
 
 
-def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
+def _membership(cursor: Parser, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
     """Parses role, … {TO | FROM} member, …"""
     roles = cursor.listed(role_name)
     cursor.expect_word("to" if verb == "grant" else "from")
@@ -139,7 +139,7 @@ def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool
     return GrantRole(verb == "grant", tuple(roles), tuple(members), admin)
 
 
-def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
+def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
     """Parses GRANT or REVOKE, which differ in a few key words."""
     start = cursor.position
     cursor.expect_word(verb)
@@ -192,7 +192,7 @@ def _invalid(privilege: str, kind: str, position: int) -> Exception:
     return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}", position=position)
 
 
-def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
+def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
     """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
     if cursor.word("all"):
         cursor.word("privileges")
@@ -204,7 +204,7 @@ def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _privilege(cursor: Cursor, verb: str, start: int) -> str:
+def _privilege(cursor: Parser, verb: str, start: int) -> str:
     """Parses a privilege. Raises 0A000 if only PostgreSQL has it."""
     at = cursor.position
     if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
@@ -215,7 +215,7 @@ def _privilege(cursor: Cursor, verb: str, start: int) -> str:
     raise SyntaxError_(f'unrecognized privilege type "{name(cursor).name}"', position=at)
 
 
-def _grantee(cursor: Cursor) -> Name:
+def _grantee(cursor: Parser) -> Name:
     """Parses [GROUP] role."""
     if cursor.at_word("group"):
         cursor.advance()

@@ -8,18 +8,18 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.definitions import AlterSchema, CreateSchema, DropSchema
 from sql.statements.parsers.roles import role_name
 
 
-def schema_name(cursor: Cursor) -> Name:
+def schema_name(cursor: Parser) -> Name:
     """Parses the name of a schema."""
     at = cursor.position
     return Name(name(cursor).name, None, at)
 
 
-def create_schema(cursor: Cursor) -> CreateSchema:
+def create_schema(cursor: Parser) -> CreateSchema:
     """Parses the rest of CREATE SCHEMA."""
     absent = cursor.word("if", "not", "exists")
     this = None if cursor.at_word("authorization") else schema_name(cursor)
@@ -32,7 +32,7 @@ def create_schema(cursor: Cursor) -> CreateSchema:
     return CreateSchema(this, owner, absent)
 
 
-def alter_schema(cursor: Cursor) -> AlterSchema:
+def alter_schema(cursor: Parser) -> AlterSchema:
     """Parses the rest of ALTER SCHEMA."""
     this = schema_name(cursor)
     if cursor.word("rename", "to"):
@@ -42,7 +42,7 @@ def alter_schema(cursor: Cursor) -> AlterSchema:
     raise cursor.error()
 
 
-def drop_schema(cursor: Cursor) -> DropSchema:
+def drop_schema(cursor: Parser) -> DropSchema:
     """Parses the rest of DROP SCHEMA."""
     exists = cursor.word("if", "exists")
     found = cursor.listed(schema_name)

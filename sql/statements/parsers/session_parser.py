@@ -6,17 +6,16 @@ from sqlglot import exp
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
-from sql.grammar.expressions import expressions
 from sql.grammar.names import name
+from sql.grammar.parser import Parser
 from sql.grammar.type_resolution import resolve
 from sql.grammar.types import type_name
-from sql.lexer.tokens import Cursor
 from sql.statements import session_statements as v
 from sql.statements.parsers.objects import setting_name
 from sql.statements.values import Empty, QueryText
 
 
-def begin(cursor: Cursor) -> v.Begin:
+def begin(cursor: Parser) -> v.Begin:
     """Parses BEGIN and START TRANSACTION."""
     start = cursor.advance().value == "start"
     if start:
@@ -26,7 +25,7 @@ def begin(cursor: Cursor) -> v.Begin:
     return v.Begin(_modes(cursor), start)
 
 
-def _modes(cursor: Cursor) -> tuple[str, ...]:
+def _modes(cursor: Parser) -> tuple[str, ...]:
     """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
     found: list[str] = []
     while True:
@@ -56,7 +55,7 @@ def _modes(cursor: Cursor) -> tuple[str, ...]:
         cursor.sign(",")
 
 
-def _chain(cursor: Cursor) -> bool:
+def _chain(cursor: Parser) -> bool:
     """Parses [AND [NO] CHAIN]. Returns whether the transaction is chained."""
     if cursor.word("and"):
         negated = cursor.word("no")
@@ -65,7 +64,7 @@ def _chain(cursor: Cursor) -> bool:
     return False
 
 
-def commit(cursor: Cursor) -> v.Commit:
+def commit(cursor: Parser) -> v.Commit:
     """Parses COMMIT and END."""
     cursor.advance()
     if cursor.at_word("prepared"):
@@ -74,7 +73,7 @@ def commit(cursor: Cursor) -> v.Commit:
     return v.Commit(_chain(cursor))
 
 
-def rollback(cursor: Cursor) -> v.Rollback | v.RollbackTo:
+def rollback(cursor: Parser) -> v.Rollback | v.RollbackTo:
     """Parses ROLLBACK [TO SAVEPOINT] and ABORT."""
     cursor.advance()
     if cursor.at_word("prepared"):
@@ -86,20 +85,20 @@ def rollback(cursor: Cursor) -> v.Rollback | v.RollbackTo:
     return v.Rollback(_chain(cursor))
 
 
-def savepoint(cursor: Cursor) -> v.Savepoint:
+def savepoint(cursor: Parser) -> v.Savepoint:
     """Parses SAVEPOINT name."""
     cursor.advance()
     return v.Savepoint(name(cursor).name)
 
 
-def release(cursor: Cursor) -> v.Release:
+def release(cursor: Parser) -> v.Release:
     """Parses RELEASE [SAVEPOINT] name."""
     cursor.advance()
     cursor.word("savepoint")
     return v.Release(name(cursor).name)
 
 
-def set_(cursor: Cursor) -> v.Set:
+def set_(cursor: Parser) -> v.Set:
     """Parses SET, in all its forms."""
     start = cursor.position
     cursor.expect_word("set")
@@ -140,7 +139,7 @@ def set_(cursor: Cursor) -> v.Set:
     return v.Set(key, tuple(values), local)
 
 
-def _value(cursor: Cursor) -> str:
+def _value(cursor: Parser) -> str:
     """Parses a value of SET. Returns it as text."""
     if cursor.at("+") or cursor.at("-"):
         sign = cursor.advance().value
@@ -155,7 +154,7 @@ def _value(cursor: Cursor) -> str:
     return cursor.advance().value
 
 
-def reset(cursor: Cursor) -> v.Reset:
+def reset(cursor: Parser) -> v.Reset:
     """Parses RESET {name | ALL}."""
     cursor.advance()
     if cursor.word("all"):
@@ -169,7 +168,7 @@ def reset(cursor: Cursor) -> v.Reset:
     return v.Reset(setting_name(cursor))
 
 
-def discard(cursor: Cursor) -> v.Discard:
+def discard(cursor: Parser) -> v.Discard:
     """Parses DISCARD."""
     cursor.advance()
     match cursor.any_word("all", "plans", "sequences", "temp", "temporary"):
@@ -180,7 +179,7 @@ def discard(cursor: Cursor) -> v.Discard:
     raise cursor.error()
 
 
-def prepare(cursor: Cursor) -> v.Prepare:
+def prepare(cursor: Parser) -> v.Prepare:
     """Parses PREPARE name [(types)] AS statement."""
     from sql.statements.parsers.parsing import statement
 
@@ -200,7 +199,7 @@ def prepare(cursor: Cursor) -> v.Prepare:
     return v.Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
 
 
-def execute(cursor: Cursor) -> v.Execute:
+def execute(cursor: Parser) -> v.Execute:
     """Parses EXECUTE name [(arguments)]."""
     cursor.advance()
     this = name(cursor).name
@@ -209,12 +208,12 @@ def execute(cursor: Cursor) -> v.Execute:
     start = cursor.advance().end
     if cursor.sign(")"):
         return v.Execute(this)
-    found = expressions(cursor)
+    found = cursor.expressions()
     end = cursor.expect(")").position
     return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
 
 
-def deallocate(cursor: Cursor) -> v.Deallocate:
+def deallocate(cursor: Parser) -> v.Deallocate:
     """Parses DEALLOCATE [PREPARE] {name | ALL}."""
     cursor.advance()
     if cursor.peek().kind != "end":

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.grammar.names import is_name
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.definitions import CreateSubscription
 from sql.statements.parsers.clauses import boolean, if_not_exists, options, relation_name, time
 from sql.statements.queries import Acknowledge
@@ -18,7 +18,7 @@ from sql.statements.queries import Acknowledge
 CONNECTION = "Here a subscription is FROM a relation. Another database's changes come by Kafka: CREATE SOURCE … ENVELOPE DEBEZIUM."
 
 
-def create_subscription(cursor: Cursor) -> CreateSubscription:
+def create_subscription(cursor: Parser) -> CreateSubscription:
     """Parses [IF NOT EXISTS] name FROM relation [WITH (options)], after CREATE SUBSCRIPTION.
 
     Options: retention = 'interval', snapshot = bool, progress = bool.
@@ -50,12 +50,12 @@ def create_subscription(cursor: Cursor) -> CreateSubscription:
     return made
 
 
-def at_subscription(cursor: Cursor) -> bool:
+def at_subscription(cursor: Parser) -> bool:
     """Returns whether SUBSCRIPTION name follows, and not a cursor that is named subscription."""
     return cursor.at_word("subscription") and is_name(cursor.peek()) and not cursor.at_word("subscription", "with")
 
 
-def acknowledge(cursor: Cursor) -> Acknowledge:
+def acknowledge(cursor: Parser) -> Acknowledge:
     """Parses ACKNOWLEDGE name UP TO time."""
     cursor.expect_word("acknowledge")
     this = relation_name(cursor)

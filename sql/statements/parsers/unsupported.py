@@ -6,7 +6,7 @@ The error names the statement, so that users do not search for a typo.
 from __future__ import annotations
 
 from lake.errors import FeatureNotSupported, TailgateError
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 
 TEMPORARY = "Use CREATE TABLE, in a schema of its own if the name is to be free, or CREATE TEMPORARY VIEW."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
@@ -103,7 +103,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex unlisten".split())
 
 
-def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
+def _known(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
     """Returns the longest key of a table that the next words match, or None."""
     return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
 
@@ -112,7 +112,7 @@ def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
-def refuse(cursor: Cursor) -> None:
+def refuse(cursor: Parser) -> None:
     """Raises 0A000 if the next words begin an unsupported statement of another system."""
     words = _known(cursor, STATEMENTS)
     # a single word such as `list` is a typo or an incomplete statement
@@ -122,7 +122,7 @@ def refuse(cursor: Cursor) -> None:
         raise _refusal(" ".join(words).upper(), STATEMENTS[words], cursor.position)
 
 
-def refuse_create(cursor: Cursor, start: int) -> TailgateError:
+def refuse_create(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for CREATE with an unsupported or unknown object."""
     if cursor.row[cursor.index - 1].value in ("source", "sink"):
         cursor.index -= 1
@@ -135,7 +135,7 @@ def refuse_create(cursor: Cursor, start: int) -> TailgateError:
     return _refusal("CREATE " + " ".join(words).upper(), CREATIONS[words], start)
 
 
-def refuse_drop(cursor: Cursor, start: int) -> TailgateError:
+def refuse_drop(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for DROP with an unsupported or unknown object."""
     words = _known(cursor, CREATIONS)
     if words is None or words[0] in ("or", "recursive", "unlogged"):
@@ -143,7 +143,7 @@ def refuse_drop(cursor: Cursor, start: int) -> TailgateError:
     return _refusal("DROP " + " ".join(words).upper(), None, start)
 
 
-def refuse_show(cursor: Cursor, position: int) -> None:
+def refuse_show(cursor: Parser, position: int) -> None:
     """Raises 0A000 for an unsupported SHOW of another system."""
     words = _known(cursor, SHOWINGS)
     if words is not None:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, SyntaxError_, TailgateError
-from sql.grammar import expressions as grammar
 from sql.grammar import names, queries
 from sql.grammar import tables as joins
-from sql.lexer.tokens import Cursor
+from sql.grammar.parentheses import at_query
+from sql.grammar.parser import Parser
 from sql.statements.parsers.clauses import query, relation_name
 from sql.statements.values import QueryText
 from sql.statements.writes import (
@@ -35,7 +35,7 @@ def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateE
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
-def after_with(cursor: Cursor) -> Insert | Update | Delete | None:
+def after_with(cursor: Parser) -> Insert | Update | Delete | None:
     """Parses WITH … {INSERT | UPDATE | DELETE}. Returns None and consumes nothing for a query."""
     start = cursor.index
     clause = queries.with_clause(cursor)
@@ -50,7 +50,7 @@ def _syntax(message: str, at: int) -> TailgateError:
     return SyntaxError_(message, position=at)
 
 
-def _since(cursor: Cursor, start: int) -> str:
+def _since(cursor: Parser, start: int) -> str:
     """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]
 
@@ -58,13 +58,13 @@ def _since(cursor: Cursor, start: int) -> str:
 # ---- INSERT --------------------------------------------------------------------------------------------------------------------
 
 
-def insert(cursor: Cursor) -> Insert:
+def insert(cursor: Parser) -> Insert:
     """Parses INSERT INTO."""
     cursor.expect_word("insert", "into")
     this = relation_name(cursor)
     alias = names.name(cursor).name if cursor.word("as") else None
     columns: tuple[ColumnName, ...] = ()
-    if cursor.at("(") and not queries.at_query(cursor):
+    if cursor.at("(") and not at_query(cursor):
         columns = _columns(cursor)
     if cursor.at_word("overriding"):
         raise _unsupported("OVERRIDING", cursor.position)
@@ -83,7 +83,7 @@ def insert(cursor: Cursor) -> Insert:
     return Insert(this, given, columns, alias, _conflict(cursor), _returning(cursor))
 
 
-def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
+def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     """Parses ( column, … )."""
     cursor.expect("(")
     found = []
@@ -98,16 +98,16 @@ def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
     return tuple(found)
 
 
-def _given(cursor: Cursor) -> Given:
+def _given(cursor: Parser) -> Given:
     """Parses an expression or DEFAULT."""
     at = cursor.position
     if cursor.word("default"):
         return Default(at)
-    tree = grammar.expression(cursor)
+    tree = cursor.expression()
     return Expression(tree, _since(cursor, at))
 
 
-def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
+def _rows(cursor: Parser) -> tuple[tuple[Given, ...], ...]:
     """Parses the rows of VALUES: (value, …), …"""
     found: list[tuple[Given, ...]] = []
     while True:
@@ -119,7 +119,7 @@ def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
             return tuple(found)
 
 
-def _conflict(cursor: Cursor) -> OnConflict | None:
+def _conflict(cursor: Parser) -> OnConflict | None:
     """Parses [ON CONFLICT …]."""
     at = cursor.position
     if not cursor.word("on", "conflict"):
@@ -141,7 +141,7 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
     return OnConflict(columns, constraint, assignments, where(cursor), at)
 
 
-def _returning(cursor: Cursor) -> tuple[Returned, ...]:
+def _returning(cursor: Parser) -> tuple[Returned, ...]:
     """Parses [RETURNING …]."""
     if not cursor.word("returning"):
         return ()
@@ -154,7 +154,7 @@ def _returning(cursor: Cursor) -> tuple[Returned, ...]:
 # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------------
 
 
-def update(cursor: Cursor) -> Update:
+def update(cursor: Parser) -> Update:
     """Parses UPDATE."""
     cursor.expect_word("update")
     cursor.word("only")
@@ -166,7 +166,7 @@ def update(cursor: Cursor) -> Update:
     return Update(this, assignments, alias, sources, where(cursor), _returning(cursor))
 
 
-def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
+def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
     """Parses the assignments of SET: column = value, or (column, …) = [ROW] (value, …)."""
     found: list[Assignment] = []
     while True:
@@ -176,7 +176,7 @@ def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
             cursor.expect("=")
             cursor.word("row")
             values_at = cursor.position
-            if queries.at_query(cursor):
+            if at_query(cursor):
                 raise _unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
             cursor.expect("(")
             values = cursor.listed(_given)
@@ -194,22 +194,22 @@ def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
             return tuple(found)
 
 
-def where(cursor: Cursor) -> Expression | None:
+def where(cursor: Parser) -> Expression | None:
     """Parses [WHERE condition]."""
     if not cursor.word("where"):
         return None
     if cursor.at_word("current", "of"):
         raise _unsupported("WHERE CURRENT OF", cursor.position)
     at = cursor.position
-    return Expression(grammar.expression(cursor), _since(cursor, at))
+    return Expression(cursor.expression(), _since(cursor, at))
 
 
-def _sources(cursor: Cursor) -> tuple[exp.Expr, ...]:
+def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:
     found = cursor.listed(joins.table)
     return tuple(found)
 
 
-def _alias(cursor: Cursor, *ending: str) -> str | None:
+def _alias(cursor: Parser, *ending: str) -> str | None:
     """Parses [[AS] alias]. Without AS, a word of `ending` is not an alias."""
     if cursor.word("as"):
         return names.name(cursor).name
@@ -219,7 +219,7 @@ def _alias(cursor: Cursor, *ending: str) -> str | None:
     return None
 
 
-def delete(cursor: Cursor) -> Delete:
+def delete(cursor: Parser) -> Delete:
     """Parses DELETE FROM."""
     cursor.expect_word("delete", "from")
     cursor.word("only")
@@ -229,7 +229,7 @@ def delete(cursor: Cursor) -> Delete:
     return Delete(this, alias, sources, where(cursor), _returning(cursor))
 
 
-def truncate(cursor: Cursor) -> Truncate:
+def truncate(cursor: Parser) -> Truncate:
     """Parses TRUNCATE."""
     cursor.expect_word("truncate")
     cursor.word("table")

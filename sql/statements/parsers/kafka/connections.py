@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.kafka_statements import AlterSecret, CreateConnection, CreateSecret, ValidateConnection
 from sql.statements.parsers.clauses import if_not_exists, options, relation_name
 from sql.statements.values import Options, option
@@ -16,7 +16,7 @@ from sql.statements.values import Options, option
 OTHERS = ("postgres", "mysql", "sql", "ssh", "aws", "iceberg")
 
 
-def create_secret(cursor: Cursor) -> CreateSecret:
+def create_secret(cursor: Parser) -> CreateSecret:
     """Parses the rest of CREATE SECRET."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -24,7 +24,7 @@ def create_secret(cursor: Cursor) -> CreateSecret:
     return CreateSecret(this, *_value(cursor), absent)
 
 
-def alter_secret(cursor: Cursor) -> AlterSecret | None:
+def alter_secret(cursor: Parser) -> AlterSecret | None:
     """Parses SECRET … AS 'value', after ALTER. Returns None for other forms of ALTER."""
     start = cursor.index
     if cursor.word("secret"):
@@ -36,7 +36,7 @@ def alter_secret(cursor: Cursor) -> AlterSecret | None:
     return None
 
 
-def _value(cursor: Cursor) -> tuple[str, tuple[int, int]]:
+def _value(cursor: Parser) -> tuple[str, tuple[int, int]]:
     """Parses the value of a secret. Returns it with its start and end in the text, quotes included."""
     token = cursor.token
     if token.kind == "word":
@@ -49,7 +49,7 @@ def _value(cursor: Cursor) -> tuple[str, tuple[int, int]]:
     return value, (token.position, cursor.row[cursor.index - 1].end)
 
 
-def create_connection(cursor: Cursor) -> CreateConnection:
+def create_connection(cursor: Parser) -> CreateConnection:
     """Parses the rest of CREATE CONNECTION."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -73,7 +73,7 @@ def create_connection(cursor: Cursor) -> CreateConnection:
     return CreateConnection(this, kind, found, bool(option(further, "validate", True)), absent)
 
 
-def validate(cursor: Cursor) -> ValidateConnection:
+def validate(cursor: Parser) -> ValidateConnection:
     """Parses VALIDATE CONNECTION name."""
     cursor.expect_word("validate", "connection")
     return ValidateConnection(relation_name(cursor))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
-from sql.lexer.tokens import Cursor
+from sql.grammar.parser import Parser
 from sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Protobuf, Regex, Strategy, Text
 from sql.statements.parsers.clauses import column_names, options, relation_name
 from sql.statements.parsers.kafka.connections import spelled
@@ -22,7 +22,7 @@ def unsupported(what: str, position: int, hint: str | None = None) -> TailgateEr
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
-def formats(cursor: Cursor) -> tuple[Format | None, Format]:
+def formats(cursor: Parser) -> tuple[Format | None, Format]:
     """Parses FORMAT f, or KEY FORMAT f VALUE FORMAT f. Returns the formats of the key and the value."""
     if cursor.word("key", "format"):
         key = _format(cursor)
@@ -32,7 +32,7 @@ def formats(cursor: Cursor) -> tuple[Format | None, Format]:
     return None, _format(cursor)
 
 
-def _format(cursor: Cursor) -> Format:
+def _format(cursor: Parser) -> Format:
     match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex"):
         case "bytes":
             return Bytes()
@@ -51,7 +51,7 @@ def _format(cursor: Cursor) -> Format:
     raise cursor.error()
 
 
-def _csv(cursor: Cursor) -> Csv:
+def _csv(cursor: Parser) -> Csv:
     """Parses WITH {n COLUMNS | HEADER (name, …)} [DELIMITED BY 'c']."""
     cursor.expect_word("with")
     at = cursor.position
@@ -75,7 +75,7 @@ def _csv(cursor: Cursor) -> Csv:
     return Csv(count, header, delimiter)
 
 
-def _regex(cursor: Cursor) -> Regex:
+def _regex(cursor: Parser) -> Regex:
     at = cursor.position
     pattern = cursor.string()
     try:
@@ -87,7 +87,7 @@ def _regex(cursor: Cursor) -> Regex:
     return Regex(pattern)
 
 
-def _avro(cursor: Cursor) -> Avro:
+def _avro(cursor: Parser) -> Avro:
     cursor.expect_word("using")
     at = cursor.position
     if cursor.word("schema"):
@@ -108,7 +108,7 @@ def _avro(cursor: Cursor) -> Avro:
     return Avro(url, None, found, None, *_strategies(cursor))
 
 
-def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
+def _strategies(cursor: Parser) -> tuple[Strategy, Strategy]:
     """Parses [KEY STRATEGY s] [VALUE STRATEGY s], where s is INLINE 'schema', ID n or LATEST."""
     if cursor.at_word("seed"):
         raise unsupported("SEED", cursor.position)
@@ -127,7 +127,7 @@ def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
     return found[0], found[1]
 
 
-def _protobuf(cursor: Cursor) -> Protobuf:
+def _protobuf(cursor: Parser) -> Protobuf:
     """Parses [MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}."""
     message = cursor.string() if cursor.word("message") else None
     if cursor.at_word("using", "schema"):
@@ -142,7 +142,7 @@ def _protobuf(cursor: Cursor) -> Protobuf:
     return Protobuf(read.registry, None, message, read.options, read.connection)
 
 
-def _avro_options(cursor: Cursor) -> Options:
+def _avro_options(cursor: Parser) -> Options:
     """Parses [WITH] ( … ), the options of a format, if they follow directly."""
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()

@@ -12,9 +12,9 @@ from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterVa
 from lake.names import Name
 from lake.types import Type
 from sql.grammar.names import name
+from sql.grammar.parser import Parser
 from sql.grammar.type_resolution import resolve
 from sql.grammar.types import type_name
-from sql.lexer.tokens import Cursor
 from sql.statements.kafka_statements import (
     Avro,
     ColumnDefinition,
@@ -63,7 +63,7 @@ class Place:
     options: Options = ()
 
 
-def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
+def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
     """Parses the rest of CREATE [MATERIALIZED] SOURCE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -88,7 +88,7 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
     return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions)
 
 
-def create_sink(cursor: Cursor) -> CreateSink:
+def create_sink(cursor: Parser) -> CreateSink:
     """Parses the rest of CREATE SINK."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -129,7 +129,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection, headers)
 
 
-def _relation_or_query(cursor: Cursor) -> Name | QueryText:
+def _relation_or_query(cursor: Parser) -> Name | QueryText:
     if not cursor.sign("("):
         return relation_name(cursor)
     found = query(cursor)
@@ -137,7 +137,7 @@ def _relation_or_query(cursor: Cursor) -> Name | QueryText:
     return found
 
 
-def _consistency(cursor: Cursor) -> Options:
+def _consistency(cursor: Parser) -> Options:
     """Parses [CONSISTENCY (TOPIC 'name' [FORMAT JSON])] to the option consistency_topic of WITH."""
     if not cursor.word("consistency"):
         return ()
@@ -151,7 +151,7 @@ def _consistency(cursor: Cursor) -> Options:
     return (("consistency_topic", topic),)
 
 
-def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
+def _headers(cursor: Parser) -> str | tuple[tuple[str, str], ...]:
     """Parses {column | ('name' = 'value', …)}."""
     if not cursor.sign("("):
         return name(cursor).name
@@ -160,14 +160,14 @@ def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _header(cursor: Cursor) -> tuple[str, str]:
+def _header(cursor: Parser) -> tuple[str, str]:
     """Parses 'name' = 'value'."""
     header = cursor.string()
     cursor.expect("=")
     return header, cursor.string()
 
 
-def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
+def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
     """Parses ( name type [NOT NULL] [PRIMARY KEY], … [, PRIMARY KEY (name, …) [NOT ENFORCED]] ).
 
     Returns the columns and the names of the primary key.
@@ -208,7 +208,7 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
     return tuple(columns), key
 
 
-def _type(cursor: Cursor) -> tuple[Type, int | None]:
+def _type(cursor: Parser) -> tuple[Type, int | None]:
     """Parses the type of a column. Returns it with the declared precision of a time, or None."""
     node = type_name(cursor)
     if str(node.args["kind"]) in ("timestamp", "timestamptz", "time") and len(node.expressions) == 1:
@@ -218,7 +218,7 @@ def _type(cursor: Cursor) -> tuple[Type, int | None]:
     return resolve(node), None
 
 
-def _kafka(cursor: Cursor, known: dict[str, str]) -> Place:
+def _kafka(cursor: Parser, known: dict[str, str]) -> Place:
     """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
 
     `known`: the options that the connection accepts, with their names in WITH.
@@ -283,7 +283,7 @@ def _address(address: str, position: int | None) -> str:
     return address
 
 
-def _on_error(cursor: Cursor) -> OnError:
+def _on_error(cursor: Parser) -> OnError:
     """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
     if cursor.word("dead", "letter"):
         return "dead letter"
@@ -295,7 +295,7 @@ def _on_error(cursor: Cursor) -> OnError:
     raise cursor.error()
 
 
-def pause(cursor: Cursor) -> Pause:
+def pause(cursor: Parser) -> Pause:
     """Parses {PAUSE | RESUME} SOURCE name, …"""
     resume = cursor.any_word("pause", "resume") == "resume"
     cursor.expect_word("source")
@@ -303,19 +303,19 @@ def pause(cursor: Cursor) -> Pause:
     return Pause(tuple(found), resume)
 
 
-def retry(cursor: Cursor) -> RetryDeadLetters:
+def retry(cursor: Parser) -> RetryDeadLetters:
     """Parses RETRY DEAD LETTERS OF source."""
     cursor.expect_word("retry", "dead", "letters", "of")
     return RetryDeadLetters(relation_name(cursor))
 
 
-def delete_dead_letters(cursor: Cursor) -> DeleteDeadLetters:
+def delete_dead_letters(cursor: Parser) -> DeleteDeadLetters:
     """Parses DELETE DEAD LETTERS OF source [WHERE condition]."""
     cursor.expect_word("delete", "dead", "letters", "of")
     return DeleteDeadLetters(relation_name(cursor), where(cursor))
 
 
-def print_(cursor: Cursor) -> Print:
+def print_(cursor: Parser) -> Print:
     """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [LIMIT n]."""
     cursor.expect_word("print")
     topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
@@ -329,10 +329,10 @@ def print_(cursor: Cursor) -> Print:
     return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None, connection)
 
 
-def brokers_of(cursor: Cursor) -> str:
+def brokers_of(cursor: Parser) -> str:
     """Parses 'host:port, …'. Returns the addresses, each with a port."""
     at = cursor.position
-    return addresses(",".join(cursor.listed(Cursor.string)), at)
+    return addresses(",".join(cursor.listed(Parser.string)), at)
 
 
 def addresses(listed: str, position: int | None = None) -> str:
@@ -340,7 +340,7 @@ def addresses(listed: str, position: int | None = None) -> str:
     return ",".join(_address(a.strip(), position) for a in listed.split(","))
 
 
-def _include(cursor: Cursor) -> tuple[Include, ...]:
+def _include(cursor: Parser) -> tuple[Include, ...]:
     """Parses [INCLUDE …, …]."""
     found: list[Include] = []
     if not cursor.word("include"):
@@ -364,7 +364,7 @@ def _include(cursor: Cursor) -> tuple[Include, ...]:
             return tuple(found)
 
 
-def _envelope(cursor: Cursor) -> Envelope | None:
+def _envelope(cursor: Parser) -> Envelope | None:
     """Parses [ENVELOPE …]. Returns None if it is absent."""
     if not cursor.word("envelope"):
         return None
@@ -389,7 +389,7 @@ def _envelope(cursor: Cursor) -> Envelope | None:
     raise cursor.error()
 
 
-def _transactions(cursor: Cursor) -> TransactionMetadata:
+def _transactions(cursor: Parser) -> TransactionMetadata:
     """Parses (TRANSACTION METADATA (SOURCE name, COLLECTION 'collection'))."""
     cursor.expect("(")
     cursor.expect_word("transaction", "metadata")
