@@ -15,9 +15,9 @@ from lake.catalog import Catalog
 from lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
 from lake.names import Name
 from lake.types import UNKNOWN, Field, Type
-from sql.binder.queries.from_items import Names
 from sql.binder.queries.queries import Queries
-from sql.binder.types.coercion import Parameters
+from sql.binder.relation_names import Names
+from sql.binder.types.parameters import Parameters
 from sql.decorrelate import decorrelate
 from sql.grammar.names import position
 from sql.grammar.parser import parse_query

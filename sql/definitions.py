@@ -19,7 +19,7 @@ from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported
 from lake.names import Name, quoted
 from sql.bind import bind_query
-from sql.binder.expressions.sql_functions import check_body
+from sql.binder.queries.function_bodies import check_body
 from sql.grammar.names import position
 from sql.lexer.tokens import tokens
 from sql.plan import Query

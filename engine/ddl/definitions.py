@@ -17,7 +17,8 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import InsufficientPrivilege
 from lake.roles import Role
 from sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
-from sql.binder.expressions.sql_functions import check_body, tree_of
+from sql.binder.expressions.sql_functions import tree_of
+from sql.binder.queries.function_bodies import check_body
 from sql.definitions import bind_definition
 
 

@@ -20,7 +20,8 @@ from lake.errors import (
     ObjectNotInPrerequisiteState,
     WrongObjectType,
 )
-from sql.binder.expressions.sql_functions import check_body, tree_of
+from sql.binder.expressions.sql_functions import tree_of
+from sql.binder.queries.function_bodies import check_body
 from sql.definitions import bind_definition
 from sql.statements import CreateView
 from sql.view_replacement import check_columns

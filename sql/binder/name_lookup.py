@@ -14,103 +14,22 @@ names.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from sqlglot import exp
 
 from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
 from lake.names import Name
+from sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
 from sql.binder.scope import Table
 from sql.grammar.names import position
-from sql.plan import Call, Literal, Parameter, Relation, Scalar
-from sql.plan.correlation import arguments_of, arguments_read
-from sql.plan.subqueries import Argument, argument, as_scalar
-
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
-    from sql.binder.queries.from_items import Names
-    from sql.binder.queries.queries import Queries
+from sql.plan import Scalar
 
 DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
 
 
-@dataclass(frozen=True)
-class Level:
-    """One query, or the body of a function.
-
-    `queries` binds the subqueries inside it. `tables` are those that its FROM has bound so far,
-    visible or not; error messages need them. `arguments` are the values of $1, $2, … in the body of
-    a function, where no outer name is visible; None in a query.
-    """
-
-    queries: Queries
-    names: Names
-    tables: list[Table] = field(default_factory=list)
-    arguments: tuple[Scalar, ...] | None = None
-
-    @property
-    def outer(self) -> Closure | None:
-        """Returns the closure around the query, or None at the top."""
-        return self.queries.outer
-
-
-@dataclass(frozen=True)
-class Closure:
-    """The boundary between a subquery and the place where it stands.
-
-    `binder` binds names at that place. `captured` are the scalars over the rows there that the
-    subquery reads; they are its arguments.
-
-    `item`: the subquery is an item of FROM. The items to its left are visible only with LATERAL
-    (`lateral`). In a RIGHT or FULL JOIN, reading them is an error (`refused`).
-    """
-
-    binder: Expressions
-    item: bool = False
-    lateral: bool = False
-    refused: bool = False
-    captured: list[Scalar] = field(default_factory=list)
-
-    @property
-    def depth(self) -> int:
-        """Returns the number of closures around the subquery, including this one."""
-        return 1 + (self.further.depth if self.further is not None else 0)
-
-    @property
-    def further(self) -> Closure | None:
-        """Returns the next closure outward, or None."""
-        return self.binder.level.outer
-
-    @property
-    def visible(self) -> bool:
-        """Returns whether the subquery can use the names at the place where it stands."""
-        return self.lateral or not self.item
-
-    def capture(self, scalar: Scalar, position: int | None = None) -> Scalar:
-        """Returns the argument that stands for a scalar of this place inside the subquery.
-
-        A scalar that depends on no row of this place is returned unchanged.
-        """
-        if _is_free(scalar):
-            return scalar
-        if scalar not in self.captured:
-            self.captured.append(scalar)
-        return as_scalar(Argument(self.depth, self.captured.index(scalar), scalar.type, position))
-
-    def arguments(self, relation: Relation, *scalars: Scalar) -> tuple[Scalar, ...]:
-        """Returns the captured scalars, with NULL in place of those that are not read.
-
-        `relation` and `scalars` may no longer read one, because an aggregate over an outer column
-        has moved to the outer query.
-        """
-        read = {a.number for a in arguments_read(relation) if a.depth == self.depth}
-        read |= {a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth}
-        return tuple(s if n in read else Literal(None, s.type) for n, s in enumerate(self.captured))
-
-
-def shown(level: Level) -> Queries:
+def shown(level: Level) -> QueryBinder:
     """Returns the binder of a LATERAL item of FROM.
 
     It sees the items to its left through all nested closures of the same query.
@@ -126,7 +45,7 @@ def shown(level: Level) -> Queries:
     return replace(level.queries, outer=mark(level.outer))
 
 
-def find_column(binder: Expressions, name: str, table: str | None, position: int | None, item: int = 0) -> Scalar:
+def find_column(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int = 0) -> Scalar:
     """Returns the scalar that a column name stands for. Raises 42703, 42702, 42P01, 42P10.
 
     `item` is the id of the relation if its schema is named, else 0.
@@ -139,7 +58,7 @@ def find_column(binder: Expressions, name: str, table: str | None, position: int
     raise _missing_column(binder, name, table, position)
 
 
-def _found(binder: Expressions, name: str, table: str | None, position: int | None, item: int) -> Scalar | None:
+def _found(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int) -> Scalar | None:
     for place, closure in _places(binder):
         of = place.scope.table(table, item, position) if table is not None else None
         if table is not None and of is None:
@@ -159,7 +78,7 @@ def _found(binder: Expressions, name: str, table: str | None, position: int | No
     return None
 
 
-def find_argument(binder: Expressions, number: int, position: int | None) -> Scalar | None:
+def find_argument(binder: ExpressionBinder, number: int, position: int | None) -> Scalar | None:
     """Returns the value of $number inside a function's body, or None outside of a function.
 
     Raises 42P02.
@@ -173,7 +92,7 @@ def find_argument(binder: Expressions, number: int, position: int | None) -> Sca
     return None
 
 
-def said_item(binder: Expressions, node: exp.Column) -> int:
+def said_item(binder: ExpressionBinder, node: exp.Column) -> int:
     """Returns the id of the relation in `schema.relation.column`, or 0 without a schema.
 
     Raises 42P01.
@@ -189,7 +108,7 @@ def said_item(binder: Expressions, node: exp.Column) -> int:
     return found.id
 
 
-def find_table(binder: Expressions, alias: str, position: int | None, item: int = 0) -> Table:
+def find_table(binder: ExpressionBinder, alias: str, position: int | None, item: int = 0) -> Table:
     """Returns the table that an alias names, for `alias.*`. Raises 42P01."""
     for place, closure in _places(binder):
         if (table := place.scope.table(alias, item, position)) is not None:
@@ -199,7 +118,7 @@ def find_table(binder: Expressions, alias: str, position: int | None, item: int 
     raise missing_table(binder, alias, position)
 
 
-def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]:
+def _places(binder: ExpressionBinder) -> Iterator[tuple[ExpressionBinder, Closure | None]]:
     """Yields the places where a name may be defined, from the inside out.
 
     Each is a binder and the closure that leads to it. The search ends at the body of a function.
@@ -212,17 +131,10 @@ def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]
         place, closure = closure.binder, closure.further
 
 
-def _is_free(scalar: Scalar) -> bool:
-    """Returns whether a scalar depends on no row here, so that a subquery can use it unchanged."""
-    if isinstance(scalar, Literal | Parameter) or argument(scalar) is not None:
-        return True
-    return isinstance(scalar, Call) and scalar.function.kind == "cast" and all(map(_is_free, scalar.arguments))
-
-
 # ---- errors ------------------------------------------------------------------------------------------------------------------
 
 
-def _tables(binder: Expressions) -> Iterator[Table]:
+def _tables(binder: ExpressionBinder) -> Iterator[Table]:
     """Yields all tables of this query and of the queries around it, visible or not."""
     seen: list[list[Table]] = []
     closure: Closure | None = None
@@ -237,7 +149,7 @@ def _tables(binder: Expressions) -> Iterator[Table]:
         yield from tables
 
 
-def missing_table(binder: Expressions, alias: str, position: int | None) -> TailgateError:
+def missing_table(binder: ExpressionBinder, alias: str, position: int | None) -> TailgateError:
     """Returns the error 42P01, with a hint if the table is not visible or has another alias."""
     for table in _tables(binder):
         if alias not in (table.alias, table.relation):
@@ -251,7 +163,7 @@ def missing_table(binder: Expressions, alias: str, position: int | None) -> Tail
     return UndefinedTable(f'missing FROM-clause entry for table "{alias}"', position=position)
 
 
-def _missing_column(binder: Expressions, name: str, table: str | None, position: int | None) -> TailgateError:
+def _missing_column(binder: ExpressionBinder, name: str, table: str | None, position: int | None) -> TailgateError:
     """Returns the error 42703, with a hint that suggests up to two similar names."""
     shown = f"{table}.{name}" if table is not None else f'"{name}"'
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias
 from lake.types import Field
-from sql.plan import Column, Scalar
+from sql.plan import Column, Relation, Scalar
 from sql.plan.rewriting import shifted
 
 
@@ -85,6 +85,14 @@ class Scope:
         if len(found) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
         return placed(found[0].scalar, position) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A relation and the scope that names its columns."""
+
+    plan: Relation
+    scope: Scope
 
 
 def placed(scalar: Scalar, position: int | None) -> Scalar:

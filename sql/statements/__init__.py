@@ -79,7 +79,6 @@ from sql.statements.session_statements import (
     Execute,
     Grant,
     GrantRole,
-    Prepare,
     Release,
     Reset,
     RoleOptions,
@@ -88,7 +87,7 @@ from sql.statements.session_statements import (
     Savepoint,
     Set,
 )
-from sql.statements.statement import Statement
+from sql.statements.statement import Prepare, Statement
 from sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
 from sql.statements.writes import (
     Assignment,

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from lake.names import Name
-from lake.types import Type
 from sql.statements.values import QueryText
-
-if TYPE_CHECKING:
-    from sql.statements.statement import Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +80,6 @@ class Discard:
     """DISCARD {ALL | PLANS | SEQUENCES | TEMP}."""
 
     what: Literal["all", "plans", "sequences", "temp"]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement."""
-
-    name: str
-    types: tuple[Type, ...]
-    statement: Statement
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

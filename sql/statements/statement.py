@@ -1,9 +1,11 @@
-"""The union of all statements."""
+"""The union of all statements, and PREPARE, which contains another statement."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
+from lake.types import Type
 from sql.statements.definitions import (
     AlterItem,
     AlterSchema,
@@ -44,7 +46,6 @@ from sql.statements.session_statements import (
     Execute,
     Grant,
     GrantRole,
-    Prepare,
     Release,
     Reset,
     Rollback,
@@ -54,6 +55,17 @@ from sql.statements.session_statements import (
 )
 from sql.statements.values import Empty
 from sql.statements.writes import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement."""
+
+    name: str
+    types: tuple[Type, ...]
+    statement: Statement
+    text: str
+
 
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor

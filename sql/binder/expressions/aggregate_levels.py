@@ -8,9 +8,9 @@ Source: PostgreSQL 15, check_agg_arguments() in src/backend/parser/parse_agg.c.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lake.errors import GroupingError
+from sql.binder.context import Closure, ExpressionBinder
 from sql.binder.grouping import has_aggregates, placeholder
 from sql.plan import AggregateCall, Scalar
 from sql.plan.correlation import arguments_of
@@ -18,12 +18,8 @@ from sql.plan.rewriting import columns_of, rebuilt
 from sql.plan.subqueries import argument
 from sql.plan.traversal import read_by
 
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
-    from sql.binder.name_lookup import Closure
 
-
-def owned(binder: Expressions, call: AggregateCall) -> Scalar:
+def owned(binder: ExpressionBinder, call: AggregateCall) -> Scalar:
     """Returns the aggregate as a scalar at the place where it stands. Raises 42803.
 
     If it belongs to an outer query, the scalar is an argument that this query computes.
@@ -47,7 +43,7 @@ def owned(binder: Expressions, call: AggregateCall) -> Scalar:
     return closure.capture(placeholder(moved))
 
 
-def _around(binder: Expressions) -> set[int]:
+def _around(binder: ExpressionBinder) -> set[int]:
     """Returns the depths of the closures around, up to a function's body.
 
     The arguments of a function count as constants.

@@ -8,12 +8,12 @@ Source: PostgreSQL 15, src/backend/parser/parse_agg.c, parse_func.c ParseFuncOrC
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
 from lake.types import JSONB, TEXT
+from sql.binder.context import ExpressionBinder
 from sql.binder.expressions.aggregate_levels import owned
 from sql.binder.grouping import has_aggregates, has_windows
 from sql.binder.positions import aggregate_place, leftmost
@@ -26,9 +26,6 @@ from sql.grammar.names import position
 from sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
 from sql.plan.may_fail import fallible
 from sql.plan.sort_keys import sortable
-
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
 
 JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
 
@@ -68,14 +65,14 @@ def taken_apart(node: exp.Expr) -> Parts:
     return Parts(str(node.this), nodes, position(node), distinct, order, within, where)
 
 
-def bind_aggregate(binder: Expressions, node: exp.Expr) -> Scalar:
+def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
     parts = taken_apart(node)
     _check_kind(parts)
     return owned(binder, called(binder, parts))
 
 
-def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> AggregateCall:
+def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
     """Returns the bound call over the aggregated rows.
 
     `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
@@ -165,14 +162,14 @@ def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKe
         raise FeatureNotSupported(f"{name} with DISTINCT and ORDER BY is not supported", position=at)
 
 
-def _as_json(binder: Expressions, name: str, nodes: list[exp.Expr], given: list[Scalar]) -> list[Scalar]:
+def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], given: list[Scalar]) -> list[Scalar]:
     """Casts values to jsonb, and the keys of an object to text."""
     if len(given) != (2 if name.endswith("object_agg") else 1):
         return given
     return [*(printed(binder, k, n) for k, n in zip(given[:-1], nodes, strict=False)), _jsonb(binder, name, given[-1], nodes[-1])]
 
 
-def _jsonb(binder: Expressions, name: str, scalar: Scalar, node: exp.Expr) -> Scalar:
+def _jsonb(binder: ExpressionBinder, name: str, scalar: Scalar, node: exp.Expr) -> Scalar:
     scalar = binder.known(scalar)
     if scalar.type == JSONB:
         return scalar
@@ -181,7 +178,7 @@ def _jsonb(binder: Expressions, name: str, scalar: Scalar, node: exp.Expr) -> Sc
     return binder.call(function("to_jsonb", (scalar.type,), leftmost(node)), [scalar], leftmost(node))
 
 
-def printed(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
+def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
     """Returns a value as text, as PostgreSQL's output function of its type prints it."""
     if scalar.type.name == "bool":
         t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))

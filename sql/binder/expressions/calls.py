@@ -5,8 +5,6 @@ Source: PostgreSQL 15, src/backend/parser/parse_func.c, parse_agg.c.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from lake.errors import (
@@ -19,6 +17,7 @@ from lake.errors import (
     WrongObjectType,
 )  # fmt: skip
 from lake.types import BOOL, FACTS, JSONB, TEXT, UNKNOWN, Type
+from sql.binder.context import ExpressionBinder
 from sql.binder.expressions import sql_functions, subqueries
 from sql.binder.expressions.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binder.expressions.window_functions import is_window
@@ -34,14 +33,11 @@ from sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
 from sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
 from sql.plan.sort_keys import many_forms
 
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
-
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
 
-def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
+def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     """Binds a call without OVER. Raises 42883, 42725, 42809, 42803, 0A000 and others."""
     name, nodes, at = str(node.this), list(node.expressions), position(node)
     schema = node.meta.get("schema")
@@ -98,7 +94,7 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     return binder.call(found, given, at)
 
 
-def _as_text(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
+def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
     """Returns an argument of concat as text, as its type's output function prints it."""
     if scalar.type.name == "bpchar" and not scalar.type.is_array:
         return Call(PADDED, (scalar,), TEXT)
@@ -145,7 +141,7 @@ def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
 # --- jsonb -----------------------------------------------------------------------------------------------------------------------
 
 
-def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
+def _jsonb(binder: ExpressionBinder, scalar: Scalar, at: int | None) -> Scalar:
     """Returns to_jsonb of a value of any type.
 
     The elements of an array are converted one by one.
@@ -162,7 +158,7 @@ def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
     return binder.call(row, [scalar], at)
 
 
-def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds jsonb_build_array, and jsonb_build_object with alternating keys and values."""
     row = catalogue.calls(name)[0]
     given = [binder.bind(n) for n in nodes]
@@ -182,7 +178,7 @@ def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None
     return Call(row, (listed(keys, TEXT), listed(values, JSONB)), JSONB, at)
 
 
-def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
+def _check_volatility(binder: ExpressionBinder, found: Function, at: int | None) -> None:
     """Raises 0A000 for a volatile function in a view."""
     if found.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
@@ -196,7 +192,7 @@ def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:
     return not (name == "date_trunc" and (len(nodes) != 2 or not literal))
 
 
-def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds a call whose unit selects the catalogue row.
 
     Examples are date_trunc('hour', x) and extract(hour FROM x).
@@ -235,7 +231,7 @@ def _ambiguous(name: str, at: int | None) -> TailgateError:
     )
 
 
-def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
+def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Scalar:
     """Binds COALESCE, GREATEST or LEAST, whose arguments have one common type. Raises 42804."""
     made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
@@ -245,7 +241,7 @@ def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
     return Extreme("greatest" if name == "greatest" else "least", made, type)
 
 
-def _extreme(binder: Expressions, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
+def _extreme(binder: ExpressionBinder, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
     """Returns the first value that compares with `sign` to all others, by the type's own operator.
 
     NULLs are ignored.
@@ -260,7 +256,7 @@ def _extreme(binder: Expressions, sign: str, given: tuple[Scalar, ...], type: Ty
     return Case(tuple((chosen(value), value) for value in given), Literal(None, type), type)
 
 
-def _nullif(binder: Expressions, nodes: list[exp.Expr], at: int | None) -> Scalar:
+def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> Scalar:
     given = [binder.bind(n) for n in nodes]
     equal = binder.operate("=", given, at)
     assert isinstance(equal, Call)

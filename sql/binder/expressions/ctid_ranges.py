@@ -9,22 +9,19 @@ ctid raises 0A000.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported
 from lake.types import BOOL
+from sql.binder.context import ExpressionBinder
 from sql.grammar.names import position
 from sql.plan import Literal, Scalar
-
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
 
 TID = re.compile(r"\s*\((\d+),(\d+)\)\s*")
 
 
-def bind_range(binder: Expressions, node: exp.Between) -> Scalar | None:
+def bind_range(binder: ExpressionBinder, node: exp.Between) -> Scalar | None:
     """Returns TRUE or FALSE for a range of ctid, None for other conditions. Raises 0A000.
 
     As in PostgreSQL, views have no ctid. The queries of views cannot read it, either.
@@ -42,7 +39,7 @@ def bind_range(binder: Expressions, node: exp.Between) -> Scalar | None:
     return Literal(low[0] == 0 and high[0] > 0, BOOL, position(column))
 
 
-def _has_pages(binder: Expressions, alias: str) -> bool:
+def _has_pages(binder: ExpressionBinder, alias: str) -> bool:
     """Returns whether ctid is not the name of a column and a relation in scope stores rows."""
     if any(c.name == "ctid" for c in binder.scope.columns):
         return False

@@ -5,61 +5,34 @@ Source: PostgreSQL 15, "Row and Array Comparisons"; make_row_comparison_op() in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, SyntaxError_
 from lake.types import BOOL
+from sql.binder.context import ExpressionBinder
 from sql.binder.expressions import subqueries
+from sql.binder.expressions.row_comparison import compare_rows
 from sql.grammar.names import position
 from sql.plan import And, IsNull, Literal, Or, Scalar
 
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
 
-STRICT = {"<": "<", "<=": "<", ">": ">", ">=": ">"}  # the operator for the first pair of columns that differ
-
-
-def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
+def bind_comparison(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
     """Binds a comparison of a row with a row or with a subquery. Raises 42601, 0A000."""
     if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
         return subqueries.bind_row(binder, sign, left, right, at)
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
         raise FeatureNotSupported("a row as a value is not supported", position=position(left if isinstance(left, exp.Tuple) else right))
-    return compared(binder, sign, [binder.bind(e) for e in left.expressions], [binder.bind(e) for e in right.expressions], at)
+    return compare_rows(binder, sign, [binder.bind(e) for e in left.expressions], [binder.bind(e) for e in right.expressions], at)
 
 
-def bind_in(binder: Expressions, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
+def bind_in(binder: ExpressionBinder, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
     """Binds IN or, with `negated`, NOT IN of a row and a list of rows."""
     sign = "<>" if negated else "="
     tests = tuple(bind_comparison(binder, sign, left, item, at) for item in items)
     return tests[0] if len(tests) == 1 else And(tests) if negated else Or(tests)
 
 
-def compared(binder: Expressions, sign: str, left: list[Scalar], right: list[Scalar], at: int | None) -> Scalar:
-    """Compares rows column by column. Raises 42601, 0A000, and the errors of the operators."""
-    if len(left) != len(right):
-        raise SyntaxError_("unequal number of entries in row expressions", position=at)
-    if not left:
-        raise FeatureNotSupported("cannot compare rows of zero length", position=at)
-    if sign in ("=", "<>"):
-        tests = tuple(binder.operate(sign, [a, b], at) for a, b in zip(left, right, strict=True))
-        return tests[0] if len(tests) == 1 else And(tests) if sign == "=" else Or(tests)
-    if sign not in STRICT and len(left) > 1:
-        raise FeatureNotSupported(
-            f"could not determine interpretation of row comparison operator {sign}",
-            hint="Row comparison operators must be associated with btree operator families.",
-            position=at,
-        )
-    *firsts, last = zip(left, right, strict=True)
-    found = binder.operate(sign, list(last), at)
-    for a, b in reversed(firsts):
-        found = Or((binder.operate(STRICT[sign], [a, b], at), And((binder.operate("=", [a, b], at), found))))
-    return found
-
-
-def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
+def bind_distinct(binder: ExpressionBinder, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
     """Returns IS DISTINCT FROM of two rows: true if any column is distinct. Raises 42601."""
     if len(left.expressions) != len(right.expressions):
         raise SyntaxError_("unequal number of entries in row expressions", position=at)
@@ -67,7 +40,7 @@ def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: in
     return tests[0] if len(tests) == 1 else Or(tests)
 
 
-def bind_null(binder: Expressions, row: exp.Tuple, *, negated: bool) -> Scalar:
+def bind_null(binder: ExpressionBinder, row: exp.Tuple, *, negated: bool) -> Scalar:
     """Returns the condition that all columns of a row are NULL.
 
     With `negated`, returns the condition that IS NOT NULL negates: any column is NULL.

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Item
 from lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -34,12 +33,13 @@ from lake.names import Name
 from lake.routines import Routine, routine
 from lake.types import FACTS, INT8, Field, Type
 from sql.authorization import EXECUTE
+from sql.binder.context import Closure, ExpressionBinder, Level
 from sql.binder.grouping import aggregate, windowed
-from sql.binder.name_lookup import Closure, Level
+from sql.binder.relation_names import Names
 from sql.binder.scope import Named, Scope, Table
-from sql.binder.types.coercion import Parameters, coerce, plain, spelled
+from sql.binder.types.coercion import coerce, plain, spelled
 from sql.binder.types.overloads import CASTS_HINT, choose
-from sql.decorrelate import decorrelate
+from sql.binder.types.parameters import Parameters
 from sql.functions import catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
@@ -64,21 +64,17 @@ from sql.plan import (
 from sql.plan.rewriting import conjunction, parts
 from sql.plan.subqueries import Dependent, Subquery, as_relation, as_scalar
 
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
-    from sql.binder.queries.from_items import Names
-
 INLINED_MAX = 20_000  # parts of an inlined expression; nested functions that use an argument twice grow exponentially
 CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
-def named(binder: Expressions, node: exp.Anonymous) -> tuple[Item, ...]:
+def named(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
     """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
-def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
+def bind_routine(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
     """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
     item, made, given = _chosen(binder, node, items)
     if made.rows is not None:
@@ -93,7 +89,7 @@ def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ..
     return found
 
 
-def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
+def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
     """Binds a call in FROM.
 
     Returns its rows, its columns, and whether the function's columns are unnamed.
@@ -128,7 +124,7 @@ class _Candidate:
     row: Function
 
 
-def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
+def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
     """Returns the function that a call refers to, and its arguments.
 
     The arguments are cast to the declared types; defaults replace omitted ones.
@@ -184,7 +180,7 @@ def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
     return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
 
 
-def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
+def _arguments(binder: ExpressionBinder, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
     made = candidate.routine
     first = len(made.arguments) - len(made.defaults)
     found = []
@@ -199,7 +195,7 @@ def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) 
     return tuple(found)
 
 
-def default(binder: Expressions, argument: Field, text: str) -> Scalar:
+def default(binder: ExpressionBinder, argument: Field, text: str) -> Scalar:
     """Binds the default of an argument. Raises 42P13, 0A000."""
     tree = parse_expression(text)
     if next(tree.find_all(exp.Column), None) is not None or next(tree.find_all(exp.Select), None) is not None:
@@ -230,7 +226,7 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
+def _inside(binder: ExpressionBinder, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
     """Returns the binder of a call's body.
 
     Records the use of the function. Raises 0A000 for recursion.
@@ -246,7 +242,7 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
     return body_binder(binder, item.name, made, given, names.within(item))
 
 
-def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
+def body_binder(binder: ExpressionBinder, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> ExpressionBinder:
     """Returns the binder of a function's body.
 
     `given` are its arguments, scalars over the rows of `binder`.
@@ -257,7 +253,7 @@ def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scal
     return replace(binder, scope=scope, level=Level(queries, names, arguments=given), clause=CLAUSE, aggregates=False, windows={})
 
 
-def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
+def value(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Scalar:
     """Returns the value of a function's body: that of the first row, or NULL without rows.
 
     Raises 42P13.
@@ -284,7 +280,7 @@ def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
     return Case((((nulls[0] if len(nulls) == 1 else Or(nulls)), Literal(None, result.type)),), result, result.type)
 
 
-def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
+def rows(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Relation:
     """Returns the rows of a function's body. Raises 42P13.
 
     There are none if the function is strict and an argument is NULL.
@@ -324,7 +320,7 @@ def _returned(scalar: Scalar, type: Type) -> Scalar | None:
     return found
 
 
-def _nulls(inner: Expressions, made: Routine) -> tuple[Scalar, ...]:
+def _nulls(inner: ExpressionBinder, made: Routine) -> tuple[Scalar, ...]:
     """Returns IS NULL tests for the arguments of a strict function; none for other functions."""
     given = inner.level.arguments or ()
     return tuple(IsNull(g) for g in given if not isinstance(g, Literal) or g.value is None) if made.strict else ()
@@ -365,32 +361,3 @@ def is_built_in(name: str) -> bool:
 
 
 SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_object jsonb_build_array tumble hop session".split())
-
-
-def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
-    """Binds a function's body over arguments of its types, and returns the names that it uses.
-
-    Raises the errors of the body and of the defaults.
-    """
-    from sql.binder.expressions.expressions import Expressions
-    from sql.binder.queries.from_items import Names
-    from sql.binder.queries.queries import Queries
-
-    made, names = routine(item), Names(catalog.stored)
-    nowhere = Expressions(Scope(), Level(Queries(), names), aggregates=False)
-    for argument, text in zip(made.arguments[len(made.arguments) - len(made.defaults) :], made.defaults, strict=True):
-        default(nowhere, argument, text)
-    columns = tuple(Column(i, t) for i, t in enumerate(made.types))
-    arguments = Values((), made.arguments)
-    inside = Names(catalog, used=names.used, inside=(item.id,), widths=item.widths, demands=names.demands)
-    if made.rows is None:
-        scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
-        plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))
-    else:
-        around = Closure(nowhere)
-        within = replace(nowhere, level=Level(Queries(outer=around), names))
-        given = tuple(around.capture(c) for c in columns)
-        plan = rows(body_binder(within, item.name, made, given, inside), made, tree)
-        plan = as_relation(Dependent(arguments, plan, around.depth, around.arguments(plan), "inner", None))
-    decorrelate(plan)
-    return inside

@@ -8,28 +8,24 @@ Source: PostgreSQL 15, src/backend/parser/{gram.y,parse_expr.c}.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, TailgateError, UndefinedFunction, WrongObjectType
-from lake.types import BOOL, INT4, TEXT, UNKNOWN
+from lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
+from sql.binder.context import ExpressionBinder
 from sql.binder.positions import leftmost
 from sql.binder.types.coercion import coerce, plain, spelled
 from sql.binder.types.overloads import function, operator
 from sql.compute.text.strings import like_escape, similar_to
 from sql.functions import arrays, catalogue
 from sql.grammar.names import position
-from sql.plan import And, Call, Literal, Or, Scalar
-
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
-
+from sql.plan import And, Call, Extreme, Literal, Or, Scalar
 
 # --- arrays ----------------------------------------------------------------------------------------------------------------------
 
 
-def bind_subscript(binder: Expressions, node: exp.Bracket) -> Scalar:
+def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     """Binds the subscript of an array or of jsonb, or the slice of an array.
 
     Raises 42804, 0A000.
@@ -52,14 +48,14 @@ def bind_subscript(binder: Expressions, node: exp.Bracket) -> Scalar:
     return binder.call(function("[:]", (value.type, INT4, INT4), at), [value, *ends], at)
 
 
-def _whole(binder: Expressions, node: exp.Expr) -> Scalar:
+def _whole(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     found = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
     if found is None:
         raise DatatypeMismatch("array subscript must have type integer", position=leftmost(node))
     return found
 
 
-def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
+def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
     """Binds x op ANY (array) and x op ALL (array). Raises 42809, 0A000."""
     every = isinstance(right, exp.All)
     value, array = binder.bind(left), binder.bind(right.this)
@@ -91,7 +87,7 @@ def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.A
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------
 
 
-def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
+def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
     """Binds (begin, end or length) OVERLAPS (begin, end or length).
 
     Periods are half-open; a point is a period.
@@ -112,11 +108,11 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
 
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
         """Returns the earlier and the later end. If one end is NULL, both are the other end."""
-        made, _ = binder.unified(pair)
-        return binder.extreme("least", made), binder.extreme("greatest", made)
+        made, _ = _unified(binder, pair)
+        return Extreme("least", made, made[0].type), Extreme("greatest", made, made[0].type)
 
     (s1, e1), (s2, e2) = ordered(ends[0]), ordered(ends[1])
-    made, _ = binder.unified([s1, e1, s2, e2])
+    made, _ = _unified(binder, [s1, e1, s2, e2])
     s1, e1, s2, e2 = made
     for scalar in (*ends[0], *ends[1]):
         if isinstance(scalar, Literal) and scalar.value is None:
@@ -126,17 +122,22 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
     return Or((same_begin, later, earlier))
 
 
+def _unified(binder: ExpressionBinder, scalars: list[Scalar]) -> tuple[tuple[Scalar, ...], Type]:
+    """Casts scalars to their common type, which is returned, too."""
+    return binder.unify([exp.Null()] * len(scalars), scalars, "OVERLAPS")
+
+
 # --- AT TIME ZONE, LIKE, SIMILAR TO ----------------------------------------------------------------------------------------------
 
 
-def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
+def bind_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Scalar:
     """Binds AT TIME ZONE, a call of timezone(zone, value)."""
     zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
     given = [zone, value]
     return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)
 
 
-def escaped(binder: Expressions, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
+def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
     """Returns both sides of LIKE or SIMILAR TO.
 
     The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR

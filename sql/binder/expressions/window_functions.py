@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
 from lake.types import INT8, INTERVAL, Type
+from sql.binder.context import ExpressionBinder
 from sql.binder.expressions.aggregates import Parts, called, is_aggregate, taken_apart
 from sql.binder.grouping import Windowed, has_windows, windowed
 from sql.binder.positions import leftmost
@@ -31,9 +32,6 @@ from sql.grammar.names import position
 from sql.plan import Bound, Column, Frame, Relation, Scalar, SortKey, Window, WindowCall
 from sql.plan.rewriting import parts, rebuilt
 from sql.plan.sort_keys import sortable
-
-if TYPE_CHECKING:
-    from sql.binder.expressions.expressions import Expressions
 
 Named = Mapping[str, exp.Window]
 Mode = Literal["rows", "range", "groups"]
@@ -49,7 +47,7 @@ def is_window(name: str) -> bool:
     return any(r.kind == "window" for r in catalogue.calls(name))
 
 
-def bind_window(binder: Expressions, node: exp.Window) -> Scalar:
+def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
     taken = taken_apart(node.this)
     at = taken.at
@@ -73,7 +71,7 @@ class _Made:
     type: Type
 
 
-def _call(binder: Expressions, parts: Parts) -> tuple[_Made, Scalar | None]:
+def _call(binder: ExpressionBinder, parts: Parts) -> tuple[_Made, Scalar | None]:
     name, at = parts.name, parts.at
     if is_aggregate(name):
         if name in WITHIN_GROUP:
@@ -99,7 +97,7 @@ def _call(binder: Expressions, parts: Parts) -> tuple[_Made, Scalar | None]:
     return _Made(found, made, result(found, made)), None
 
 
-def _window(binder: Expressions, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
+def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
     """Returns the PARTITION BY and ORDER BY expressions and the frame of a window.
 
     OVER name uses the named window itself. OVER (name …) adds clauses to it. Raises 42P20, 42704.
@@ -133,7 +131,7 @@ def _window(binder: Expressions, node: exp.Window) -> tuple[tuple[Scalar, ...], 
     return partition, order, spec
 
 
-def _frame(binder: Expressions, spec: exp.WindowSpec | None, order: tuple[SortKey, ...], at: int | None) -> Frame:
+def _frame(binder: ExpressionBinder, spec: exp.WindowSpec | None, order: tuple[SortKey, ...], at: int | None) -> Frame:
     if spec is None:
         return Frame()
     mode = cast(Mode, spec.args["kind"].lower())
@@ -163,7 +161,9 @@ def _check_frame(start: Bound, end: Bound, mode: Mode, order: tuple[SortKey, ...
         raise wrong("GROUPS mode requires an ORDER BY clause", at)
 
 
-def _bound(binder: Expressions, start: exp.Expr | str, side: str | None, mode: Mode, order: tuple[SortKey, ...], at: int | None) -> Bound:
+def _bound(
+    binder: ExpressionBinder, start: exp.Expr | str, side: str | None, mode: Mode, order: tuple[SortKey, ...], at: int | None
+) -> Bound:
     if start == "CURRENT ROW":
         return Bound("current row")
     word = (side or "").lower()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Item
 from lake.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -21,93 +19,23 @@ from lake.errors import (
 )  # fmt: skip
 from lake.names import Name
 from lake.types import BOOL, Field
-from sql.authorization import SELECT, SESSION, Demand
+from sql.authorization import SELECT
 from sql.binder import scope as scopes
+from sql.binder.context import Closure, Level, QueryBinder
 from sql.binder.expressions.expressions import Expressions
-from sql.binder.name_lookup import Closure, Level, shown
+from sql.binder.name_lookup import shown
 from sql.binder.queries.table_functions import bind_function, bind_rows_from
 from sql.binder.queries.time_windows import bind_windowed, is_windowed
-from sql.binder.scope import Named, Scope, Table
-from sql.binder.types.coercion import Parameters
+from sql.binder.relation_names import Names
+from sql.binder.scope import Named, Scope, Source, Table
+from sql.binder.types.parameters import Parameters
 from sql.grammar.names import place, position
 from sql.grammar.parser import parse_query
 from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from sql.plan.rewriting import columns_of
 from sql.plan.subqueries import Dependent, as_relation
 
-if TYPE_CHECKING:
-    from sql.binder.queries.queries import Queries
-
 VIEW_DEPTH_MAX = 100  # levels of views over views; a deeper nesting is a mistake, and the recursion must end
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A relation and the scope that names its columns."""
-
-    plan: Relation
-    scope: Scope
-
-
-@dataclass(frozen=True)
-class Names:
-    """The relation names that a text can use: CTEs first, then the catalog.
-
-    `used`: ids of the items that the text itself names.
-    `places`: the id of the named item, by position in the text.
-    `widths`: by id, how many columns a relation had when the text was written, if it has more now.
-    `demands`: the privileges that this text and its views and functions need (as keys, in order).
-    `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
-    stand for their owners.
-    """
-
-    catalog: Catalog
-    ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
-    used: list[int] = field(default_factory=list)
-    places: dict[int, int] = field(default_factory=dict)
-    depth: int = 0
-    inside: tuple[int, ...] = ()  # ids of the functions whose bodies contain this text
-    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # plans of expanded views, by id and `inside`
-    widths: Mapping[int, int] = field(default_factory=dict)
-    recursions: list[str] = field(default_factory=list)  # names of recursive queries; the index is the query's number
-    demands: dict[Demand, None] = field(default_factory=dict)
-    readers: tuple[int, ...] = (SESSION,)
-
-    def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
-        return replace(self, ctes={**self.ctes, name: (plan, columns)})
-
-    def within(self, function: Item) -> Names:
-        """Returns the names for a function's body, whose owner needs the privileges, too."""
-        readers = self.readers if function.id in self.readers else (*self.readers, function.id)
-        inside = (*self.inside, function.id)
-        return Names(
-            self.catalog.stored,
-            depth=self.depth,
-            inside=inside,
-            views=self.views,
-            widths=function.widths,
-            demands=self.demands,
-            readers=readers,
-        )
-
-    def below(self, view: Item) -> Names:
-        """Returns the names for a plain view's query. Only its owner needs the privileges."""
-        return Names(
-            self.catalog.stored,
-            depth=self.depth + 1,
-            inside=self.inside,
-            views=self.views,
-            widths=view.widths,
-            demands=self.demands,
-            readers=(view.id,),
-        )
-
-    def demand(self, privilege: str, item: Item) -> None:
-        """Records that this text needs a privilege on an item."""
-        self.demands[Demand(privilege, item.id, self.readers)] = None
-
-    def demanded(self) -> tuple[Demand, ...]:
-        return tuple(self.demands)
 
 
 @lru_cache(maxsize=512)  # each statement that names a view binds its query again
@@ -174,10 +102,10 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
             return _aliased(plan, fields, alias, "")
         case exp.Subquery():
-            bound = level.queries.nested(node.this, level.names)
+            bound = level.queries.query(node.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
-            bound = shown(level).nested(node.this.this, level.names)
+            bound = shown(level).query(node.this.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
             binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
@@ -233,7 +161,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 
-def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
+def _expanded(item: Item, names: Names, queries: QueryBinder, at: int | None) -> Relation:
     """Returns the plan of a plain view, with the view's column names.
 
     If a statement names the view several times, it gets the same object each time.
@@ -243,7 +171,7 @@ def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Rel
         return known
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), names.below(item))
+    plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(tree_of(item.query), names.below(item))
     if plan.columns != item.columns:
         plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
     names.views[item.id, names.inside] = plan

@@ -6,7 +6,7 @@ Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -19,22 +19,22 @@ from lake.errors import (
     of,
 )
 from lake.types import Field
-from sql.binder.expression_size import Sizes
+from sql.binder.context import Level, QueryBinder
 from sql.binder.expressions.expressions import Expressions
 from sql.binder.expressions.window_functions import Windows, named_windows
 from sql.binder.grouping import Groups, has_aggregates, has_windows
 from sql.binder.grouping_sets import numbered, over_sets
-from sql.binder.name_lookup import Closure, Level, find_table, said_item
+from sql.binder.name_lookup import find_table, said_item
 from sql.binder.positions import aggregate_place, leftmost
-from sql.binder.queries.from_items import Names, Source, beside, bind_table
+from sql.binder.queries.from_items import beside, bind_table
 from sql.binder.queries.functional_dependency import with_identified
 from sql.binder.queries.output_columns import Output, by_name, by_number, column_name
 from sql.binder.queries.recursion import bind_recursive, names_itself
 from sql.binder.queries.select_tail import Finish, order_of, sorted_and_cut
 from sql.binder.queries.set_operations import combined
-from sql.binder.scope import Scope, placed
+from sql.binder.relation_names import Names
+from sql.binder.scope import Scope, Source, placed
 from sql.binder.set_returning import expanded
-from sql.binder.types.coercion import Parameters
 from sql.grammar.names import position
 from sql.plan import (
     Column,
@@ -59,31 +59,15 @@ REFUSED = {
 
 
 @dataclass(frozen=True)
-class Queries:
-    """The binder of queries.
-
-    `view`: the query defines a view, in which parameters and volatile functions are not allowed.
-    `outer`: the closure around the query, None at the top. `sizes`: the sizes of all expressions.
-    """
-
-    parameters: Parameters = field(default_factory=Parameters)
-    view: bool = False
-    outer: Closure | None = None
-    sizes: Sizes = field(default_factory=Sizes, compare=False)
+class Queries(QueryBinder):
+    """The binder of queries."""
 
     def query(self, tree: exp.Expr, names: Names, *, side: bool = False) -> Relation:
-        """Binds a query with its WITH.
-
-        Output columns of unknown type become text, except in a `side` of a set operation, which
-        chooses their type.
-        """
+        """Binds a query with its WITH. See `QueryBinder.query`."""
         clause = tree.args.get("with_")
         if clause is not None:
             names = self.ctes(clause, names)
         return self._body(tree, names, side)
-
-    def nested(self, tree: exp.Expr, names: Names) -> Relation:
-        return self.query(tree, names)
 
     def _body(self, tree: exp.Expr, names: Names, side: bool) -> Relation:
         match tree:

@@ -5,22 +5,18 @@ Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion
 from lake.types import Field
+from sql.binder.context import QueryBinder
 from sql.binder.positions import leftmost
 from sql.binder.queries.set_operations import combined, nth
+from sql.binder.relation_names import Names
 from sql.binder.types.coercion import plain
 from sql.grammar.names import position
 from sql.plan import Aggregate, Column, Distinct, Project, Recursive, Relation, Union_, Working
 from sql.plan.correlation import nodes
-
-if TYPE_CHECKING:
-    from sql.binder.queries.from_items import Names
-    from sql.binder.queries.queries import Queries
 
 
 def names_itself(cte: exp.Expr) -> bool:
@@ -28,7 +24,7 @@ def names_itself(cte: exp.Expr) -> bool:
     return bool(_references(cte.this, cte.alias))
 
 
-def bind_recursive(cte: exp.Expr, names: Names, queries: Queries) -> Recursive:
+def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
     """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804, and 0A000 in a view."""
     name, tree, at = cte.alias, cte.this, position(cte)
     if queries.view:

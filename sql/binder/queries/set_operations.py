@@ -12,7 +12,8 @@ from sqlglot import exp
 from lake.errors import SyntaxError_
 from lake.types import UNKNOWN, Field
 from sql.binder.positions import leftmost
-from sql.binder.types.coercion import Parameters, coerce, common
+from sql.binder.types.coercion import coerce, common
+from sql.binder.types.parameters import Parameters
 from sql.grammar.names import position
 from sql.plan import Column, Project, Relation, Scalar, SetOperation, Union_
 from sql.plan.grouping import distinct as made_distinct

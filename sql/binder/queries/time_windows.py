@@ -16,14 +16,14 @@ Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedFunction
 from lake.types import INT4, INTERVAL, TIMESTAMP, Field, Type
 from sql.binder import scope as scopes
+from sql.binder.context import Level
 from sql.binder.expressions.expressions import Expressions
+from sql.binder.scope import Source
 from sql.binder.types.coercion import coerce
 from sql.binder.types.overloads import arguments, function, result
 from sql.functions.set_returning import WINDOWS
@@ -45,10 +45,6 @@ from sql.plan import (
     Window,
     WindowCall,
 )
-
-if TYPE_CHECKING:
-    from sql.binder.name_lookup import Level
-    from sql.binder.queries.from_items import Source
 
 ARGUMENTS = {
     "tumble": ("relation", "time column", "size"),

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, of
+from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError
 from lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
+from sql.binder.types.parameters import Parameters
 from sql.functions import arrays, catalogue
 from sql.functions.casts import LENGTHS
 from sql.functions.entry import Context, Function
@@ -23,37 +24,6 @@ RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # Any type can be cast to these on assignment, by its output function, and from these explicitly, by
 # its input function.
 STRINGS = ("text", "varchar", "bpchar", "name")
-
-
-class Parameters:
-    """The types of the parameters $1, $2, …: given, or inferred from their first use."""
-
-    def __init__(self, given: tuple[Type, ...] = (), allowed: bool = False) -> None:
-        self.types: list[Type] = list(given)
-        self.allowed = allowed
-
-    def at(self, number: int, position: int | None) -> Parameter:
-        """Returns parameter `number`; the first is 1.
-
-        Its type is unknown until it is given or inferred.
-        """
-        while len(self.types) < number:
-            self.types.append(UNKNOWN)
-        return Parameter(number, self.types[number - 1], position)
-
-    def settle(self, parameter: Parameter, type: Type) -> Parameter:
-        """Gives a parameter its type. Raises 42P08 if it already has another one."""
-        known = self.types[parameter.number - 1]
-        if known == UNKNOWN:
-            self.types[parameter.number - 1] = known = type
-        elif known != type:
-            raise of(
-                "42P08",
-                f"inconsistent types deduced for parameter ${parameter.number}",
-                detail=f"{known} versus {type}",
-                position=parameter.position,
-            )
-        return replace(parameter, type=known)
 
 
 def plain(type: Type) -> Type:

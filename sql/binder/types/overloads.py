@@ -11,7 +11,8 @@ from decimal import Decimal
 
 from lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
 from lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
-from sql.binder.types.coercion import Parameters, coerce, common_numeric, from_name, implicit, plain, spelled
+from sql.binder.types.coercion import coerce, common_numeric, from_name, implicit, plain, spelled
+from sql.binder.types.parameters import Parameters
 from sql.binder.types.polymorphism import concrete
 from sql.functions import catalogue, postgres_names
 from sql.functions.comparison import SIGNS

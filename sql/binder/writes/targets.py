@@ -24,12 +24,13 @@ from lake.errors import (
 from lake.names import Name
 from lake.types import UNKNOWN, Field
 from sql.binder import scope as scopes
+from sql.binder.context import Level
 from sql.binder.expressions.expressions import Expressions
-from sql.binder.name_lookup import Level
-from sql.binder.queries.from_items import Names
 from sql.binder.queries.queries import Queries
+from sql.binder.relation_names import Names
 from sql.binder.scope import Scope
-from sql.binder.types.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
+from sql.binder.types.coercion import MODIFIED, coerce, common_numeric, plain
+from sql.binder.types.parameters import Parameters
 from sql.grammar.names import position
 from sql.grammar.parser import parse_expression
 from sql.input.numbers import RANGES

@@ -21,14 +21,17 @@ from lake.errors import (
 from lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from sql.authorization import Demand
 from sql.binder import scope as scopes
+from sql.binder.context import Level
 from sql.binder.expressions.expressions import Expressions
-from sql.binder.name_lookup import Level, find_table, said_item
+from sql.binder.name_lookup import find_table, said_item
 from sql.binder.positions import leftmost
-from sql.binder.queries.from_items import Names, Source, beside
+from sql.binder.queries.from_items import beside
 from sql.binder.queries.output_columns import column_name
 from sql.binder.queries.queries import Queries, written_out
-from sql.binder.scope import Named, Scope, Table, placed
-from sql.binder.types.coercion import Parameters, coerce
+from sql.binder.relation_names import Names
+from sql.binder.scope import Named, Scope, Source, Table, placed
+from sql.binder.types.coercion import coerce
+from sql.binder.types.parameters import Parameters
 from sql.binder.writes.targets import assigned, checks_of, columns_named, constraint_of, default_of, fields_of, nowhere, written_table
 from sql.decorrelate import decorrelate
 from sql.functions import catalogue
@@ -47,12 +50,13 @@ class Writes:
         self.catalog = catalog
         self.parameters = Parameters(parameters or (), parameters is not None)
         self.names = Names(catalog)
-        self.level = Level(Queries(self.parameters), self.names)
+        self.queries = Queries(self.parameters)
+        self.level = Level(self.queries, self.names)
 
     def _with(self, clause: exp.With | None) -> None:
         """Adds the queries of a WITH before the statement to the known names."""
         if clause is not None:
-            self.names = self.level.queries.ctes(clause, self.names)
+            self.names = self.queries.ctes(clause, self.names)
             self.level = replace(self.level, names=self.names)
 
     # ---- INSERT ------------------------------------------------------------------------------------------------------------

@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lake.errors import SyntaxError_
+from lake.errors import FeatureNotSupported, SyntaxError_
+from lake.types import Type
+from sql.grammar.names import name
 from sql.grammar.parentheses import at_query
 from sql.grammar.parser import Parser
+from sql.grammar.type_resolution import resolve
+from sql.grammar.types import type_name
 from sql.lexer.tokens import Token, tokens
 from sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions, writes
 from sql.statements.parsers.clauses import select
 from sql.statements.parsers.kafka import connections, sources_and_sinks
 from sql.statements.parsers.unsupported import refuse
-from sql.statements.statement import Statement
+from sql.statements.session_statements import Execute
+from sql.statements.statement import Prepare, Statement
 from sql.statements.values import Empty, StatementText
 
 
 def _delete(cursor: Parser) -> Statement:
     return sources_and_sinks.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else writes.delete(cursor)
+
+
+def _prepare(cursor: Parser) -> Prepare:
+    """Parses PREPARE name [(types)] AS statement."""
+    cursor.advance()
+    if cursor.at_word("transaction"):
+        raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
+    this = name(cursor).name
+    types: list[Type] = []
+    if cursor.sign("("):
+        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
+        cursor.expect(")")
+    cursor.expect_word("as")
+    start = cursor.position
+    inner = statement(cursor)
+    if isinstance(inner, (Empty, Prepare, Execute)):
+        raise cursor.error(next(t for t in cursor.row if t.position == start))
+    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
 
 
 STATEMENTS: dict[str, Callable[[Parser], Statement]] = {
@@ -57,7 +80,7 @@ STATEMENTS: dict[str, Callable[[Parser], Statement]] = {
     "set": session_parser.set_,
     "reset": session_parser.reset,
     "discard": session_parser.discard,
-    "prepare": session_parser.prepare,
+    "prepare": _prepare,
     "execute": session_parser.execute,
     "deallocate": session_parser.deallocate,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from lake.errors import FeatureNotSupported, SyntaxError_
+from lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
 from lake.names import Name
 from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
@@ -187,8 +187,6 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
 
 
 def _invalid(privilege: str, kind: str, position: int) -> Exception:
-    from lake.errors import InvalidGrantOperation
-
     return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}", position=position)
 
 

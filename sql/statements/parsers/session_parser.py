@@ -5,14 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported
-from lake.types import Type
 from sql.grammar.names import name
 from sql.grammar.parser import Parser
-from sql.grammar.type_resolution import resolve
-from sql.grammar.types import type_name
 from sql.statements import session_statements as v
 from sql.statements.parsers.objects import setting_name
-from sql.statements.values import Empty, QueryText
+from sql.statements.values import QueryText
 
 
 def begin(cursor: Parser) -> v.Begin:
@@ -177,26 +174,6 @@ def discard(cursor: Parser) -> v.Discard:
         case "temporary":
             return v.Discard("temp")
     raise cursor.error()
-
-
-def prepare(cursor: Parser) -> v.Prepare:
-    """Parses PREPARE name [(types)] AS statement."""
-    from sql.statements.parsers.parsing import statement
-
-    cursor.advance()
-    if cursor.at_word("transaction"):
-        raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
-    this = name(cursor).name
-    types: list[Type] = []
-    if cursor.sign("("):
-        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
-        cursor.expect(")")
-    cursor.expect_word("as")
-    start = cursor.position
-    inner = statement(cursor)
-    if isinstance(inner, (Empty, v.Prepare, v.Execute)):
-        raise cursor.error(next(t for t in cursor.row if t.position == start))
-    return v.Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
 
 
 def execute(cursor: Parser) -> v.Execute:
