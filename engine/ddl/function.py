@@ -26,7 +26,8 @@ from lake.names import Name
 from lake.routines import Routine, find, matching, routine, signature
 from lake.schemas import Schema
 from lake.types import Field, Type
-from sql.binder.expressions.sql_functions import check_body, is_built_in
+from sql.binder.expressions.sql_functions import is_built_in
+from sql.binder.queries.function_bodies import check_body
 from sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
 
 COMMENTS = "comments"
