@@ -38,6 +38,7 @@ PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
 # now() is never before the time that is read: the gateway's clock may be behind the engine's.
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
+NODES = (f"{plan.__name__}.relations", f"{plan.__name__}.scalars")  # the modules of the nodes of plans
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
@@ -234,7 +235,7 @@ def nodes(plan_or_part: object) -> Iterator[object]:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif getattr(type(value), "__module__", "") == plan.__name__ and id(value) not in seen:
+        elif type(value).__module__ in NODES and id(value) not in seen:
             seen.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
