@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from gateway.budgets import Cache
-from gateway.catalog import CatalogQuery, catalog_query, catalog_tree, is_catalog_query
-from gateway.catalog.reading import JOINS_MAX, too_many_joins
-from gateway.keys import Equalities, equalities_of
+from gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, catalog_query, catalog_tree, is_catalog_query, too_many_joins
+from gateway.resources.budgets import Cache
+from gateway.serving.lookup_plans import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
@@ -32,13 +31,14 @@ from sql.render.duckdb import render
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
-    from gateway.budgets import Budget
+    from gateway.resources.budgets import Budget
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
 # now() is never before the time that is read: the gateway's clock may be behind the engine's.
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
+NODES = (f"{plan.__name__}.relations", f"{plan.__name__}.scalars")  # the modules of the nodes of plans
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
@@ -235,7 +235,7 @@ def nodes(plan_or_part: object) -> Iterator[object]:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif getattr(type(value), "__module__", "") == plan.__name__ and id(value) not in seen:
+        elif type(value).__module__ in NODES and id(value) not in seen:
             seen.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
