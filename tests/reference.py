@@ -24,10 +24,10 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from lake.types import Type
-from sql import plan
-from sql.plan.rewriting import rebuilt
-from sql.plan.traversal import bottom_up, with_scalars
+from tailgate.lake.types import Type
+from tailgate.sql import plan
+from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
 from tests.reference_windows import Seen, values

@@ -15,7 +15,18 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union
 
-from sql.statements import SHOWS, Empty, Statement, definitions, kafka_statements, queries, session_statements, statement, values, writes
+from tailgate.sql.statements import (
+    SHOWS,
+    Empty,
+    Statement,
+    definitions,
+    kafka_statements,
+    queries,
+    session_statements,
+    statement,
+    values,
+    writes,
+)
 
 MODULES = (queries, definitions, statement, kafka_statements, session_statements, values, writes)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sql.bind import bind_query
-from sql.plan import Filter
-from sql.plan.may_fail import fallible
-from sql.plan.traversal import walk
+from tailgate.sql.bind import bind_query
+from tailgate.sql.plan import Filter
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.traversal import walk
 from tests.sql.catalogs import make_catalog
 
 SAFE = """

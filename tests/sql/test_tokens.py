@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.errors import SyntaxError_
-from sql.lexer.tokens import Cursor, tokens
-from sql.statements import Empty, parse, split
+from tailgate.lake.errors import SyntaxError_
+from tailgate.sql.lexer.tokens import Cursor, tokens
+from tailgate.sql.statements import Empty, parse, split
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sql import plan
-from sql.functions.aggregates import MAINTAINED
-from sql.functions.windows import ROWS as WINDOW_FUNCTIONS
-from sql.plan.rewriting import columns_of, conjuncts
-from sql.plan.rewriting import walk as parts_of
-from sql.plan.traversal import scalars_of, walk
+from tailgate.sql import plan
+from tailgate.sql.functions.aggregates import MAINTAINED
+from tailgate.sql.functions.windows import ROWS as WINDOW_FUNCTIONS
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.rewriting import walk as parts_of
+from tailgate.sql.plan.traversal import scalars_of, walk
 from tests.reference import CLOCKS
 
 # features that the plan does not show, found by a pattern in the text

@@ -11,17 +11,17 @@ from typing import Any
 import duckdb
 import pytest
 
-from engine.plan.plans import Streams
-from engine.plan.temporal import bounds, temporal
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported
-from lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
-from sql.bind import bind_query
-from sql.plan import Filter, Project, Relation, Scan
-from sql.plan.rewriting import conjuncts
-from sql.plan.traversal import walk
-from sql.render import duckdb as spelled
-from sql.render.duckdb_functions import install
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.temporal import bounds, temporal
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
+from tailgate.sql.bind import bind_query
+from tailgate.sql.plan import Filter, Project, Relation, Scan
+from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan.traversal import walk
+from tailgate.sql.render import duckdb as spelled
+from tailgate.sql.render.duckdb_functions import install
 from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 
