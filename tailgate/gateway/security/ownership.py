@@ -39,7 +39,7 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
     _Check(role, catalog, database).needs(needs(statement))
 
 
-def _must_be_superuser() -> InsufficientPrivilege:
+def _must_be_superuser() -> TailgateError:
     return InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
 
 
@@ -77,8 +77,8 @@ class _Check:
             case n.HoldPrivilege(privilege, names):
                 self._privilege(privilege, names)
             case n.SeePlan(name):
-                item = self._catalog.find(name)
-                if item is not None and item.is_relation:
+                shown = self._catalog.find(name)
+                if shown is not None and shown.is_relation:
                     self._privilege("SELECT", [name])
                 else:
                     self._owners(name)

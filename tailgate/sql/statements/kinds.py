@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tailgate.lake.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
 from tailgate.sql.statements import kafka_statements as k
@@ -98,7 +99,7 @@ def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) ->
 
 
 def _alter(statement: d.AlterItem) -> Needs:
-    place = CreateItem(d.Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name)
+    place = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name)
     return (OwnItems((statement.name,)), place)
 
 
@@ -125,7 +126,7 @@ def _show(statement: q.Show) -> Needs:
 
 def _explain(statement: q.Explain) -> Needs:
     match statement.target:
-        case d.Name() as name:
+        case Name() as name:
             return (SeePlan(name),)
         case k.CreateSink() as sink:
             return _connected(sink)
