@@ -27,8 +27,8 @@ from gateway.encode.remembered import Encoding
 from gateway.encode.rows import description
 from gateway.encode.style import Style
 from gateway.protocol import backend
-from gateway.resources.budgets import Cache, Charged
-from gateway.serving.lookup_plans import Lookup, Way, lookup_of
+from gateway.resources.budgets import Cache, Charge
+from gateway.serving.lookup_plans import AccessPath, Lookup, lookup_of
 from lake.errors import OutOfMemory, TailgateError
 from sql import plan
 from sql.authorization import Authorized, Followed, shared
@@ -77,10 +77,10 @@ class Lookups:
     def __init__(self, serving: Serving, aside: Callable[[Any], None]) -> None:
         self._serving = serving
         self._aside = aside
-        self._indexes: dict[Way, Index | None] = {}  # None: too large, or the relation has failed
-        self._asked: dict[Way, int] = {}
+        self._indexes: dict[AccessPath, Index | None] = {}  # None: too large, or the relation has failed
+        self._asked: dict[AccessPath, int] = {}
         self._templates: Cache[tuple[bytes, Hashable], Template] = Cache(serving.budget, TEMPLATES_BYTES)
-        self._held = Charged(serving.budget)  # memory of all indexes
+        self._held = Charge(serving.budget)  # memory of all indexes
         self._most = serving.memory.clients // 4
 
     def of(self, prepared: Prepared) -> Lookup | None:
@@ -121,7 +121,7 @@ class Lookups:
     def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
 
-        `sent`: the query text. `scope`: that of `Seen`.
+        `sent`: the query text. `scope`: that of `SessionCatalog`.
         """
         if not self._templates or len(sent) > TEXT_MAX:
             return None
@@ -208,12 +208,12 @@ class Lookups:
             return False
         return True
 
-    def _room(self, way: Way) -> int:
+    def _room(self, way: AccessPath) -> int:
         """Returns the maximal number of rows of an index."""
         others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
         return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
 
-    async def _follow(self, way: Way, index: Index, item: Item) -> None:
+    async def _follow(self, way: AccessPath, index: Index, item: Item) -> None:
         whole = shared(Followed(item))  # each look-up is authorized before the index answers it
         changes = self._serving.changes(whole, after=self._serving.time, snapshot=True, columns=item.columns)
         kept: Index | None = None

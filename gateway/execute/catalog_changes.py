@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gateway.control import Done, Tell
+from gateway.control import NoticeHandler, StatementResult
 from gateway.execute import committing, temporary_views
 from gateway.security.ownership import check_change
 from gateway.session.portals import Bound
@@ -81,7 +81,7 @@ def _check_subscriptions(session: Session) -> None:
         )
 
 
-async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
+async def sent(session: Session, bound: Bound, tell: NoticeHandler | None = None) -> StatementResult:
     """Sends a statement to the engine and returns its answer.
 
     Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
@@ -89,7 +89,7 @@ async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done
     """
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
-        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
+        resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.role, resolution.over(base), session.database)
         try:
             return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)

@@ -20,7 +20,7 @@ from gateway.protocol import messages as m
 from gateway.results.copying import copy_options
 from gateway.session.portals import Bound
 from gateway.writes import copy_data
-from gateway.writes.copy_context import Sent
+from gateway.writes.copy_context import CopyInput
 from gateway.writes.plans import InsertPlan, insert_plan
 from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
@@ -93,11 +93,11 @@ async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
     return f"COPY {effect.count}"
 
 
-async def _received(session: Session, copy: CopyIn) -> Sent:
+async def _received(session: Session, copy: CopyIn) -> CopyInput:
     """Receives the client's data up to CopyDone. Raises 57014 after CopyFail."""
 
-    def sent() -> Sent:
-        return Sent(copy.write.table.name, b"".join(parts), copy.options, copy.header)
+    def sent() -> CopyInput:
+        return CopyInput(copy.write.table.name, b"".join(parts), copy.options, copy.header)
 
     parts: list[bytes] = []
     size = 0

@@ -29,7 +29,7 @@ from gateway.results.copying import CopyOut, copy_options
 from gateway.results.envelopes import shape_of
 from gateway.serving.prepared import explained
 from gateway.session.portals import Bound, CatalogBound, Rows, TableRows, Tagged, check_result
-from gateway.session.statement_cache import Known, LongWrite, Nothing
+from gateway.session.statement_cache import LongWrite, NoOp, ParsedStatement
 from gateway.session.transactions import State
 from gateway.settings.settings import milliseconds
 from lake import errors as e
@@ -48,7 +48,7 @@ Result = Rows | str | CopyOut
 ENDING = (s.Commit, s.Rollback, s.RollbackTo)
 
 
-def check_failed(session: Session, statement: Known) -> None:
+def check_failed(session: Session, statement: ParsedStatement) -> None:
     """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
     if session.transaction.state is State.FAILED and not isinstance(statement, ENDING):
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
@@ -57,7 +57,7 @@ def check_failed(session: Session, statement: Known) -> None:
 # --- bind ----------------------------------------------------------------------------------------------------------------
 
 
-async def bind(session: Session, statement: Known, text: s.StatementText, oids: Sequence[int]) -> Bound:
+async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     match statement:
@@ -180,7 +180,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await subscriptions.fetch(session, bound, statement)
         case s.Execute():
             return await _execute(session, bound, statement, formats)
-        case Nothing(tag=tag):
+        case NoOp(tag=tag):
             return tag
         case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() | LongWrite() if session.settings.as_of is not None:
             raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
@@ -209,7 +209,7 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
         found = await session.serving.analyzed(target, (), session.naming.seen)
         if isinstance(found, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        return await session.serving.workers.aside(explained, session.access.authorize(found).plan.packed)
+        return await session.serving.workers.run_bounded(explained, session.access.authorize(found).plan.packed)
     await temporary_views.answer(session, bound)
     return (await catalog_changes.sent(session, bound)).lines
 

@@ -21,11 +21,12 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
     """Binds the statement: the plan becomes `body`, the columns are those of RETURNING."""
     assert bound.catalog is not None
     workers, oids = session.serving.workers, tuple(oids)
-    far = partial(plans.bound_far, bound.text, oids, bound.catalog)
+    in_worker = partial(plans.bound_in_worker, bound.text, oids, bound.catalog)
     if isinstance(statement, LongWrite):
-        columns, write = await workers.far(far)
+        columns, write = await workers.run_in_worker(in_worker)
     else:
-        columns, write = await workers.aside(plans.bound, statement, oids, bound.catalog, far=far, long=len(bound.text) > LONG_CHARACTERS)
+        long = len(bound.text) > LONG_CHARACTERS
+        columns, write = await workers.run_bounded(plans.bound, statement, oids, bound.catalog, in_worker=in_worker, long=long)
     return replace(bound, columns=columns, parameters=write.parameters, body=write)
 
 

@@ -105,7 +105,7 @@ def _check_kind(
 async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
         return isinstance(source, Name) and _found(session, source) is not None
-    depends = await session.serving.workers.aside(depends_of, source, session.catalog)
+    depends = await session.serving.workers.run_bounded(depends_of, source, session.catalog)
     return any(id in session.naming.temporary for id in depends)
 
 
@@ -117,7 +117,7 @@ async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
         return True
     if not session.naming.has_temporary:
         return False
-    query = await session.serving.workers.aside(described_view, statement, session.catalog)
+    query = await session.serving.workers.run_bounded(described_view, statement, session.catalog)
     if not any(id in session.naming.temporary for id in query.depends):
         return False
     if statement.materialized:
@@ -139,7 +139,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
-    query = session.access.authorize(await session.serving.workers.aside(described_view, statement, catalog)).plan
+    query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
     item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
@@ -148,7 +148,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.aside(restated, item, catalog, after, statement))
+    session.naming.put(await session.serving.workers.run_bounded(restated, item, catalog, after, statement))
     return "CREATE VIEW"
 
 
@@ -219,5 +219,5 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
     before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
     changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
-    session.naming.put(*await session.serving.workers.aside(all_restated, changed, before, after))
+    session.naming.put(*await session.serving.workers.run_bounded(all_restated, changed, before, after))
     return f"ALTER {statement.kind.upper()}"

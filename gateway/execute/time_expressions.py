@@ -59,7 +59,7 @@ async def constant(session: Session, given: QueryText, what: str, oids: Sequence
 
 
 async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
-    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+    await session.serving.workers.run_bounded(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
 
 
 def check_no_subquery(text: QueryText, what: str) -> None:

@@ -29,7 +29,7 @@ from lake.types import Type
 from sql import statements as s
 
 if TYPE_CHECKING:
-    from gateway.serving.prepared import Seen
+    from gateway.serving.prepared import SessionCatalog
     from gateway.session.session import Session
 
 LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
@@ -56,7 +56,7 @@ async def _parse(session: Session, message: m.Parse) -> None:
     parts = await session.gateway.texts.read(utf8(message.text))
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
-    empty: tuple[statement_cache.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))
+    empty: tuple[statement_cache.ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))
     statement, text = parts[0] if parts else empty
     dispatch.check_failed(session, statement)
     bound = await _moved(dispatch.bind(session, statement, text, message.parameter_oids), text.position)
@@ -106,7 +106,7 @@ async def _rebind(session: Session, message: m.Bind, statement: Statement) -> No
     workers = session.serving.workers
     values = None
     if _is_long(message, bound.parameters):
-        values = await workers.aside(decoded, message, bound.parameters, session.settings.style, long=True)
+        values = await workers.run_bounded(decoded, message, bound.parameters, session.settings.style, long=True)
     _bind(session, message, statement, bound, session.naming.seen, values)
 
 
@@ -167,7 +167,9 @@ def _listed(value: list[object], type: Type) -> object:
     return value
 
 
-def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen, values: list[object] | None = None) -> None:
+def _bind(
+    session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: SessionCatalog, values: list[object] | None = None
+) -> None:
     given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
     if message.portal and message.portal in session.portals:
         raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')

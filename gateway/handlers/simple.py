@@ -75,7 +75,7 @@ async def _query(session: Session, raw: bytes) -> None:
     session.ready()
 
 
-async def _simple(session: Session, statement: statement_cache.Known, text: s.StatementText, raw: bytes) -> None:
+async def _simple(session: Session, statement: statement_cache.ParsedStatement, text: s.StatementText, raw: bytes) -> None:
     bound = await dispatch.bind(session, statement, text, ())
     if bound.parameters:
         raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow.compute as pc
 
 from gateway.mirrors import mirror
-from gateway.mirrors.entries import Entries, Known
+from gateway.mirrors.entries import CachedEntry, Entries
 from gateway.mirrors.mirror import Shape
 from gateway.mirrors.sandbox import Sandbox
 from gateway.mirrors.wake import Wake
@@ -236,7 +236,7 @@ class Mirrors:
 
     def _step(self) -> bool:
         """Applies new log entries, up to a limit; returns whether there were any."""
-        taken: list[Known] = []
+        taken: list[CachedEntry] = []
         for entry in self._lake.log.after(self.state.n):
             taken.append(self._entries.add(entry))
             if len(taken) == ENTRIES_AT_ONCE:
@@ -250,7 +250,7 @@ class Mirrors:
         self._advanced(state)
         return True
 
-    def _move(self, taken: list[Known]) -> State:
+    def _move(self, taken: list[CachedEntry]) -> State:
         """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = taken[-1].header, frozenset[int]()
@@ -289,7 +289,7 @@ class Mirrors:
                     shapes[entry.item.errors] = mirror.errors_shape(entry.item)
         return shapes
 
-    def _apply(self, shape: Shape, known: Known) -> None:
+    def _apply(self, shape: Shape, known: CachedEntry) -> None:
         changes = known.changes(shape.relation)
         assert changes is not None
         mirror.apply(self._writer, shape, changes)

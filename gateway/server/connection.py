@@ -23,7 +23,7 @@ from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
 from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, MESSAGE_FACTOR, RECEIVE_BYTES_MAX
 from gateway.protocol.states import Phase
-from gateway.resources.budgets import Charged
+from gateway.resources.budgets import Charge
 from gateway.security.authentication import Peer
 from gateway.session.session import Session, Work
 from lake.errors import OutOfMemory
@@ -79,8 +79,8 @@ class Connection(asyncio.Protocol):
         self._arrived: asyncio.Future[None] | None = None  # set if a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
         self._accepted = False  # an SSLRequest was accepted, and the handshake has not begun
-        self._received: Charged | None = None  # received bytes that the session is charged for, including incomplete messages
-        self._unsent: Charged | None = None
+        self._received: Charge | None = None  # received bytes that the session is charged for, including incomplete messages
+        self._unsent: Charge | None = None
         self._early: list[bytes] | None = None  # data received over TLS before `start_tls` returns
         self.session = Session(gateway, self)
 
@@ -151,7 +151,7 @@ class Connection(asyncio.Protocol):
     def _hold_received(self, size: int) -> None:
         """Charges the session for received bytes that are not yet processed. Closes it if its budget does not allow them."""
         if self._received is None:
-            self._received = Charged(self.session.budget)
+            self._received = Charge(self.session.budget)
         try:
             self._received.set(size if size > RECEIVED_FREE else 0)
         except OutOfMemory as error:
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = self._loop.create_future()
-            self._unsent = Charged(self.session.budget)
+            self._unsent = Charge(self.session.budget)
             try:
                 self._unsent.set(UNSENT_BYTES)
             except OutOfMemory:

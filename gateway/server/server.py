@@ -25,10 +25,10 @@ from gateway.control import Control
 from gateway.resources.budgets import Budget, Cache
 from gateway.server import listening
 from gateway.server.connection import Connection
-from gateway.serving.prepared import Seen
+from gateway.serving.prepared import SessionCatalog
 from gateway.session.peers import Peers
 from gateway.session.portals import Bound
-from gateway.session.statement_cache import Texts
+from gateway.session.statement_cache import StatementCache
 from lake import peers
 from lake.errors import FeatureNotSupported, TooManyConnections
 from lake.internal_errors import InternalErrors
@@ -67,13 +67,13 @@ class Gateway:
         self.lookups = Lookups(serving, self.aside)
         self.memory = serving.memory
         self.budget = serving.budget
-        self.texts = Texts(serving.workers, self.budget)
+        self.texts = StatementCache(serving.workers, self.budget)
         self.connections: set[Connection] = set()
         self.strangers: dict[Connection, None] = {}  # unauthenticated connections, oldest first
         self.sessions: dict[int, Session] = {}
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
         self._role_budgets: dict[int, Budget] = {}
-        self._seen: dict[tuple[str, ...], Seen] = {}  # by path
+        self._seen: dict[tuple[str, ...], SessionCatalog] = {}  # by path
         self._aside: set[asyncio.Task[Any]] = set()
         self._servers: list[asyncio.Server] = []
         self._stopping = False
@@ -137,14 +137,14 @@ class Gateway:
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
 
-    def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+    def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         """Returns the catalog as seen along a search path: one object for all sessions with this path."""
         known = self._seen.get(path)
         if known is None or known.catalog.items is not base.items or known.catalog_n != n:
             if len(self._seen) >= PATHS_MAX:
                 self._seen.clear()
             catalog = base.along(path)
-            known = self._seen[path] = Seen(catalog, n, None if catalog is base else path)
+            known = self._seen[path] = SessionCatalog(catalog, n, None if catalog is base else path)
         return known
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:

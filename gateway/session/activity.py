@@ -60,7 +60,7 @@ class Activity:
             self.block_at = self.asked_at
 
 
-class Asking(Protocol):
+class Requester(Protocol):
     """The role of a session of this gateway or another one, for which rights are checked."""
 
     @property
@@ -70,15 +70,15 @@ class Asking(Protocol):
     def superuser(self) -> bool: ...
 
 
-def rows(gateway: Gateway, asking: Asking, own: Session | None = None) -> list[Row]:
+def rows(gateway: Gateway, requester: Requester, own: Session | None = None) -> list[Row]:
     """Returns the rows of pg_stat_activity. Hides details of sessions whose role `asking` may not see.
 
     `own`: the session that runs the query, which is shown as active.
     """
-    return [_row(session, asking, own) for session in list(gateway.sessions.values())]
+    return [_row(session, requester, own) for session in list(gateway.sessions.values())]
 
 
-def _row(session: Session, asking: Asking, own: Session | None) -> Row:
+def _row(session: Session, requester: Requester, own: Session | None) -> Row:
     activity = session.activity
     known: Row = {
         "datid": 5 if session.database == "postgres" else 16384,  # as in pg_database
@@ -86,7 +86,7 @@ def _row(session: Session, asking: Asking, own: Session | None) -> Row:
         "usename": session.user, "application_name": session.settings["application_name"], "query": "<insufficient privilege>",
         "backend_type": "client backend",
     }  # fmt: skip
-    if not _may_see(session, asking):
+    if not _may_see(session, requester):
         return known
     idle = session.transaction.state
     state = "active" if activity.running or session is own else IDLE_STATES[idle]
@@ -139,37 +139,39 @@ IDLE_STATES = {
 }
 
 
-def _may_see(session: Session, asking: Asking) -> bool:
-    return asking.superuser or session.access.identity in session.serving.catalog.acting(asking.id)
+def _may_see(session: Session, requester: Requester) -> bool:
+    return requester.superuser or session.access.identity in session.serving.catalog.acting(requester.id)
 
 
 def _moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def signal(asking: Session, process: int, *, terminate: bool) -> bool:
+def signal(requester: Session, process: int, *, terminate: bool) -> bool:
     """Implements pg_cancel_backend and pg_terminate_backend. Runs on a thread.
 
     Sends a warning and returns False if no session has the process id. Raises 42501 if the role may not signal it.
     """
-    role = asking.access.role
-    if signalled(asking.gateway, process, role, terminate=terminate) or asking.gateway.peers.signal(process, role, terminate=terminate):
+    role = requester.access.role
+    if signalled(requester.gateway, process, role, terminate=terminate) or requester.gateway.peers.signal(
+        process, role, terminate=terminate
+    ):
         return True
-    asking.call_soon(asking.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
+    requester.call_soon(requester.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
     return False
 
 
-def signalled(gateway: Gateway, process: int, asking: Asking, *, terminate: bool) -> bool:
+def signalled(gateway: Gateway, process: int, requester: Requester, *, terminate: bool) -> bool:
     """Signals a session of this gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
     session = gateway.sessions.get(process)
     if session is None:
         return False
     target = gateway.serving.catalog.all_roles().get(session.access.identity)
     verb, noun, done = ("terminate", "process", "terminated") if terminate else ("cancel", "query", "canceled")
-    if not asking.superuser:
+    if not requester.superuser:
         if target is not None and target.superuser:
             raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {noun}")
-        if session.access.identity not in gateway.serving.catalog.acting(asking.id):
+        if session.access.identity not in gateway.serving.catalog.acting(requester.id):
             raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {done} or member of pg_signal_backend")
     if terminate:
         session.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")

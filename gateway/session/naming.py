@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gateway.resources.budgets import Charged
-from gateway.serving.prepared import Seen
+from gateway.resources.budgets import Charge
+from gateway.serving.prepared import SessionCatalog
 from lake.catalog import Catalog, Item
 from lake.errors import TailgateError
 from lake.names import listed
@@ -38,14 +38,14 @@ class Naming:
         self._base: Catalog | None = None
         self._held: Catalog | None = None  # the catalog at the block's time, if it differs
         self._asked: tuple[str, str] | None = None
-        self._known = Seen(Catalog(), 0)
+        self._known = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
         self._next = 1
-        self._charged: Charged | None = None
+        self._charged: Charge | None = None
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> SessionCatalog:
         """The catalog at the mirrors' time; the same object as long as nothing changes.
 
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
@@ -75,8 +75,8 @@ class Naming:
             base, before, workers = self._session.serving.catalog, self._base, self._session.serving.workers
             assert before is not None
             if self._before is not None:
-                self._before = await workers.aside(followed, self._before, self.own, before, base)
-            views = await workers.aside(followed, self.temporary, self.own, before, base)
+                self._before = await workers.run_bounded(followed, self._before, self.own, before, base)
+            views = await workers.run_bounded(followed, self.temporary, self.own, before, base)
             self._charge(views, base)
             self.temporary, self._base = views, base
             self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
@@ -100,13 +100,13 @@ class Naming:
                 found.append(schema.name)
         return tuple(found)
 
-    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         then = {} if self._held is None else _then(base, self._held)
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
-            return Seen(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
-        return Seen(base.along(path), n, object()) if then else self._session.gateway.seen(base, n, path)
+            return SessionCatalog(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
+        return SessionCatalog(base.along(path), n, object()) if then else self._session.gateway.seen(base, n, path)
 
     @property
     def own(self) -> Schema:
@@ -152,7 +152,7 @@ class Naming:
     def _charge(self, views: dict[int, Item], base: Catalog) -> None:
         """Charges the memory of these views and of the session's private catalog. Raises 53200 if the limit is exceeded."""
         if self._charged is None:
-            self._charged = Charged(self._session.budget)
+            self._charged = Charge(self._session.budget)
         size = sum(VIEW_BYTES + TEXT_FACTOR * (len(item.sql) + len(item.query)) for item in views.values())
         self._charged.set(size + ENTRY_BYTES * len(base.items) if views else 0)
 

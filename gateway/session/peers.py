@@ -39,7 +39,7 @@ log = logging.getLogger("tailgate.gateway")
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """The role of a session in another gateway that sends a request."""
 
     id: int
@@ -76,9 +76,11 @@ class Peers:
 
     # --- requests from a thread
 
-    def sessions(self, asker: activity.Asking) -> list[activity.Row]:
+    def sessions(self, requester: activity.Requester) -> list[activity.Row]:
         """Returns the rows of pg_stat_activity of all other gateways."""
-        rows = [row for answer in self._wait(self._ask({"do": "sessions", **_asker(asker)})) for row in answer.get("rows", ())]
+        rows = [
+            row for answer in self._wait(self._ask({"do": "sessions", **_requester_fields(requester)})) for row in answer.get("rows", ())
+        ]
         for row in rows:
             row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
         return rows
@@ -87,9 +89,9 @@ class Peers:
         """Returns the internal errors of all other gateways."""
         return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
 
-    def signal(self, process: int, asker: activity.Asking, *, terminate: bool) -> bool:
+    def signal(self, process: int, requester: activity.Requester, *, terminate: bool) -> bool:
         """Signals a session of another gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
-        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_asker(asker)})):
+        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_requester_fields(requester)})):
             if "error" in answer:
                 raise InsufficientPrivilege(answer["error"])
             if answer.get("there"):
@@ -154,11 +156,11 @@ class Peers:
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:
             case "sessions":
-                rows = activity.rows(self._gateway, _asking(request))
+                rows = activity.rows(self._gateway, _requester_of(request))
                 return {"rows": [{k: v.timestamp() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]}
             case "signal":
                 try:
-                    there = activity.signalled(self._gateway, request["process"], _asking(request), terminate=request["terminate"])
+                    there = activity.signalled(self._gateway, request["process"], _requester_of(request), terminate=request["terminate"])
                 except InsufficientPrivilege as error:
                     return {"error": error.message}
                 return {"there": there}
@@ -169,9 +171,9 @@ class Peers:
         return {}
 
 
-def _asker(asker: activity.Asking) -> dict[str, Any]:
-    return {"role": asker.id, "superuser": asker.superuser}
+def _requester_fields(requester: activity.Requester) -> dict[str, Any]:
+    return {"role": requester.id, "superuser": requester.superuser}
 
 
-def _asking(request: dict[str, Any]) -> Asker:
-    return Asker(request["role"], request["superuser"])
+def _requester_of(request: dict[str, Any]) -> Requester:
+    return Requester(request["role"], request["superuser"])

@@ -15,7 +15,7 @@ import pyarrow as pa
 from gateway.catalog.catalog_query import CatalogQuery, Described
 from gateway.results.scrolling import moved
 from gateway.serving.prepared import PLAN_FACTOR
-from gateway.session.statement_cache import Known
+from gateway.session.statement_cache import ParsedStatement
 from lake.errors import FeatureNotSupported
 from lake.types import Field, Type
 
@@ -114,7 +114,7 @@ class Bound:
     that depends on the kind of statement.
     """
 
-    statement: Known
+    statement: ParsedStatement
     text: str
     position: int = 0
     columns: tuple[Field, ...] | None = None

@@ -19,8 +19,8 @@ from gateway.handlers import startup as sign_in
 from gateway.protocol import backend, startup
 from gateway.protocol import messages as m
 from gateway.protocol.states import Event, Machine, Phase, ProtocolError, Verdict
-from gateway.resources.budgets import CHARGED, SESSION_BYTES, Budget, Charged, Kept
-from gateway.resources.concurrency import ASKING, NOBODY, Asking
+from gateway.resources.budgets import SESSION_BYTES, TASK_BUDGET, Budget, Charge, ChargedDict
+from gateway.resources.concurrency import NOBODY, REQUESTER, Requester
 from gateway.security.authentication import Challenged, Peer
 from gateway.serving import failures
 from gateway.session import activity, portals
@@ -88,10 +88,10 @@ class Session:
         self.machine = Machine()
         self.transaction = Transaction()
         self.budget = Budget("the session", gateway.memory.session, gateway.budget)
-        self.statements: Kept[Statement] = Kept(lambda statement: statement.size)
-        self.portals: Kept[Portal] = Kept(lambda portal: portal.size)
-        self.asking = NOBODY  # the role whose turns and quotas the statements use
-        self._savepoints = Charged(self.budget)
+        self.statements: ChargedDict[Statement] = ChargedDict(lambda statement: statement.size)
+        self.portals: ChargedDict[Portal] = ChargedDict(lambda portal: portal.size)
+        self.requester = NOBODY  # the role whose turns and quotas the statements use
+        self._savepoints = Charge(self.budget)
         self.user = self.database = ""
         self.peer = Peer()
         self.asked: list[tuple[str, str]] = []  # settings from the startup message
@@ -147,8 +147,8 @@ class Session:
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Runs `work` within statement_timeout. Cancelling it reports an error and keeps the session."""
         self._task = asyncio.current_task()
-        ASKING.set(self.asking)
-        CHARGED.set(self.budget)
+        REQUESTER.set(self.requester)
+        TASK_BUDGET.set(self.budget)
         self._interrupted = None
         limit = milliseconds(self.settings["statement_timeout"])
         timer = None
@@ -205,13 +205,13 @@ class Session:
     def charge(self) -> None:
         """Charges the session's memory to its role, after the sign-in. Raises 53200 if the limit is exceeded."""
         role = self.access.role
-        self.asking = Asking(self.access.identity, role.superuser)
+        self.requester = Requester(self.access.identity, role.superuser)
         self.budget = Budget("the session", self.gateway.memory.session, self.gateway.budget_of(self.access.identity, role.superuser))
         self.budget.charge(SESSION_BYTES)
         for kept in (self.statements, self.portals):
             kept.budget = self.budget
-        self.settings.charged = Charged(self.budget)
-        self._savepoints = Charged(self.budget)
+        self.settings.charged = Charge(self.budget)
+        self._savepoints = Charge(self.budget)
 
     def charge_savepoints(self, coming: int = 0) -> None:
         """Charges the memory of the existing savepoints and of `coming` more. Raises 53200 if the limit is exceeded."""

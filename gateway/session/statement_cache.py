@@ -24,7 +24,7 @@ LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: th
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoOp:
     """A statement that succeeds without any effect: UNLISTEN, since there is no LISTEN. `tag`: its command tag."""
 
     tag: str
@@ -39,11 +39,11 @@ class LongWrite:
 
 _NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
 _SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
-Known = Statement | Nothing | LongWrite
-Parts = tuple[tuple[Known, StatementText], ...]
+ParsedStatement = Statement | NoOp | LongWrite
+Parts = tuple[tuple[ParsedStatement, StatementText], ...]
 
 
-class Texts:
+class StatementCache:
     """A cache of parsed texts. As in PostgreSQL, no statement of a text runs if one of them cannot be parsed."""
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
@@ -57,7 +57,7 @@ class Texts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
         found = self._kept.get(text)
         if found is None:
-            found = await self._workers.aside(read, text, far=partial(read_far, text), long=len(text) > LONG_CHARACTERS)
+            found = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
                 self._kept.put(text, found, len(text) * TREE_FACTOR)
         return found
@@ -65,10 +65,10 @@ class Texts:
 
 def read(text: str) -> Parts:
     """Splits and parses a text. Positions in errors refer to the whole text."""
-    out: list[tuple[Known, StatementText]] = []
+    out: list[tuple[ParsedStatement, StatementText]] = []
     for part in split(text):
         if _NOTHING.fullmatch(part.text):
-            out.append((Nothing("UNLISTEN"), part))
+            out.append((NoOp("UNLISTEN"), part))
             continue
         try:
             statement = parse(part.text)
@@ -86,9 +86,9 @@ def read(text: str) -> Parts:
     return tuple(out)
 
 
-def read_far(text: str) -> Parts:
+def read_in_worker(text: str) -> Parts:
     """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
-    return tuple((cast(Known, _light(statement)), part) for statement, part in read(text))
+    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text))
 
 
 def _light(value: Any) -> Any:

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
-from gateway.resources.budgets import Charged
+from gateway.resources.budgets import Charge
 from lake.errors import (
     CantChangeRuntimeParam,
     FeatureNotSupported,
@@ -345,7 +345,7 @@ class Settings:
         self._before: dict[str, str] | None = None  # values at the beginning of the block
         self._local: dict[str, str] = {}  # values that SET LOCAL has replaced, restored at the end of the block
         self.changed = False
-        self.charged: Charged | None = None
+        self.charged: Charge | None = None
         self._marked: Mark | None = None
         self.style = Style()
         self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
