@@ -12,14 +12,11 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lake import engines
+from lake import Lake, engines
 from lake.errors import SystemError_, TailgateError, of
-
-if TYPE_CHECKING:
-    from lake import Lake
-    from lake.resolution import Resolution
+from lake.resolution import Resolution
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker

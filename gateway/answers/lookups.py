@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.answers.index import Index, Row
 from gateway.encode import binary, text
@@ -27,17 +27,15 @@ from gateway.encode.remembered import Encoding
 from gateway.encode.rows import description
 from gateway.encode.style import Style
 from gateway.protocol import backend
+from gateway.resources.background import Background
 from gateway.resources.budgets import Cache, Charge
 from gateway.serving.lookup_plans import AccessPath, Lookup, lookup_of
+from gateway.serving.prepared import Prepared
+from gateway.serving.service import Serving
+from lake.catalog import Item
 from lake.errors import OutOfMemory, TailgateError
 from sql import plan
-from sql.authorization import Authorized, Followed, shared
-
-if TYPE_CHECKING:
-    from gateway.serving.prepared import Prepared
-    from gateway.serving.service import Serving
-    from gateway.session.access import Access
-    from lake.catalog import Item
+from sql.authorization import Authorized, Followed, Plan, shared
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -72,11 +70,11 @@ _NOT_PLAIN = re.compile(rb"[\"\\$]|--|/\*|\b[eEbBxXuUnN]&?'")
 
 
 class Lookups:
-    """The indexes of a gateway. `aside` runs a coroutine in the background."""
+    """The indexes of a gateway."""
 
-    def __init__(self, serving: Serving, aside: Callable[[Any], None]) -> None:
+    def __init__(self, serving: Serving, background: Background) -> None:
         self._serving = serving
-        self._aside = aside
+        self._background = background
         self._indexes: dict[AccessPath, Index | None] = {}  # None: too large, or the relation has failed
         self._asked: dict[AccessPath, int] = {}
         self._templates: Cache[tuple[bytes, Hashable], Template] = Cache(serving.budget, TEMPLATES_BYTES)
@@ -118,15 +116,15 @@ class Lookups:
             found = self.rows(lookup, query, values)
         return found
 
-    def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
+    def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
 
-        `sent`: the query text. `scope`: that of `SessionCatalog`.
+        `sent`: the query text. `scope`: that of `SessionCatalog`. `may`: whether the role may run a plan.
         """
         if not self._templates or len(sent) > TEXT_MAX:
             return None
         template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
-        if template is None or not access.may(template.prepared):
+        if template is None or not may(template.prepared):
             return None
         lookup = template.lookup
         index = self._index(lookup, template.prepared)
@@ -194,7 +192,7 @@ class Lookups:
                 item = self._serving.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
-                    self._aside(self._follow(way, index, item))
+                    self._background.run(self._follow(way, index, item))
         return None
 
     def _holds(self) -> bool:

@@ -19,18 +19,15 @@ import time as clocks
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from gateway.encode.rows import RowEncoder
 from gateway.protocol import backend
+from gateway.serving.prepared import Prepared
+from gateway.serving.service import Serving
 from lake.errors import OutOfMemory, QueryCanceled, TailgateError
-
-if TYPE_CHECKING:
-    from gateway.serving.prepared import Prepared
-    from gateway.serving.service import Serving
-    from sql.authorization import Authorized
+from sql.authorization import Authorized
 
 log = logging.getLogger("tailgate.gateway")
 

@@ -14,12 +14,14 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from gateway.execute import subscriptions
+from gateway.mirrors.snapshots import Snapshot
 from gateway.serving.prepared import readable
+from gateway.session.session import Session
 from gateway.session.transactions import State
 from gateway.writes.evaluation import Effect, Evaluation
 from gateway.writes.modifiers import fitted
@@ -29,10 +31,6 @@ from lake.catalog import Item
 from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from sql.authorization import Authorized
 from sql.writes import INCOMING, TruncateTables
-
-if TYPE_CHECKING:
-    from gateway.mirrors.snapshots import Snapshot
-    from gateway.session.session import Session
 
 Result = TypeVar("Result")
 
@@ -210,7 +208,7 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
             await session.serving.wait_inbox(answer["number"])
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
-        reason = session.interruption()
+        reason = session.execution.interruption()
         if reason is None:
             raise
         if "conflict" in await asked:

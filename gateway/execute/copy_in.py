@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from gateway.encode.copying import CopyOptions
 from gateway.execute import committing
@@ -19,6 +18,7 @@ from gateway.protocol import backend
 from gateway.protocol import messages as m
 from gateway.results.copying import copy_options
 from gateway.session.portals import Bound
+from gateway.session.session import Session
 from gateway.writes import copy_data
 from gateway.writes.copy_context import CopyInput
 from gateway.writes.plans import InsertPlan, insert_plan
@@ -27,9 +27,6 @@ from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViola
 from lake.types import Field
 from sql import statements as s
 from sql.binding.writes import Writes
-
-if TYPE_CHECKING:
-    from gateway.session.session import Session
 
 COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 
@@ -50,7 +47,7 @@ def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[i
     return insert_plan(write), targets
 
 
-def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
+def bind(session: Session, bound: Bound, statement: s.CopyFrom, oids: Sequence[int]) -> Bound:
     """Binds a COPY FROM STDIN. Raises 0A000 for unsupported options."""
     write, targets = copied(statement, session.catalog)
     header = ""
@@ -72,7 +69,7 @@ LETTERS: dict[type[m.Message], int] = {
 }  # fmt: skip
 
 
-async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
+async def run(session: Session, bound: Bound, statement: s.CopyFrom, values: Sequence[object]) -> str:
     """Receives the data of a COPY and writes its rows; returns the command tag."""
     copy: CopyIn = bound.body
     session.access.authorize(copy.write)

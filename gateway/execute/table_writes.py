@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gateway.execute import committing
-from gateway.session.portals import Bound, TableRows, Tagged
+from gateway.results.rows import TableRows, Tagged
+from gateway.session.portals import Bound
+from gateway.session.session import Session
 from gateway.session.statement_cache import LONG_CHARACTERS, LongWrite
 from gateway.writes import plans
 from gateway.writes.plans import ChangePlan, InsertPlan, Write, WritePlan
-
-if TYPE_CHECKING:
-    from gateway.session.session import Session
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
@@ -30,7 +28,7 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
     return replace(bound, columns=columns, parameters=write.parameters, body=write)
 
 
-async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Tagged | str:
+async def begin(session: Session, bound: Bound, statement: Write | LongWrite, values: Sequence[object]) -> Tagged | str:
     """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
     effect = await committing.run(session, write, values)

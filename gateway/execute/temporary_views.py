@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from gateway.session.portals import Bound
+from gateway.session.session import Session
 from lake import errors as e
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import described, dropping
@@ -24,10 +25,6 @@ from sql.authorization import Demand
 from sql.bind import bind_query, bind_view
 from sql.definitions import restated
 from sql.replacing import check_columns
-
-if TYPE_CHECKING:
-    from gateway.session.portals import Bound
-    from gateway.session.session import Session
 
 
 async def answer(session: Session, bound: Bound) -> str | None:
@@ -140,7 +137,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
     query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
-    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
+from gateway.serving.prepared import Prepared
+from gateway.serving.service import Serving
+from gateway.session.session import Session
 from gateway.session.statement_cache import LONG_CHARACTERS
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from lake.names import Name
@@ -22,11 +25,6 @@ from lake.types import Type
 from sql.authorization import EXECUTE
 from sql.grammar.names import position
 from sql.statements import AtLeast, QueryText, Select, Time, parse
-
-if TYPE_CHECKING:
-    from gateway.serving.prepared import Prepared
-    from gateway.serving.service import Serving
-    from gateway.session.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not

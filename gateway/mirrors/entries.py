@@ -11,16 +11,14 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from gateway.resources.budgets import UNLIMITED, Budget, Charge
+from lake import Lake
 from lake.entry import Entry, Header
 from lake.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from lake import Lake
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
 KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first

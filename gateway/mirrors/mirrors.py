@@ -17,7 +17,6 @@ import time as clocks
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow.compute as pc
@@ -27,13 +26,11 @@ from gateway.mirrors.entries import CachedEntry, Entries
 from gateway.mirrors.mirror import Shape
 from gateway.mirrors.sandbox import Sandbox
 from gateway.mirrors.wake import Wake
+from lake import Lake
 from lake.catalog import Catalog, Item
 from lake.errors import Gone, UndefinedTable
 from lake.stored import begun
 from lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from lake import Lake
 
 log = logging.getLogger("tailgate.serving")
 

@@ -11,20 +11,16 @@ import contextlib
 import threading
 import time as clocks
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from gateway.mirrors import mirror, overlay
 from gateway.resources.concurrency import Quota, Requester
-from lake import errors
+from lake import Lake, errors
 from lake.catalog import Catalog, Item
 from lake.names import quoted
 from lake.roles import SCHEMA_ID
 from lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from lake import Lake
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
 OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory

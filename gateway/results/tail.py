@@ -18,19 +18,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from gateway.results.envelopes import Shape
+from gateway.serving.following import Batch
+from gateway.serving.prepared import Prepared
+from gateway.serving.service import Serving
+from lake.catalog import Item
 from lake.types import BOOL, Field, numeric
 from sql.authorization import Authorized, Followed
-
-if TYPE_CHECKING:
-    from gateway.serving.following import Batch
-    from gateway.serving.prepared import Prepared
-    from gateway.serving.service import Serving
-    from lake.catalog import Item
 
 PROGRESS_EVERY_S = 1.0
 OPENING_S = 1.0  # limits how long `close` waits for a feed that is still opening

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
@@ -25,14 +25,12 @@ from gateway.resources.budgets import TASK_BUDGET, Charge
 from gateway.serving.fetching import fetched
 from gateway.serving.jobs import current
 from gateway.serving.prepared import ChangeQuery, Prepared
+from lake import Lake
 from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
 from lake.weights import formed, total
 from sql.duckdb import arguments
-
-if TYPE_CHECKING:
-    from lake import Lake
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
 RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change

@@ -11,12 +11,12 @@ import pickle
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, catalog_query, catalog_tree, is_catalog_query, too_many_joins
-from gateway.resources.budgets import Cache
+from gateway.resources.budgets import Budget, Cache
 from gateway.serving.lookup_plans import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
@@ -28,9 +28,6 @@ from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
 from sql.statements import QueryText, Select
-
-if TYPE_CHECKING:
-    from gateway.resources.budgets import Budget
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text

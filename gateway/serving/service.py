@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -38,7 +38,7 @@ from gateway.serving.jobs import Job, Jobs
 from gateway.serving.prepared import Prepared, SessionCatalog, Statements, analyzed, analyzed_in_worker, key_of, query_text, readable
 from gateway.serving.watchdog import Watchdog
 from gateway.workers.pool import Workers
-from lake import reading
+from lake import Lake, reading
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, UndefinedTable
 from lake.scratch import GATEWAY, ROOT, scratch
@@ -46,10 +46,6 @@ from lake.types import Field, arrow_schema
 from sql.authorization import Authorized, Followed, Plan
 from sql.duckdb import arguments
 from sql.statements import QueryText, Select
-
-if TYPE_CHECKING:
-    from lake import Lake
-
 
 Result = TypeVar("Result")
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from gateway.catalog.catalog_query import catalog_tree, is_catalog_query
-from gateway.resources.budgets import Cache
+from gateway.resources.budgets import Budget, Cache
+from gateway.workers.pool import Workers
 from lake.catalog import Catalog
 from lake.errors import TailgateError
 from sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
-
-if TYPE_CHECKING:
-    from gateway.resources.budgets import Budget
-    from gateway.workers.pool import Workers
 
 KEPT_BYTES = 32 << 20  # of cached statements
 KEPT_CHARACTERS_MAX = 20_000  # longer texts are not cached

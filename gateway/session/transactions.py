@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING
 
+from gateway.mirrors.snapshots import Snapshot
+from gateway.serving.service import Serving
+from gateway.settings.settings import Mark
 from gateway.writes.pending import Pending
+from lake.catalog import Catalog
 from lake.errors import of
-
-if TYPE_CHECKING:
-    from gateway.mirrors.snapshots import Snapshot
-    from gateway.serving.service import Serving
-    from gateway.settings.settings import Mark
-    from lake.catalog import Catalog
 
 
 class State(Enum):

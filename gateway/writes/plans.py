@@ -134,7 +134,7 @@ def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[t
     """Does the same as `bound` in a worker process, from the statement's text."""
     statement = s.parse(text)
     assert isinstance(statement, Write)
-    return bound(statement, oids, catalog, in_worker=True)
+    return bound(statement, oids, catalog, compact=True)
 
 
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:

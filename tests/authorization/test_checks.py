@@ -18,7 +18,8 @@ from gateway.catalog.catalog_query import CatalogQuery
 from gateway.execute import catalog_changes as gateway_ddl
 from gateway.execute import subscriptions, time_expressions
 from gateway.security import ownership
-from gateway.session import access, activity, session
+from gateway.session import access, registry
+from gateway.session import roles as current
 from lake import errors
 from sql import authorization
 from sql.authorization import Followed, shared
@@ -70,7 +71,7 @@ def owners(patch: Patch) -> None:
 
 def names(patch: Patch) -> None:
     """Checks the names that the session sees, but lets the engine resolve the statement without temporary views."""
-    sent = gateway_ddl.sent
+    send = gateway_ddl.send
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:
         with patch.context() as inner:
@@ -80,9 +81,9 @@ def names(patch: Patch) -> None:
             inner.setattr(
                 gateway_ddl, "check_change", lambda statement, role, catalog, database: check(statement, role, session.catalog, database)
             )
-            return await sent(session, bound, tell)
+            return await send(session, bound, tell)
 
-    patch.setattr(gateway_ddl, "sent", late)
+    patch.setattr(gateway_ddl, "send", late)
 
 
 def arguments(patch: Patch) -> None:
@@ -102,7 +103,7 @@ def ready_bytes(patch: Patch) -> None:
 
 def status(patch: Patch) -> None:
     """Shows errors of views, sources and sinks to every role."""
-    patch.setattr(session.Session, "may_see", lambda *_: True)
+    patch.setattr(access.Access, "may_see", lambda *_: True)
 
 
 def verifiers(patch: Patch) -> None:
@@ -112,19 +113,19 @@ def verifiers(patch: Patch) -> None:
 
 def sessions(patch: Patch) -> None:
     """Shows the statements of all sessions to every role."""
-    patch.setattr(activity, "_may_see", lambda *_: True)
+    patch.setattr(registry.Sessions, "_may_see", lambda *_: True)
 
 
 def roles(patch: Patch) -> None:
     """Allows SET ROLE to any role."""
-    find = access.Access.find
+    find = current.CurrentRole.find
 
     def found(self: Any, wanted: str) -> Any:
         with contextlib.suppress(errors.InsufficientPrivilege):
             return find(self, wanted)
-        return self._session.serving.catalog.find_role(wanted)
+        return self._serving.catalog.find_role(wanted)
 
-    patch.setattr(access.Access, "find", found)
+    patch.setattr(current.CurrentRole, "find", found)
 
 
 def subscribers(patch: Patch) -> None:
