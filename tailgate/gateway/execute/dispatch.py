@@ -1,0 +1,209 @@
+"""The statements of a session by kind: `bind` resolves their names, `begin` runs them.
+
+`KINDS` has one row for each kind: the function that determines its columns and parameters, and the one that runs it.
+
+    SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
+    SHOW, EXPLAIN                    show, control                  ──► rows
+    INSERT, UPDATE, DELETE, …        table_writes, copy_in          ──► rows of RETURNING, or a tag
+    CREATE, DROP, …                  catalog_changes: the engine    ──► a tag
+    SET, BEGIN, PREPARE, …           commands: the session itself   ──► a tag
+
+Errors have positions in the statement's own text. `bind_at` adds the statement's position in the query string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tailgate.gateway.encode.copying import CopyEncoder
+from tailgate.gateway.execute import (
+    catalog_changes,
+    commands,
+    copy_in,
+    cursors,
+    explain,
+    queries,
+    show,
+    subscriptions,
+    table_writes,
+    time_expressions,
+)
+from tailgate.gateway.results.copying import CopyOut, Result, copy_options
+from tailgate.gateway.session.portals import Bound, Statement, check_result
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import LongWrite, NoOp, ParsedStatement
+from tailgate.gateway.session.transactions import State
+from tailgate.lake import errors as e
+from tailgate.sql import statements as s
+
+# A function of a row: the statement is that of `bound`, with its own type.
+Bind = Callable[[Session, Bound, Any, Sequence[int]], "Bound | Awaitable[Bound]"]
+Run = Callable[[Session, Bound, Any, Sequence[object]], "Result | Awaitable[Result]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How statements of one kind are executed.
+
+    `run` returns the rows, or the command tag if there are none. `bind` sets the columns and parameters that Describe returns; None for
+    a statement that has neither. `writes`: it changes rows of tables. `ends_block`: it may run in a failed block.
+    """
+
+    run: Run
+    bind: Bind | None = None
+    writes: bool = False
+    ends_block: bool = False
+
+
+def _kind(statement: ParsedStatement) -> Kind:
+    kind = KINDS.get(type(statement))
+    if kind is None:
+        raise e.FeatureNotSupported(f"{type(statement).__name__} is not supported")
+    return kind
+
+
+def check_failed(session: Session, statement: ParsedStatement) -> None:
+    """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
+    if session.transaction.state is State.FAILED:
+        kind = KINDS.get(type(statement))
+        if kind is None or not kind.ends_block:
+            raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
+
+
+def writes(statement: ParsedStatement) -> bool:
+    """Returns whether the statement changes rows of tables."""
+    kind = KINDS.get(type(statement))
+    return kind is not None and kind.writes
+
+
+async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
+    """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
+    bound = Bound(statement, text.text, text.position, catalog=session.catalog)
+    kind = KINDS.get(type(statement))
+    if kind is None or kind.bind is None:
+        return bound
+    result = kind.bind(session, bound, statement, oids)
+    return result if isinstance(result, Bound) else await result
+
+
+async def bind_at(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
+    """Does the same as `bind`. Adds the statement's place in the query string to the position of an error."""
+    try:
+        return await bind(session, statement, text, oids)
+    except e.TailgateError as error:
+        if error.position is not None:
+            error.position += text.position
+        raise
+
+
+async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
+    """Runs a statement. Returns its rows, or the command tag if it has none."""
+    kind = _kind(bound.statement)
+    if kind.writes and session.settings.as_of is not None:
+        raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
+    result = kind.run(session, bound, bound.statement, values)
+    return await result if isinstance(result, Awaitable) else result
+
+
+async def rebound(session: Session, statement: Statement) -> Bound:
+    """Returns the statement, bound again if the catalog or the cursor that it names may have changed. Raises if its columns differ."""
+    old = statement.bound
+    if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
+        return old
+    bound = await bind_at(session, old.statement, s.StatementText(old.text, old.position), statement.oids)
+    if not isinstance(old.statement, (s.Fetch, s.Execute)):
+        check_result(old, bound)
+    statement.bound = bound
+    session.statements[statement.name] = statement  # updates the charged size
+    return bound
+
+
+# --- statements that contain others --------------------------------------------------------------------------------------
+
+
+async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
+    """Binds the query of a COPY or a cursor, which becomes `body`."""
+    inner = Bound(statement.statement, bound.text, bound.position, catalog=bound.catalog)
+    body = await queries.bind(session, inner, statement.statement, oids)
+    return replace(bound, parameters=body.parameters, body=body)
+
+
+async def _copy_to(session: Session, bound: Bound, statement: s.CopyTo, values: Sequence[object]) -> CopyOut:
+    encoder = CopyEncoder(bound.body.columns or (), copy_options(statement), session.settings.style)
+    return CopyOut(encoder, await queries.begin(session, bound.body, values))
+
+
+async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
+    if statement.name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
+    text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
+    oids = tuple(t.oid for t in statement.types)
+    inner = await bind(session, statement.statement, text, oids)
+    session.statements.add(Statement(statement.name, statement.text.encode(), oids, inner))
+    return "PREPARE"
+
+
+def _bind_execute(session: Session, bound: Bound, statement: s.Execute, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=session.statements.find(statement.name).bound.columns)
+
+
+async def _execute(session: Session, bound: Bound, statement: s.Execute, values: Sequence[object]) -> Result:
+    prepared = session.statements.find(statement.name)
+    check_failed(session, prepared.bound.statement)
+    arguments: list[object] = []
+    if statement.arguments is not None:
+        arguments = await time_expressions.arguments(session, statement.arguments)
+    parameters = prepared.bound.parameters
+    if len(arguments) != len(parameters):
+        raise e.SyntaxError_(
+            f'wrong number of parameters for prepared statement "{statement.name}"',
+            detail=f"Expected {len(parameters)} parameters but got {len(arguments)}.",
+        )
+    style = session.settings.style
+    arguments = [time_expressions.converted(v, t, style) for v, t in zip(arguments, parameters, strict=True)]
+    inner = await rebound(session, prepared)
+    check_result(bound, inner)
+    return await begin(session, inner, arguments)
+
+
+def _no_op(session: Session, bound: Bound, statement: NoOp, values: Sequence[object]) -> str:
+    return statement.tag
+
+
+# --- the table -----------------------------------------------------------------------------------------------------------
+
+KINDS: dict[type, Kind] = {
+    s.Select: Kind(queries.select, queries.bind_select),
+    s.Tail: Kind(queries.follow, queries.bind_tail),
+    s.CopyTo: Kind(_copy_to, _bind_inner),
+    s.Insert: Kind(table_writes.begin, table_writes.bind, writes=True),
+    s.Update: Kind(table_writes.begin, table_writes.bind, writes=True),
+    s.Delete: Kind(table_writes.begin, table_writes.bind, writes=True),
+    s.Truncate: Kind(table_writes.begin, table_writes.bind, writes=True),
+    LongWrite: Kind(table_writes.begin, table_writes.bind, writes=True),
+    s.CopyFrom: Kind(copy_in.run, copy_in.bind, writes=True),
+    s.DeclareCursor: Kind(cursors.declare, _bind_inner),
+    s.Fetch: Kind(cursors.fetch, cursors.bind),
+    s.CloseCursor: Kind(cursors.close),
+    s.FetchSubscription: Kind(subscriptions.fetch, subscriptions.bind_fetch),
+    s.Acknowledge: Kind(subscriptions.acknowledge, subscriptions.bind_acknowledge),
+    s.Show: Kind(show.run, show.bind),
+    s.Explain: Kind(explain.run, explain.bind),
+    s.Print: Kind(show.run_print, show.bind_print),
+    s.Prepare: Kind(_prepare),
+    s.Execute: Kind(_execute, _bind_execute),
+    s.Deallocate: Kind(commands.deallocate),
+    s.Begin: Kind(commands.begin),
+    s.Commit: Kind(commands.end, ends_block=True),
+    s.Rollback: Kind(commands.end, ends_block=True),
+    s.Savepoint: Kind(commands.savepoint),
+    s.Release: Kind(commands.release),
+    s.RollbackTo: Kind(commands.rollback_to, ends_block=True),
+    s.Set: Kind(commands.set_value),
+    s.Reset: Kind(commands.reset),
+    s.Discard: Kind(commands.discard),
+    NoOp: Kind(_no_op),
+    **dict.fromkeys(catalog_changes.CHANGING, Kind(catalog_changes.run)),
+}

@@ -1,0 +1,256 @@
+"""The extended query protocol: one handler for each of Parse, Bind, Describe, Execute and Close. Sync ends a sequence of them.
+
+    Parse ──► Statement ──Bind──► Portal ──Execute──► rows, some at a time
+
+A prepared statement is bound again when the catalog has changed. It remains usable after a view that it reads was replaced, as long
+as its result columns stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+
+from tailgate.gateway.answers.answers import Request
+from tailgate.gateway.encode.parameters import decode, utf8
+from tailgate.gateway.encode.rows import description
+from tailgate.gateway.encode.style import Style
+from tailgate.gateway.execute import dispatch, queries
+from tailgate.gateway.handlers import delivery
+from tailgate.gateway.protocol import backend
+from tailgate.gateway.protocol import messages as m
+from tailgate.gateway.results.copying import CopyOut
+from tailgate.gateway.results.rows import TableRows, tag
+from tailgate.gateway.serving.prepared import SessionCatalog
+from tailgate.gateway.session.portals import Bound, Portal, Statement
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import ParsedStatement
+from tailgate.gateway.session.transactions import Move
+from tailgate.lake import errors as e
+from tailgate.lake.types import Type
+from tailgate.sql import statements as s
+
+LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
+COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values are copied, not parsed
+LONG_VALUES = 20_000  # parameters of a message; more are decoded in another process
+LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the text form, and the maximum
+
+
+def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
+    session.execution.activity.asked(message.text)
+    known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    if known is not None and known.catalog is session.catalog:
+        _check_new(session, message.statement)
+        dispatch.check_failed(session, known.statement)
+        session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), known))
+        session.out.write(backend.PARSE_COMPLETE)
+        return None
+    return _parse(session, message)
+
+
+async def _parse(session: Session, message: m.Parse) -> None:
+    _check_new(session, message.statement)
+    parts = await session.gateway.texts.read(utf8(message.text))
+    if len(parts) > 1:
+        raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
+    empty: tuple[ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))
+    statement, text = parts[0] if parts else empty
+    dispatch.check_failed(session, statement)
+    bound = await dispatch.bind_at(session, statement, text, message.parameter_oids)
+    if isinstance(statement, s.Select):
+        session.gateway.remember(message.text, message.parameter_oids, session.naming.seen.scope, bound)
+    session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), bound))
+    session.out.write(backend.PARSE_COMPLETE)
+
+
+def _check_new(session: Session, name: str) -> None:
+    if name and name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
+
+
+def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
+    statement = session.statements.find(message.statement)
+    dispatch.check_failed(session, statement.bound.statement)
+    seen = session.naming.seen
+    same = statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
+    if same and not _is_long(message, statement.bound.parameters):
+        _bind(session, message, statement, statement.bound, seen)
+        return None
+    return _rebind(session, message, statement)
+
+
+async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
+    bound = await dispatch.rebound(session, statement)
+    workers = session.serving.workers
+    values = None
+    if _is_long(message, bound.parameters):
+        values = await workers.run_bounded(decoded, message, bound.parameters, session.settings.style, long=True)
+    _bind(session, message, statement, bound, session.naming.seen, values)
+
+
+def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
+    """Returns whether decoding the values would block other sessions too long."""
+    if len(message.parameters) > LONG_VALUES:
+        return True
+    return any(
+        data is not None and len(data) > LONG_VALUE_BYTES and (type.is_array or type.name not in COPIED)
+        for data, type in zip(message.parameters, wanted, strict=False)
+    )
+
+
+def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[object]:
+    """Decodes the parameters of a Bind message. Raises 08P01 if their number is wrong, and the type's error for a malformed value."""
+    given, codes = message.parameters, message.parameter_formats
+    if len(codes) > 1 and len(codes) != len(given):
+        raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
+    if len(given) != len(wanted):
+        raise e.ProtocolViolation(
+            f'bind message supplies {len(given)} parameters, but prepared statement "{message.statement}" requires {len(wanted)}'
+        )
+    values: list[object] = []
+    for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
+        code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
+        try:
+            value = None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}")
+            values.append(_listed(value, type) if isinstance(value, list) else value)
+        except e.TailgateError as error:
+            of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
+            error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # the value is not shown: it may be secret
+            raise
+    return values
+
+
+def _listed(value: list[object], type: Type) -> object:
+    """Converts an array for DuckDB: many integers become one text.
+
+    DuckDB converts the elements of a Python list one by one while it holds the interpreter's lock.
+    """
+    if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
+        return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
+    if len(value) > LIST_MAX:
+        raise e.ProgramLimitExceeded(f"an array of {type.element} as a parameter may have at most {LIST_MAX} elements")
+    return value
+
+
+def _bind(
+    session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: SessionCatalog, values: list[object] | None = None
+) -> None:
+    given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
+    if message.portal and message.portal in session.portals:
+        raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
+    style = session.settings.style
+    if values is None:
+        values = decoded(message, wanted, style)
+    formats = _result_formats(session, message.result_formats, bound)
+    portal = Portal(message.portal, bound, values, formats, given=sum(len(data) for data in given if data is not None))
+    if queries.is_poll(bound):
+        portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
+    session.portals.drop("" if not message.portal else message.portal)
+    session.portals[message.portal] = portal
+    session.out.write(backend.BIND_COMPLETE)
+
+
+def _result_formats(session: Session, codes: tuple[int, ...], bound: Bound) -> tuple[int, ...]:
+    count = len(bound.columns or ())
+    if isinstance(bound.statement, s.Fetch) and not codes:
+        return session.portals.formats(bound.statement.cursor) or (0,) * count
+    if len(codes) <= 1:
+        return (codes[0] if codes else 0,) * count
+    if len(codes) != count and bound.columns is not None:
+        raise e.ProtocolViolation(f"bind message has {len(codes)} result formats but query has {count} columns")
+    return codes
+
+
+def describe(session: Session, message: m.Describe) -> None:
+    if message.kind == "S":
+        bound = session.statements.find(message.name).bound
+        session.out.write(backend.parameter_description([t.oid for t in bound.parameters]))
+        formats: Sequence[int] = (0,) * len(bound.columns or ())
+    else:
+        portal = session.portals.find(message.name)
+        bound, formats = portal.bound, portal.formats
+    if bound.columns is None or isinstance(bound.statement, s.CopyTo):
+        session.out.write(backend.NO_DATA)
+    else:
+        session.out.write(backend.row_description(description(bound.columns), formats))
+
+
+def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
+    portal = session.portals.find(message.portal)
+    session.execution.activity.asked(portal.bound.text.encode())
+    dispatch.check_failed(session, portal.bound.statement)
+    request = _request(session, portal, message.max_rows)
+    if request is not None:
+        answer = session.gateway.answers.find(request)
+        if answer is not None:
+            portal.done = True
+            session.out.write(answer)
+            return None
+    return _execute(session, portal, message.max_rows, request)
+
+
+def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:
+    """Returns the request for an answer in memory, or None if the portal must run its statement or continue."""
+    if portal.key is None or portal.rows is not None or portal.done or not session.reads_newest:
+        return None
+    assert portal.bound.prepared is not None
+    query = session.access.authorize(portal.bound.prepared)
+    return Request(portal.key, query, portal.values, portal.formats, session.settings.style, max_rows)
+
+
+async def _execute(session: Session, portal: Portal, max_rows: int, request: Request | None) -> None:
+    bound = portal.bound
+    if isinstance(bound.statement, s.Empty):
+        session.out.write(backend.EMPTY_QUERY_RESPONSE)
+        return
+    if portal.rows is None:
+        if portal.done:
+            if portal.key is not None:
+                session.out.write(backend.command_complete("SELECT 0"))
+                return
+            raise e.ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
+        await _begin(session, portal, request)
+        if portal.rows is None:
+            return
+    ended = await _send_rows(session, portal, max_rows or None)
+    if not ended:
+        session.out.write(backend.PORTAL_SUSPENDED)
+
+
+async def _begin(session: Session, portal: Portal, request: Request | None) -> None:
+    """Starts a portal. Sends the response if there are no rows or if they are in memory; otherwise sets `portal.rows`."""
+    bound = portal.bound
+    if request is not None:
+        answer = await session.gateway.answers.get(request)
+        if isinstance(answer, bytes):
+            portal.done = True
+            session.out.write(answer)
+            return
+        if answer is not None:
+            portal.rows = TableRows(bound.columns or (), answer)
+            return
+    if dispatch.writes(bound.statement) and not session.out.at_sync():
+        session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
+    result = await dispatch.begin(session, bound, portal.values)
+    if isinstance(result, (str, CopyOut)):
+        portal.done = True
+        await delivery.deliver(session, result, ())
+        return
+    portal.rows = result
+
+
+async def _send_rows(session: Session, portal: Portal, limit: int | None) -> bool:
+    assert portal.rows is not None
+    if portal.rows.ended and portal.done:
+        session.out.write(backend.command_complete(tag(portal.rows, 0)))
+        return True
+    ended = await delivery.deliver(session, portal.rows, portal.formats, limit=limit)
+    portal.done = portal.done or ended
+    return ended
+
+
+def close(session: Session, message: m.Close) -> None:
+    if message.kind == "S":
+        session.statements.pop(message.name, None)
+    else:
+        session.portals.drop(message.name)
+    session.out.write(backend.CLOSE_COMPLETE)

@@ -1,0 +1,171 @@
+"""The session of one client: the states that last between its messages, and what ends a statement or a transaction in all of them.
+
+    client         who signed in                   transaction  state, snapshot, pending writes, savepoints
+    settings       SET, SHOW                       statements   prepared statements
+    naming, access the catalog and the rights      portals      portals and cursors
+    memory         budget                          subscriptions  positions in subscriptions
+    execution      the running statement           machine      the protocol's state
+
+The handlers of messages are in `gateway.handlers`, the execution of statements is in `gateway.execute`. `fail` turns every error into an
+ErrorResponse: a `TailgateError` keeps its SQLSTATE, and any other exception becomes XX000 (`lake.internal_errors`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from tailgate.gateway.control import Control
+from tailgate.gateway.protocol import backend
+from tailgate.gateway.protocol.states import Event, Machine
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
+from tailgate.gateway.resources.concurrency import REQUESTER, Requester
+from tailgate.gateway.serving import failures
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.access import Access
+from tailgate.gateway.session.client import Client
+from tailgate.gateway.session.execution import Execution
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.session.memory import SessionMemory
+from tailgate.gateway.session.naming import Naming
+from tailgate.gateway.session.output import Out
+from tailgate.gateway.session.portals import Portals, Statements
+from tailgate.gateway.session.roles import CurrentRole
+from tailgate.gateway.session.subscription_readers import SubscriptionReaders
+from tailgate.gateway.session.transactions import Move, State, Transaction
+from tailgate.gateway.settings.settings import Settings, milliseconds
+from tailgate.lake.catalog import Catalog
+
+# Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
+IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
+IDLE_IN_BLOCK = ("idle_in_transaction_session_timeout", "25P03", "terminating connection due to idle-in-transaction timeout")
+
+
+class Session:
+    """The states of one client's session."""
+
+    def __init__(self, gateway: Gateway, out: Out) -> None:
+        self.gateway, self.out = gateway, out
+        self.machine = Machine()
+        self.client = Client()
+        self.settings = Settings()
+        self.transaction = Transaction()
+        self.execution = Execution()
+        self.memory = SessionMemory(gateway.memory.session, gateway.budget)
+        current = CurrentRole(gateway.serving, self.client, self.settings)
+        self.naming = Naming(gateway, self.client, self.settings, self.transaction, current, self.memory)
+        self.access = Access(gateway.serving, current, self.naming)
+        self.statements = Statements()
+        self.portals = Portals(gateway.background)
+        self.subscriptions = SubscriptionReaders(gateway.background)
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def serving(self) -> Serving:
+        """The query service."""
+        return self.gateway.serving
+
+    @property
+    def control(self) -> Control:
+        """The client of the engine."""
+        return self.gateway.control
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as this session sees it."""
+        return self.naming.seen.catalog
+
+    @property
+    def reads_newest(self) -> bool:
+        """Whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
+        return self.transaction.state is State.IDLE and self.settings.reads_now
+
+    def sign_in(self) -> None:
+        """Charges the session's memory to its role and registers it. Raises 53200 or 53300 if a limit is exceeded."""
+        role, superuser = self.client.role, self.access.role.superuser
+        self.memory.sign_in(Requester(role, superuser), self.gateway.budget_of(role, superuser))
+        self.statements.budget = self.portals.budget = self.memory.budget
+        self.settings.charged = Charge(self.memory.budget)
+        self.gateway.sessions.admit(self)
+
+    async def run(self, work: Awaitable[None]) -> None:
+        """Runs the rest of a message's work within statement_timeout. Cancelling it reports an error and keeps the session."""
+        REQUESTER.set(self.memory.requester)
+        TASK_BUDGET.set(self.memory.budget)
+        await self.execution.run(work, milliseconds(self.settings["statement_timeout"]), self.fail)
+
+    def end(self) -> None:
+        """Releases everything that the session holds, after the connection was closed."""
+        self.execution.stop_idle()
+        self.portals.drop_all(held=True)
+        self.subscriptions.rewind()
+        self.transaction.release()
+        self.gateway.sessions.pop(self.client.process, None)
+        self.memory.close()
+
+    def end_block(self, *, undo: bool) -> None:
+        """Ends the block for settings, temporary views and, on `undo`, the positions of subscriptions."""
+        if undo:
+            self.subscriptions.rewind()
+        self.settings.end(undo=undo)
+        self.naming.end(undo=undo)
+
+    # --- output
+
+    def ready(self) -> None:
+        """Sends ReadyForQuery: the end of a simple Query or of Sync. Starts the idle timeout."""
+        transaction = self.transaction
+        transaction.move(Move.FINISH)
+        self.memory.charge_savepoints(len(transaction.savepoints))
+        if not transaction.in_block:
+            self.portals.drop_all()
+        if self.settings.changed:
+            # ParameterStatus is sent once for each setting, before ReadyForQuery, as in PostgreSQL.
+            for name, value in self.settings.unreported():
+                self.out.write(backend.parameter_status(name, value))
+        self.execution.activity.ended(transaction.in_block)
+        self.out.write(backend.READY_FOR_QUERY[transaction.status])
+        self.out.flush()
+        timeout, sqlstate, reason = IDLE_IN_BLOCK if transaction.in_block else IDLE
+        if limit_ms := milliseconds(self.settings[timeout]):
+            self.execution.wait_idle(limit_ms, partial(self.fatal, sqlstate, reason))
+
+    def fail(self, error: BaseException, offset: int = 0) -> None:
+        """Sends an ErrorResponse and fails the transaction.
+
+        `offset`: characters that precede the statement in the query string; added to the error's position.
+        """
+        text = self.execution.activity.query.decode(errors="replace")
+        reported = self.gateway.internal_errors.reported(failures.translated(error) if isinstance(error, Exception) else error, text)
+        position = None if reported.position is None else reported.position + offset + 1
+        fields = (reported.sqlstate, reported.message, reported.detail, reported.hint, position, reported.where, reported.names)
+        self.out.write(backend.error_response(backend.Report("ERROR", *fields)))
+        self.out.flush()  # as PostgreSQL does: a client that sent Flush waits for the error, but messages up to Sync are discarded
+        if self.transaction.state is State.BLOCK:
+            if self.transaction.savepoints:
+                self.subscriptions.rewind()
+                self.settings.back(self.transaction.savepoints[-1][2])
+            else:
+                self.end_block(undo=True)
+        elif self.transaction.state is State.IMPLICIT:
+            self.subscriptions.rewind()
+        self.transaction.move(Move.ERROR)
+        self.portals.drop_all()
+        self.machine.happened(Event.FAILED)
+
+    def fatal(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None) -> None:
+        """Sends a FATAL error and closes the connection."""
+        self.out.write(backend.error_response(backend.Report("FATAL", sqlstate, message, detail, hint)))
+        self.machine.happened(Event.CLOSED)
+        self.out.close()
+
+    def notice(
+        self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None
+    ) -> None:
+        """Sends a NoticeResponse."""
+        self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint)))
+
+    def call_soon(self, function: Callable[..., object], *arguments: object) -> None:
+        """Schedules a call in the event loop, from another thread. It runs before the current statement is answered."""
+        self._loop.call_soon_threadsafe(function, *arguments)
