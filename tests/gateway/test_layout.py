@@ -6,7 +6,7 @@ import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import tailgate.gateway
+from tailgate import gateway
 
 ROOT = Path(gateway.__file__).parent
 PACKAGE = gateway.__name__
