@@ -20,7 +20,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 
 CHANGING = (
     s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,

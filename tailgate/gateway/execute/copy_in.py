@@ -26,7 +26,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
-from tailgate.sql.binding.writes import Writes
+from tailgate.sql.binder.writes.writes import Writes
 
 COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 

@@ -30,7 +30,7 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.weights import formed, total
-from tailgate.sql.duckdb import arguments
+from tailgate.sql.render.duckdb import arguments
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
 RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tailgate.sql.tokens import Token, tokens
+from tailgate.sql.lexer.tokens import Token, tokens
 
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
 PASSWORD, SECRET = "password", "secret"  # the value after these words is never shown; names of options may end in the first

@@ -18,7 +18,7 @@ from tailgate.gateway.session.statement_cache import StatementCache
 from tailgate.lake import Lake, peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.internal_errors import InternalErrors
-from tailgate.sql.masking import masked
+from tailgate.sql.lexer.literal_masking import masked
 
 PATHS_MAX = 1_000  # cached catalogs, one per search path
 BOUND_BYTES = 32 << 20  # of cached bound statements
