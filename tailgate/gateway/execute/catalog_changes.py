@@ -15,20 +15,16 @@ from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import LongWrite
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements.kinds import Place, running_at
 
-CHANGING = (
-    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
-    s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
-    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
-    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
-    s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
-)  # fmt: skip
+CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
@@ -86,6 +82,7 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
     Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
+    assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)

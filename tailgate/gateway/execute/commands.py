@@ -155,3 +155,7 @@ def deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: 
     if session.statements.pop(statement.name, None) is None:
         raise e.InvalidSqlStatementName(f'prepared statement "{statement.name}" does not exist')
     return "DEALLOCATE"
+
+
+def unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
+    return "UNLISTEN"

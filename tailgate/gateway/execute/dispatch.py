@@ -1,6 +1,7 @@
 """The statements of a session by kind: `bind` resolves their names, `begin` runs them.
 
-`KINDS` has one row for each kind: the function that determines its columns and parameters, and the one that runs it.
+`EXECUTORS` has one row for each kind (`sql.statements.kinds`): the function that determines its columns and parameters, and the one that
+runs it.
 
     SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
     SHOW, EXPLAIN                    show, control                  ──► rows
@@ -33,10 +34,11 @@ from tailgate.gateway.execute import (
 from tailgate.gateway.results.copying import CopyOut, Result, copy_options
 from tailgate.gateway.session.portals import Bound, Statement, check_result
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.statement_cache import LongWrite, NoOp, ParsedStatement
+from tailgate.gateway.session.statement_cache import LongWrite, ParsedStatement
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
+from tailgate.sql.statements.kinds import KINDS, Place
 
 # A function of a row: the statement is that of `bound`, with its own type.
 Bind = Callable[[Session, Bound, Any, Sequence[int]], "Bound | Awaitable[Bound]"]
@@ -44,47 +46,35 @@ Run = Callable[[Session, Bound, Any, Sequence[object]], "Result | Awaitable[Resu
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Executor:
     """How statements of one kind are executed.
 
     `run` returns the rows, or the command tag if there are none. `bind` sets the columns and parameters that Describe returns; None for
-    a statement that has neither. `writes`: it changes rows of tables. `ends_block`: it may run in a failed block.
+    a statement that has neither.
     """
 
     run: Run
     bind: Bind | None = None
-    writes: bool = False
-    ends_block: bool = False
-
-
-def _kind(statement: ParsedStatement) -> Kind:
-    kind = KINDS.get(type(statement))
-    if kind is None:
-        raise e.FeatureNotSupported(f"{type(statement).__name__} is not supported")
-    return kind
 
 
 def check_failed(session: Session, statement: ParsedStatement) -> None:
     """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
-    if session.transaction.state is State.FAILED:
-        kind = KINDS.get(type(statement))
-        if kind is None or not kind.ends_block:
-            raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
+    if session.transaction.state is State.FAILED and not (type(statement) in KINDS and KINDS[type(statement)].ends_failed_block):
+        raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
 
 def writes(statement: ParsedStatement) -> bool:
     """Returns whether the statement changes rows of tables."""
-    kind = KINDS.get(type(statement))
-    return kind is not None and kind.writes
+    return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
 
 
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
-    kind = KINDS.get(type(statement))
-    if kind is None or kind.bind is None:
+    executor = EXECUTORS.get(type(statement))
+    if executor is None or executor.bind is None:
         return bound
-    result = kind.bind(session, bound, statement, oids)
+    result = executor.bind(session, bound, statement, oids)
     return result if isinstance(result, Bound) else await result
 
 
@@ -100,10 +90,12 @@ async def bind_at(session: Session, statement: ParsedStatement, text: s.Statemen
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
     """Runs a statement. Returns its rows, or the command tag if it has none."""
-    kind = _kind(bound.statement)
-    if kind.writes and session.settings.as_of is not None:
+    executor = EXECUTORS.get(type(bound.statement))
+    if executor is None:
+        raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
+    if writes(bound.statement) and session.settings.as_of is not None:
         raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
-    result = kind.run(session, bound, bound.statement, values)
+    result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
 
 
@@ -168,42 +160,38 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
     return await begin(session, inner, arguments)
 
 
-def _no_op(session: Session, bound: Bound, statement: NoOp, values: Sequence[object]) -> str:
-    return statement.tag
-
-
 # --- the table -----------------------------------------------------------------------------------------------------------
 
-KINDS: dict[type, Kind] = {
-    s.Select: Kind(queries.select, queries.bind_select),
-    s.Tail: Kind(queries.follow, queries.bind_tail),
-    s.CopyTo: Kind(_copy_to, _bind_inner),
-    s.Insert: Kind(table_writes.begin, table_writes.bind, writes=True),
-    s.Update: Kind(table_writes.begin, table_writes.bind, writes=True),
-    s.Delete: Kind(table_writes.begin, table_writes.bind, writes=True),
-    s.Truncate: Kind(table_writes.begin, table_writes.bind, writes=True),
-    LongWrite: Kind(table_writes.begin, table_writes.bind, writes=True),
-    s.CopyFrom: Kind(copy_in.run, copy_in.bind, writes=True),
-    s.DeclareCursor: Kind(cursors.declare, _bind_inner),
-    s.Fetch: Kind(cursors.fetch, cursors.bind),
-    s.CloseCursor: Kind(cursors.close),
-    s.FetchSubscription: Kind(subscriptions.fetch, subscriptions.bind_fetch),
-    s.Acknowledge: Kind(subscriptions.acknowledge, subscriptions.bind_acknowledge),
-    s.Show: Kind(show.run, show.bind),
-    s.Explain: Kind(explain.run, explain.bind),
-    s.Print: Kind(show.run_print, show.bind_print),
-    s.Prepare: Kind(_prepare),
-    s.Execute: Kind(_execute, _bind_execute),
-    s.Deallocate: Kind(commands.deallocate),
-    s.Begin: Kind(commands.begin),
-    s.Commit: Kind(commands.end, ends_block=True),
-    s.Rollback: Kind(commands.end, ends_block=True),
-    s.Savepoint: Kind(commands.savepoint),
-    s.Release: Kind(commands.release),
-    s.RollbackTo: Kind(commands.rollback_to, ends_block=True),
-    s.Set: Kind(commands.set_value),
-    s.Reset: Kind(commands.reset),
-    s.Discard: Kind(commands.discard),
-    NoOp: Kind(_no_op),
-    **dict.fromkeys(catalog_changes.CHANGING, Kind(catalog_changes.run)),
+EXECUTORS: dict[type, Executor] = {
+    s.Select: Executor(queries.select, queries.bind_select),
+    s.Tail: Executor(queries.follow, queries.bind_tail),
+    s.CopyTo: Executor(_copy_to, _bind_inner),
+    s.Insert: Executor(table_writes.begin, table_writes.bind),
+    s.Update: Executor(table_writes.begin, table_writes.bind),
+    s.Delete: Executor(table_writes.begin, table_writes.bind),
+    s.Truncate: Executor(table_writes.begin, table_writes.bind),
+    LongWrite: Executor(table_writes.begin, table_writes.bind),
+    s.CopyFrom: Executor(copy_in.run, copy_in.bind),
+    s.DeclareCursor: Executor(cursors.declare, _bind_inner),
+    s.Fetch: Executor(cursors.fetch, cursors.bind),
+    s.CloseCursor: Executor(cursors.close),
+    s.FetchSubscription: Executor(subscriptions.fetch, subscriptions.bind_fetch),
+    s.Acknowledge: Executor(subscriptions.acknowledge, subscriptions.bind_acknowledge),
+    s.Show: Executor(show.run, show.bind),
+    s.Explain: Executor(explain.run, explain.bind),
+    s.Print: Executor(show.run_print, show.bind_print),
+    s.Prepare: Executor(_prepare),
+    s.Execute: Executor(_execute, _bind_execute),
+    s.Deallocate: Executor(commands.deallocate),
+    s.Begin: Executor(commands.begin),
+    s.Commit: Executor(commands.end),
+    s.Rollback: Executor(commands.end),
+    s.Savepoint: Executor(commands.savepoint),
+    s.Release: Executor(commands.release),
+    s.RollbackTo: Executor(commands.rollback_to),
+    s.Set: Executor(commands.set_value),
+    s.Reset: Executor(commands.reset),
+    s.Discard: Executor(commands.discard),
+    s.Unlisten: Executor(commands.unlisten),
+    **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
 }
