@@ -285,7 +285,7 @@ def test_show(live: Live) -> None:
 
 def test_stopping_tells_the_clients(live: Live) -> None:
     client = Client.connect(live.host, live.port)
-    live.call(live.gateway.stop())
+    live.call(live.server.stop())
     assert (
         shown(*(client.message() or ("?", b""))) == "ErrorResponse S=FATAL C=57P01 M='terminating connection due to administrator command'"
     )
