@@ -296,4 +296,4 @@ def test_stopping_tells_the_clients(live: Live) -> None:
 def test_only_this_machine_is_listened_to(live: Live) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1", ""):
         with pytest.raises(FeatureNotSupported):
-            live.call(live.gateway.listen(host, 0))
+            live.call(live.server.listen(host, 0))
