@@ -31,6 +31,7 @@ OF_ROWS = (
     "timestamps cannot be binned into intervals containing months or years",
     "invalid Unicode escape",
     "requested character too large",
+    "requested character not valid for encoding",
     "null character not permitted",
 )
 BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # unique binary form
