@@ -24,7 +24,7 @@ from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import explain, plan
-from sql.authorization import SELECT, Demand
+from sql.authorization import Demand
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
@@ -170,14 +170,12 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    # a scanned relation needs SELECT even if the binder has recorded no demand for it
-    unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)
     return Prepared(
         columns,
         bound.parameters,
         relations,
-        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        bound.demands,
         catalog_n,
         sql,
         items,

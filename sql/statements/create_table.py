@@ -10,8 +10,7 @@ from lake.names import Name
 from sql.grammar import expressions as grammar
 from sql.grammar import names
 from sql.grammar.types import type_name
-from sql.statements.pieces import column_names, if_not_exists, options, relation_name
-from sql.statements.values import Options
+from sql.statements.pieces import column_names, if_not_exists, relation_name, with_options
 from sql.statements.written import Check, CreateTable, TableColumn
 from sql.tokens import Cursor
 from sql.typenames import resolve
@@ -77,11 +76,11 @@ def create_table(cursor: Cursor) -> CreateTable:
             if not cursor.sign(","):
                 break
     cursor.expect(")")
-    found: Options = options(cursor) if cursor.word("with") else ()
+    found, clause = with_options(cursor)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise _unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found, clause)
 
 
 def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:

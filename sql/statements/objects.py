@@ -28,7 +28,7 @@ from sql.statements.external import AlterSecret, CreateConnection, CreateSecret,
 from sql.statements.functions import create_function, drop_function, function_name
 from sql.statements.indexes import create_index
 from sql.statements.kafka import create_sink, create_source
-from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
+from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select, with_options
 from sql.statements.reading import subscribe, tail
 from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_show
 from sql.statements.roles import KINDS as ROLES
@@ -114,15 +114,13 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
-    found: Options = ()
-    if cursor.word("with"):
-        found = options(cursor)
+    found, clause = with_options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
     cursor.word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
+    return CreateView(this, text, materialized, columns, found, absent, replace, temporary, clause)
 
 
 def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:

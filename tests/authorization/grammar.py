@@ -202,7 +202,7 @@ class Grammar(Expressions):
 
     def view(self) -> list[str] | str:
         replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
-        name = self.some((6, lambda: self.own("v")), (1, self.name))
+        name = self.some((6, lambda: self.own("v")), (1, self.name), (0.5, lambda: "kept"))
         return f"CREATE {replaces}VIEW {name} AS {self.within(self.query)}"
 
     def materialized(self) -> str:
@@ -218,7 +218,7 @@ class Grammar(Expressions):
         }[letter]
         if letter == "g" and self.r.random() < 0.3:
             head = f"(a bigint DEFAULT {self.call()})"
-        name = self.some((6, lambda: self.own(letter)), (1, lambda: f"own.{letter}"))
+        name = self.some((6, lambda: self.own(letter)), (1, lambda: self.of(f"own.{letter}", f"public.{letter}0")))
         wrapped = self.of(f"'{body.replace(chr(39), chr(39) * 2)}'", f"$${body}$$")
         if letter == "f" and self.r.random() < 0.2:
             return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL RETURN ({body})"
