@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 
 from engine import ddl
-from gateway import access, activity, ownership, session, subscriptions, temporary, times
-from gateway import ddl as gateway_ddl
-from gateway.catalog import CatalogQuery
+from gateway.catalog.catalog_query import CatalogQuery
+from gateway.execute import catalog_changes as gateway_ddl
+from gateway.execute import subscriptions, temporary_views, time_expressions
+from gateway.security import ownership
 from gateway.serving.prepared import scans
+from gateway.session import access, activity, session
 from lake import errors
 from sql import authorization
 from sql.authorization import Followed, shared
@@ -79,10 +81,10 @@ def owners(patch: Patch) -> None:
 def names(patch: Patch) -> None:
     """Checks the names that the session sees, but lets the engine resolve the statement without temporary views.
 
-    Also disables `temporary._found`, which refuses most statements that name a temporary view before
+    Also disables `temporary_views._found`, which refuses most statements that name a temporary view before
     their names are resolved: it gives them PostgreSQL's error messages.
     """
-    patch.setattr(temporary, "_found", lambda *_: None)
+    patch.setattr(temporary_views, "_found", lambda *_: None)
     sent = gateway_ddl.sent
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:
@@ -105,7 +107,7 @@ def arguments(patch: Patch) -> None:
         plan = shared(session.serving.prepare(text, (), session.naming.seen))
         return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
 
-    patch.setattr(times, "arguments", row)
+    patch.setattr(time_expressions, "arguments", row)
 
 
 def ready_bytes(patch: Patch) -> None:
