@@ -16,19 +16,19 @@ from typing import Any
 
 import pytest
 
-from engine import ddl
-from gateway.catalog.catalog_query import CatalogQuery
-from gateway.execute import catalog_changes as gateway_ddl
-from gateway.execute import subscriptions, temporary_views, time_expressions
-from gateway.security import ownership
-from gateway.serving.prepared import scans
-from gateway.session import access, activity, session
-from lake import errors
-from sql import authorization
-from sql.authorization import Followed, shared
-from sql.bind import bind_query
-from sql.binding import tables
-from sql.statements import Select, parse
+from tailgate.engine import ddl
+from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.execute import catalog_changes as gateway_ddl
+from tailgate.gateway.execute import subscriptions, temporary_views, time_expressions
+from tailgate.gateway.security import ownership
+from tailgate.gateway.serving.prepared import scans
+from tailgate.gateway.session import access, activity, session
+from tailgate.lake import errors
+from tailgate.sql import authorization
+from tailgate.sql.authorization import Followed, shared
+from tailgate.sql.bind import bind_query
+from tailgate.sql.binding import tables
+from tailgate.sql.statements import Select, parse
 from tests.authorization import test_reading
 from tests.authorization.attack import Attack, Leak
 from tests.authorization.grammar import Grammar

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg import errors
 
-from gateway.execute import catalog_changes
+from tailgate.gateway.execute import catalog_changes
 from tests.authorization.world import World
 
 SUBSCRIPTIONS = 3  # limit in this test

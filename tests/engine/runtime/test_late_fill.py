@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.runtime.fills import AT_ONCE, Fill
+from tailgate.engine.runtime.fills import AT_ONCE, Fill
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.test_failures import session
 from tests.lake.life import short_history
