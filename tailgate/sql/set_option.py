@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailgate.sql.definitions import edited
-from tailgate.sql.tokens import Token, tokens
+from tailgate.sql.lexer.tokens import Token, tokens
 
 
 def set_option(text: str, clause: tuple[int, int], name: str, value: str | None) -> str:
