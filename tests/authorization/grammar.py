@@ -194,11 +194,20 @@ class Grammar(Expressions):
         mode = self.of("", " ISOLATION LEVEL SERIALIZABLE", " READ ONLY")
         return [f"{self.of('BEGIN', 'START TRANSACTION')}{mode}", *inside, self.of("COMMIT", "ROLLBACK")]
 
-    def temporary(self) -> str:
+    def temporary(self) -> list[str] | str:
+        """Generates a temporary view, often with the name of another object, and sometimes a change of that name."""
         name = self.of("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
         if self.r.random() < 0.2:
             return f"DROP VIEW IF EXISTS pg_temp.{name} CASCADE"
-        return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+        create = f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+        if self.r.random() < 0.7:
+            return create
+        schema = self.of("", "public.")
+        change = self.of(
+            f"GRANT SELECT ON {schema}{name} TO low", f"GRANT USAGE ON SECRET {name} TO low", f"ALTER SECRET {name} AS 'x'",
+            f"COMMENT ON VIEW {name} IS 'x'", f"DROP VIEW {schema}{name}", f"CREATE OR REPLACE VIEW {schema}{name} AS SELECT 1 AS n",
+        )  # fmt: skip
+        return [create, change]
 
     def view(self) -> list[str] | str:
         replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
