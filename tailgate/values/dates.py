@@ -52,7 +52,9 @@ def _decoded(decode: Callable[[str, str], T], text: str, type: Type, style: Styl
 
 
 def _unsupported_word(word: str, type: Type) -> TailgateError:
-    return FeatureNotSupported(f"'{word}' as a {type.facts.sql} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00.")
+    return FeatureNotSupported(
+        f"'{word}' as a {_NAMES.get(type.name, type.facts.sql)} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00."
+    )
 
 
 def _moment(text: str, type: Type, style: Style, year_max: int) -> Moment:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LONG_CHARACTERS
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from tailgate.lake.names import Name
@@ -23,11 +26,6 @@ from tailgate.values.intervals import read_fields
 from tailgate.values.registry import read_text
 from tailgate.values.stored import stored
 from tailgate.values.style import Style
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.session.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -60,7 +58,7 @@ async def constant(session: Session, given: QueryText, what: str, oids: Sequence
 
 
 async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
-    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+    await session.serving.workers.run_bounded(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
 
 
 def check_no_subquery(text: QueryText, what: str) -> None:
