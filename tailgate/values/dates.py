@@ -34,7 +34,6 @@ from tailgate.values.style import Style
 DATE_YEAR_MAX, TIMESTAMP_YEAR_MAX = 5_874_897, 294_276
 YEAR_MIN = -4713  # 4714 BC
 _EPOCH, _EPOCH_DAY = datetime(1970, 1, 1), date(1970, 1, 1)
-_NAMES = {"timestamp": "timestamp", "time": "time"}  # in messages, which leave out that there is no zone
 T = TypeVar("T")
 
 
@@ -43,7 +42,7 @@ def _decoded(decode: Callable[[str, str], T], text: str, type: Type, style: Styl
     try:
         return decode(text, style.date_order)
     except BadFormat:
-        raise InvalidDatetimeFormat(f'invalid input syntax for type {_NAMES.get(type.name, type.facts.sql)}: "{text}"') from None
+        raise InvalidDatetimeFormat(f'invalid input syntax for type {_name(type)}: "{text}"') from None
     except ZoneOverflow:
         raise of("22009", f'time zone displacement out of range: "{text}"') from None
     except FieldOverflow as error:
@@ -51,10 +50,14 @@ def _decoded(decode: Callable[[str, str], T], text: str, type: Type, style: Styl
         raise DatetimeFieldOverflow(f'date/time field value out of range: "{text}"', hint=hint) from None
 
 
+def _name(type: Type) -> str:
+    """Returns the type's name in messages, which leave out that there is no zone."""
+    return type.facts.sql.removesuffix(" without time zone")
+
+
 def _unsupported_word(word: str, type: Type) -> TailgateError:
-    return FeatureNotSupported(
-        f"'{word}' as a {_NAMES.get(type.name, type.facts.sql)} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00."
-    )
+    hint = "Write it as in ISO 8601: 2021-04-26 12:00:00."
+    return FeatureNotSupported(f"'{word}' as a {_name(type)} is not supported", hint=hint)
 
 
 def _moment(text: str, type: Type, style: Style, year_max: int) -> Moment:

@@ -16,6 +16,7 @@ from tailgate.values.floats import NUMBER, SPECIAL_NUMBERS
 from tailgate.values.style import Style
 from tailgate.values.texts import BLANKS, invalid
 
+SHORT = 1_000  # characters of a number that needs no check of its size
 DIGITS_MAX = 131_072  # before the decimal point
 SCALE_MAX = 16_383
 # Python's decimals with as many digits as PostgreSQL's numerics may have.
@@ -39,6 +40,9 @@ def exact(text: str) -> Decimal:
         if number.isascii() and number.lower() in SPECIAL_NUMBERS and number[1:4].lower() != "nan":
             raise FeatureNotSupported(f"numeric '{number}' is not supported")
         raise invalid("numeric", text)
+    if len(number) <= SHORT and number.isascii() and "e" not in number and "E" not in number:
+        value = Decimal(number)
+        return value or value.copy_abs()
     exponent = number.lower().partition("e")[2]
     if len(exponent.lstrip("+-0")) > 6:
         raise overflow()
