@@ -8,9 +8,8 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tailgate.gateway.control import NoticeHandler, StatementResult
+from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
@@ -19,6 +18,7 @@ from tailgate.gateway.session.statement_cache import LongWrite
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
+from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
@@ -53,9 +53,8 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)
 
-    def tell(notice: dict[str, Any]) -> None:
-        severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
-        session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
+    def tell(notice: Notice) -> None:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
         session.out.flush()
 
     done = await send(session, bound, tell)

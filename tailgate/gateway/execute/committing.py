@@ -199,19 +199,19 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     catalog = session.serving.catalog
     large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
     body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
-    asked = asyncio.ensure_future(session.control.write(body))
+    request = asyncio.ensure_future(session.control.write(body))
     try:
-        answer = await asyncio.shield(asked)
-        if "conflict" in answer:
-            return answer["conflict"]
+        answer = await asyncio.shield(request)
+        if answer.conflict:
+            return answer.conflict
         if session.settings["synchronous_commit"] not in ("off", "local"):
-            await session.serving.wait_inbox(answer["number"])
+            await session.serving.wait_inbox(answer.number)
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
         reason = session.execution.interruption()
         if reason is None:
             raise
-        if "conflict" in await asked:
+        if (await request).conflict:
             raise QueryCanceled(reason) from None
         session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
     return 0
