@@ -19,7 +19,7 @@ from tailgate.gateway.catalog import rows
 from tailgate.gateway.catalog.object_names import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
 from tailgate.gateway.catalog.privileges import RELATION_KINDS, Privileges
 from tailgate.gateway.catalog.signatures import ENCODINGS, Signature
-from tailgate.gateway.settings.settings import SERVER_VERSION
+from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
 from tailgate.lake.indexes import definition

@@ -61,14 +61,14 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     for notice in done.notices:
         tell(notice)
     if done.time:
-        await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
+        await session.serving.progress.wait(done.time - 1, MIRROR_TIMEOUT_S)
     return done.tag
 
 
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
-    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.progress.catalog.items.values())
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
@@ -83,7 +83,7 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
     """
     assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        base = session.serving.catalog
+        base = session.serving.progress.catalog
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, resolution.over(base), session.client.database)
         try:
@@ -105,7 +105,7 @@ async def _caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:
-        await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
+        await session.serving.progress.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 
 
 def without_password(bound: Bound) -> str:

@@ -44,9 +44,9 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], at: in
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     seen = session.naming.seen
-    found = await serving.analyzed(statement, oids, seen)
+    found = await serving.binder.analyzed(statement, oids, seen)
     if isinstance(found, CatalogQuery):
-        told = await serving.describe_catalog(session.access.authorize(found), CatalogSession(session), seen.catalog)
+        told = await serving.system.describe(session.access.authorize(found), CatalogSession(session), seen.catalog)
         return replace(bound, columns=told.fields, parameters=found.parameters, is_catalog=True, body=CatalogBound(found, told))
     return replace(bound, columns=found.columns, parameters=declared(found.parameters), prepared=found)
 
@@ -63,7 +63,7 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = time_expressions.of_relation(target)
-    prepared = await session.serving.prepared(target, oids, session.naming.seen)
+    prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
     parameters = declared(prepared.parameters)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -105,7 +105,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         body: CatalogBound = bound.body
         query = session.access.authorize(body.query)
         status = await session.control.status() if body.query.asks_engine else None
-        return TableRows(columns, await serving.run_catalog(query, body.told, values, CatalogSession(session), session.catalog, status))
+        return TableRows(columns, await serving.system.run(query, body.told, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of
@@ -116,11 +116,11 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     else:
         at = _failed_at(session, bound.prepared)
     if at is not None:
-        while serving.time < at:
-            await serving.wait(serving.time, 1.0)
-        snapshot = serving.snapshot(at)
+        while serving.progress.time < at:
+            await serving.progress.wait(serving.progress.time, 1.0)
+        snapshot = serving.queries.snapshot(at)
         try:
-            return TableRows(columns, await serving.run(plan, values, at=snapshot))
+            return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
         finally:
             snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
@@ -128,15 +128,15 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
     snapshot = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.run(plan, values, at=snapshot))
+    return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
     """Waits until the records that are in Kafka at the call are in the mirrors."""
     timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
     time = await session.control.recent(prepared.relations, timeout)
-    while session.serving.time < time:
-        await session.serving.wait(session.serving.time, 1.0)
+    while session.serving.progress.time < time:
+        await session.serving.progress.wait(session.serving.progress.time, 1.0)
 
 
 async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None = None) -> Rows:
@@ -144,7 +144,7 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
     serving = session.serving
     target, prepared = bound.body, bound.prepared
     plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
-    after = session.settings.as_of or session.transaction.time or at or serving.time
+    after = session.settings.as_of or session.transaction.time or at or serving.progress.time
     read = (target.item.id,) if prepared is None else prepared.relations
     if statement.as_of is not None:
         after = await time_expressions.as_of(session, statement.as_of, read, strict=statement.subscribes)

@@ -77,7 +77,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
     match statement.what:
         case "errors":
             views = failing(statement, catalog, session.access)
-            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.time)
+            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
         case "subscriptions":

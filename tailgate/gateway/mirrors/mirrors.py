@@ -73,8 +73,9 @@ class Mirrored:
 class Mirrors:
     """The mirrors of a process, with the thread that follows the log."""
 
-    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
-        self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries) -> None:
+        self._lake, self._sandbox, self._entries = lake, sandbox, entries
+        self._advanced: Callable[[State], None] = lambda state: None
         self._mirrored: dict[int, Mirrored] = {}
         self._errors_of: dict[int, int] = {}  # relation of errors → item
         self._totals: dict[int, int] = {}  # relation of errors → sum of weights
@@ -106,6 +107,10 @@ class Mirrors:
         if self._thread.is_alive():
             self._thread.join()
         self._filling.shutdown(cancel_futures=True)
+
+    def on_advance(self, callback: Callable[[State], None]) -> None:
+        """Sets the function that the follower thread calls with each new state."""
+        self._advanced = callback
 
     # --- reading
 

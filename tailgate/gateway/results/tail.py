@@ -1,6 +1,6 @@
 """The rows of TAIL and SUBSCRIBE: the changes of a relation or a query, with their times.
 
-    serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
+    serving.followers.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
 
 A follower pulls its changes. It holds a position in the log and at most one batch, so a slow follower uses little memory. Each batch
 caches its rows and their encoded bytes, so they are computed once for all followers of the same relation in the same format.
@@ -102,7 +102,7 @@ class TailRows:
         self._constant = constant
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
         known = shape.columns if isinstance(source.plan, Followed) else None
-        self._iterator: AsyncIterator[Batch] = serving.changes(
+        self._iterator: AsyncIterator[Batch] = serving.followers.changes(
             source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
         )
         self._begun = False
@@ -185,7 +185,7 @@ class TailRows:
     @property
     def _current(self) -> bool:
         """Whether everything up to the mirrors' time has been read."""
-        return self._position >= self._serving.time
+        return self._position >= self._serving.progress.time
 
     async def _read(self, wait: float | None) -> bool:
         """Reads the next batch into `_ready`. Returns False if none arrives within `wait` seconds."""
