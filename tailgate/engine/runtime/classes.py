@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.engine import Engine
@@ -61,30 +60,16 @@ def dump(file: Path) -> None:
             for statement in STATEMENTS:
                 names = resolve(statement, engine.catalog, engine.catalog)
                 statements.execute(statement, {}, names, _Nobody())
-            _write_archive(session, file)
+            try:
+                session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]
+            except Py4JJavaError as error:
+                print(f"setup: {error.java_exception}", flush=True)
             if not file.exists():
                 print("setup: this JVM keeps no archive of classes; the engine starts without one", flush=True)
                 file.touch()
         finally:
             engine.stop()
             running.join()
-
-
-def _write_archive(session: SparkSession, file: Path) -> None:
-    """Calls the JVM's diagnostic command VM.cds, as `jcmd` would, which is part of a JDK only."""
-    gateway: Any = session.sparkContext._gateway
-    java = gateway.jvm.java.lang
-    words = gateway.new_array(java.String, 2)
-    words[0], words[1] = "dynamic_dump", str(file)
-    arguments = gateway.new_array(java.Object, 1)
-    arguments[0] = words
-    signature = gateway.new_array(java.String, 1)
-    signature[0] = "[Ljava.lang.String;"
-    name = gateway.jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
-    try:
-        java.management.ManagementFactory.getPlatformMBeanServer().invoke(name, "vmCds", arguments, signature)
-    except Py4JJavaError as error:
-        print(f"setup: {error.java_exception}", flush=True)
 
 
 if __name__ == "__main__":
