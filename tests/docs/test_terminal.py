@@ -54,6 +54,4 @@ def psql(dsn: str, examples: list[Example]) -> list[str]:
     text = re.sub(
         r"^(LINE \d+: .*\n *\^|(LOCATION|SCHEMA NAME|TABLE NAME|COLUMN NAME|CONSTRAINT NAME): .*)\n", "", text, flags=re.MULTILINE
     )
-    return [
-        "\n".join(line.rstrip() for line in part.splitlines() if line != "" or "COPY" in part) for part in text.split(MARK + "\n")[1:]
-    ]
+    return ["\n".join(line.rstrip() for line in part.splitlines() if line != "" or "COPY" in part) for part in text.split(MARK + "\n")[1:]]
