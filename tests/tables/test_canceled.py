@@ -11,9 +11,7 @@ from psycopg import errors
 from tests.tables.world import World
 
 
-@pytest.mark.parametrize(
-    "text", ["CREATE TABLE t (k int)", "DROP TABLE old", "ALTER TABLE old RENAME TO other", "CREATE INDEX ON old (k)"]
-)
+@pytest.mark.parametrize("text", ["CREATE TABLE t (k int)", "DROP TABLE old", "ALTER TABLE old RENAME TO other", "CREATE INDEX ON old (k)"])
 def test_a_statement_whose_client_is_gone(world: World, text: str) -> None:
     """Another statement holds the lock of the catalog until the client has disconnected.
 
