@@ -219,12 +219,10 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             return _column(node, scope)
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
-        case exp.Null():
+        case exp.Null() | exp.DPipe():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():
             return "bool"
-        case exp.DPipe():
-            return "text"
         case exp.Case():
             branches = [_type(i.args["true"], scope) for i in node.args["ifs"] if not _plain(i.args["true"])]
             if node.args.get("default") is not None and not _plain(node.args["default"]):
