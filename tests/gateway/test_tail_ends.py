@@ -20,12 +20,13 @@ ITEM = Item(16384, "table", "t", COLUMNS, stored=True)
 
 
 class Failing:
-    """Changes that end with an error when `fail` is set."""
+    """A query service whose changes end with an error when `fail` is set."""
 
     time = 0
 
     def __init__(self) -> None:
         self.fail = asyncio.Event()
+        self.followers = self.progress = self
 
     async def changes(self, *arguments: Any, **words: Any) -> AsyncIterator[Batch]:
         await self.fail.wait()
