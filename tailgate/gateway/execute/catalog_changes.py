@@ -57,12 +57,12 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
         session.out.flush()
 
-    done = await send(session, bound, tell)
-    for notice in done.notices:
+    result = await send(session, bound, tell)
+    for notice in result.notices:
         tell(notice)
-    if done.time:
-        await session.serving.progress.wait(done.time - 1, MIRROR_TIMEOUT_S)
-    return done.tag
+    if result.time:
+        await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+    return result.tag
 
 
 def _check_subscriptions(session: Session) -> None:

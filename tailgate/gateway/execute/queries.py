@@ -44,11 +44,13 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], at: in
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     seen = session.naming.seen
-    found = await serving.binder.analyzed(statement, oids, seen)
-    if isinstance(found, CatalogQuery):
-        told = await serving.system.describe(session.access.authorize(found), CatalogSession(session), seen.catalog)
-        return replace(bound, columns=told.fields, parameters=found.parameters, is_catalog=True, body=CatalogBound(found, told))
-    return replace(bound, columns=found.columns, parameters=declared(found.parameters), prepared=found)
+    query = await serving.binder.analyzed(statement, oids, seen)
+    if isinstance(query, CatalogQuery):
+        description = await serving.system.describe(session.access.authorize(query), CatalogSession(session), seen.catalog)
+        return replace(
+            bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
+        )
+    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
 
 
 async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
@@ -127,8 +129,8 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         await _recent(session, bound.prepared)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
-    snapshot = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
+    block = session.transaction.snapshot(serving)
+    return TableRows(columns, await serving.queries.run(plan, values, at=block))
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
@@ -155,15 +157,6 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
         up_to = await time_expressions.as_of(session, statement.up_to, None, strict=True)
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
-    return tail.TailRows(
-        serving,
-        plan,
-        target.shape,
-        values=values,
-        after=after,
-        snapshot=statement.snapshot,
-        progress=statement.progress,
-        up_to=up_to,
-        constant=prepared is not None and not prepared.relations,
-        begins=statement.subscribes,
-    )
+    constant = prepared is not None and not prepared.relations
+    options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, begins=statement.subscribes)
+    return tail.TailRows(serving, plan, target.shape, options, values)

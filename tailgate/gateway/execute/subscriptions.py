@@ -135,9 +135,8 @@ async def _reader(session: Session, bound: Bound, item: Item, source: Authorized
     if place.time < session.serving.progress.oldest():
         raise _behind(item, session.serving.progress.oldest())
     progress = bool(item.options[subscriptions.PROGRESS])
-    rows = tail.TailRows(
-        session.serving, source, bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
-    )  # fmt: skip
+    options = tail.TailOptions(place.time, place.snapshot, progress, durable=True)
+    rows = tail.TailRows(session.serving, source, bound.body, options)
     reader = session.subscriptions[item.id] = SubscriptionReader(rows, bound.body, place, progress)
     return reader
 

@@ -43,27 +43,27 @@ class Binder:
         """
         seen, text = seen or SessionCatalog(*self._progress.known), query_text(query)
         key = key_of(text, parameter_oids, seen)
-        found = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
-        return _no_catalog_query(found)
+        bound = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
+        return _no_catalog_query(bound)
 
     async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: SessionCatalog) -> Prepared | CatalogQuery:
         """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
         text = query_text(query)
         key = key_of(text, parameter_oids, seen)
-        found = self._statements.find(key)
-        if found is None:
+        bound = self._statements.find(key)
+        if bound is None:
             arguments = text, tuple(parameter_oids), seen.catalog, seen.catalog_n
             in_worker = partial(analyzed_in_worker, *arguments)
             query_plan = await self._workers.run_bounded(analyzed, *arguments, in_worker=in_worker, long=len(text.text) > LONG_CHARACTERS)
-            found = self._statements.keep(key, query_plan)
-        return found
+            bound = self._statements.keep(key, query_plan)
+        return bound
 
     async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None) -> Prepared:
         """Does the same as `prepare` without blocking the event loop."""
         return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or SessionCatalog(*self._progress.known)))
 
 
-def _no_catalog_query(found: Prepared | CatalogQuery) -> Prepared:
-    if isinstance(found, CatalogQuery):
+def _no_catalog_query(bound: Prepared | CatalogQuery) -> Prepared:
+    if isinstance(bound, CatalogQuery):
         raise FeatureNotSupported("a query of the system catalog is not supported here")
-    return found
+    return bound

@@ -104,19 +104,19 @@ class Followers:
         feed = feed_of(self._lake, self._sandbox, self._entries, source, values)
         start = self._entries.at(after)
         with self._lock:
-            known, followers = self.feeds.get(feed.key, (feed, 0))
-            if isinstance(known, QueryResultFeed) and known.n > start:
+            shared_feed, followers = self.feeds.get(feed.key, (feed, 0))
+            if isinstance(shared_feed, QueryResultFeed) and shared_feed.n > start:
                 return feed, False
-            self.feeds[feed.key] = (known, followers + 1)
-            return known, True
+            self.feeds[feed.key] = (shared_feed, followers + 1)
+            return shared_feed, True
 
     def _release(self, feed: Feed, shared: bool) -> None:
         """Ends a follower's use of a feed; closes the feed after the last one."""
         with self._lock:
             if shared:
-                kept, followers = self.feeds[feed.key]
+                shared_feed, followers = self.feeds[feed.key]
                 if followers > 1:
-                    self.feeds[feed.key] = (kept, followers - 1)
+                    self.feeds[feed.key] = (shared_feed, followers - 1)
                     return
                 del self.feeds[feed.key]
         self._threads.submit(feed.close)  # on a thread, because it waits for a running evaluation

@@ -39,7 +39,7 @@ class Batch:
 
     time: int
     table: pa.Table | None
-    known: CachedEntry | None = None  # the log entry, which caches what all its followers share
+    entry: CachedEntry | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
 
     def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
@@ -47,10 +47,10 @@ class Batch:
 
         `make` calls `grow(bytes)` for memory that its result allocates later.
         """
-        if self.known is None:
+        if self.entry is None:
             return make(self, lambda size: None)
-        known = self.known
-        return known.shared((self.feed, form), lambda: make(self, known.grow))
+        entry = self.entry
+        return entry.shared((self.feed, form), lambda: make(self, entry.grow))
 
 
 class Failing:
@@ -72,10 +72,10 @@ class Failing:
             if sums[state, message] == 0:
                 del sums[state, message]
 
-    def read(self, known: CachedEntry) -> None:
+    def read(self, entry: CachedEntry) -> None:
         """Adds the changes of errors in a log entry."""
-        for relation in self.relations & known.relations:
-            changes = known.changes(relation)
+        for relation in self.relations & entry.relations:
+            changes = entry.changes(relation)
             assert changes is not None
             self.add(relation, changes)
 
@@ -127,14 +127,14 @@ async def follow(
         read: int | None = None  # the time that was read and not yet yielded
         newest = progress.state.n
         while n < newest:
-            known = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
+            entry = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
             n += 1
-            read = known.header.time
-            _check_drop(feed, known)
-            failing.read(known)
+            read = entry.header.time
+            _check_drop(feed, entry)
+            failing.read(entry)
             if not patient:
                 failing.check()
-            table = await _delta(feed, known, run_in_thread)
+            table = await _delta(feed, entry, run_in_thread)
             if failing.error is not None:
                 withheld += [] if table is None else [table]
             elif withheld:
@@ -143,7 +143,7 @@ async def follow(
                 yield Batch(read, table)
                 read = None
             elif table is not None and table.num_rows:
-                yield Batch(read, table, known, feed.key)
+                yield Batch(read, table, entry, feed.key)
                 read = None
         failing.check()
         if read is not None:
@@ -151,14 +151,14 @@ async def follow(
         await progress.wait_entry(n)
 
 
-async def _delta(feed: Feed, known: CachedEntry, run_in_thread: RunInThread) -> pa.Table | None:
+async def _delta(feed: Feed, entry: CachedEntry, run_in_thread: RunInThread) -> pa.Table | None:
     """Returns the net changes of an entry, computed once for all followers of the feed, or None if there are none."""
-    if not feed.touched(known):
+    if not feed.touched(entry):
         return None
-    derived, table = known.derived(feed.key)
+    derived, table = entry.derived(feed.key)
     if derived:
         return table
-    return feed.delta(known) if feed.inline(known) else await run_in_thread(feed.delta, known)
+    return feed.delta(entry) if feed.inline(entry) else await run_in_thread(feed.delta, entry)
 
 
 def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
@@ -166,11 +166,11 @@ def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
         failing.add(relation, feed.lake.snapshot(relation, at=time))
 
 
-def _check_drop(feed: Feed, known: CachedEntry) -> None:
-    change = known.header.catalog
+def _check_drop(feed: Feed, entry: CachedEntry) -> None:
+    change = entry.header.catalog
     if change is not None:
         for item in feed.items:
             if item.id in change.drop:
-                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {known.header.time}.")
+                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {entry.header.time}.")
             if item.id in begun(change):
                 raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is being filled again', hint="Follow it again when it is.")

@@ -209,8 +209,8 @@ class Queries:
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
     """Returns the result in stored form, with the names of the columns."""
-    given = arguments(values, prepared.used, prepared.constants)
-    result = cursor.execute(prepared.sql, given) if given else cursor.execute(prepared.sql)
+    parameters = arguments(values, prepared.used, prepared.constants)
+    result = cursor.execute(prepared.sql, parameters) if parameters else cursor.execute(prepared.sql)
     return fetched(result, _schema(prepared.columns))
 
 

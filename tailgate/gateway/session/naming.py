@@ -142,8 +142,8 @@ class Naming:
         self._change({**self.temporary, **{i.id: i for i in items}})
 
     def drop(self, ids: Iterable[int]) -> None:
-        gone = set(ids)
-        self._change({id: item for id, item in self.temporary.items() if id not in gone})
+        dropped_ids = set(ids)
+        self._change({id: item for id, item in self.temporary.items() if id not in dropped_ids})
 
     def drop_all(self) -> None:
         self._change({})
@@ -180,9 +180,9 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
     for id, item in sorted(views.items()):
         after = _with(later, own, {**kept, id: item})
         try:
-            made = restated(item, before, after)
-            if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
-                kept[id] = made
+            view = restated(item, before, after)
+            if [c.type for c in bind_definition(view, after).columns] == [c.type for c in item.columns]:
+                kept[id] = view
         except (TailgateError, KeyError):
             continue
     return kept
