@@ -18,9 +18,10 @@ from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Call, Column, Query, Scalar, Value
 from tailgate.sql.plan.traversal import places
+from tailgate.sql.render.dialects import DUCKDB, SPARK, Dialect
 from tailgate.sql.render.duckdb import arguments, render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tailgate.sql.render.scalars import DUCKDB, SPARK, Dialect, spelled
+from tailgate.sql.render.scalars import spelled
 from tailgate.sql.statements import parse
 from tests.limited import limited
 

@@ -23,8 +23,8 @@ from typing_extensions import assert_never
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.decorrelate.aggregates import over_nothing
-from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of
-from tailgate.sql.functions.comparison import SIGNS, TYPES
+from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of, placed, rejects_null
+from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.plan import (
     Aggregate,
     Call,
@@ -197,7 +197,7 @@ class Unnesting:
             if columns_of(outside) or not self.read(outside) or fallible(outside):
                 continue
             if columns_of(inside) and not self.read(inside) - below.places.keys():
-                return self._placed(below, self._number(outside), self._inside(inside, below))
+                return placed(below, self._number(outside), self._inside(inside, below))
         return None
 
     def _number(self, scalar: Scalar) -> int:
@@ -210,15 +210,6 @@ class Unnesting:
             return found.number
         self.arguments.append(self.given(scalar))
         return len(self.arguments) - 1
-
-    def _placed(self, below: Unnested, number: int, scalar: Scalar) -> Unnested:
-        """Makes a scalar over the relation the column of an argument."""
-        if isinstance(scalar, Column):
-            return replace(below, places={**below.places, number: scalar.index})
-        columns = below.relation.columns
-        own = tuple(self._column(below.relation, i) for i in range(len(columns)))
-        wide = project(below.relation, (*own, scalar), (*columns, Field(name_of(scalar, below.relation), scalar.type)))
-        return replace(below, relation=wide, places={**below.places, number: len(columns)})
 
     def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
         """Unnests a node that works on the rows of each argument separately."""
@@ -365,7 +356,7 @@ class Unnesting:
             if n in below.places
         )
         new = {n: width + i for i, n in enumerate(wanted) if n not in below.places}
-        nulls = self._nullable(tuple(n for n in new if not any(self._rejects_null(c, n) for c in conditions)))
+        nulls = self._nullable(tuple(n for n in new if not any(rejects_null(c, self.depth, n) for c in conditions)))
         found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
         terms = pairs + tuple(self._inside(c, found) for c in conditions)
         joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else crossed(below.relation, domain)
@@ -384,14 +375,6 @@ class Unnesting:
     def _nullable(self, numbers: tuple[int, ...]) -> frozenset[int]:
         """Returns those of the arguments whose values can be NULL."""
         return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
-
-    def _rejects_null(self, condition: Scalar, number: int) -> bool:
-        """Returns True if the condition certainly is not true where the argument is NULL."""
-        if not isinstance(condition, Call) or condition.function.name not in SIGNS or condition.function.kind != "operator":
-            return False
-        sides = (a.arguments[0] if isinstance(a, Call) and a.function.kind == "cast" else a for a in condition.arguments)
-        found = (argument(s) for s in sides)
-        return any(a is not None and a.depth == self.depth and a.number == number for a in found)
 
     # ---- scalars -----------------------------------------------------------------------------------------------------------------
 

@@ -39,9 +39,10 @@ from tailgate.sql.plan import (
     Working,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
-from tailgate.sql.render.scalars import CONSTANTS, DUCKDB, spelled
+from tailgate.sql.render.scalars import CONSTANTS, spelled
 from tailgate.sql.render.shared_arguments import checked
 from tailgate.sql.render.templates import filled
 
@@ -212,7 +213,7 @@ class _Renderer:
         width = len(plan.input.columns)
         texts = [self.scalar(a) for a in plan.arguments]
         types = [a.type for a in plan.arguments]
-        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, self.now)
+        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, {"now": self.now})
         elements, numbers = "elements", "range(1, len(elements) + 1)"
         if plan.kind == "left":
             elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))

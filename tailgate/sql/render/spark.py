@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.sql.plan import Scalar
-from tailgate.sql.render.scalars import SPARK, spelled
+from tailgate.sql.render.dialects import SPARK
+from tailgate.sql.render.scalars import spelled
 
 
 def expression(scalar: Scalar, names: Sequence[str] | None = None) -> str:

@@ -40,7 +40,7 @@ from tailgate.sql.statements.needs import (
 )
 from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions
 from tailgate.sql.statements.parsers import writes as write_parsers
-from tailgate.sql.statements.parsers.kafka import connections, sources_and_sinks
+from tailgate.sql.statements.parsers.kafka import connections, source_commands
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -157,7 +157,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(q.FetchSubscription, {"FETCH": cursors.fetch}, QUERY, rows=True),
     Kind(q.CopyTo, {"COPY": copying.copy}, QUERY, rows=True),
     Kind(s.Execute, {"EXECUTE": session_parser.execute}, QUERY, rows=True),
-    Kind(k.Print, {"PRINT": sources_and_sinks.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True),
+    Kind(k.Print, {"PRINT": source_commands.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True),
     # writes
     Kind(w.Insert, {"INSERT": write_parsers.insert}, WRITE, rows=True),
     Kind(w.Update, {"UPDATE": write_parsers.update}, WRITE, rows=True),
@@ -199,11 +199,11 @@ TABLE: tuple[Kind, ...] = (
     # Kafka
     Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, _owner),
     Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, lambda t: (HoldPrivilege("USAGE", (t.name,)),)),
-    Kind(k.Pause, {"PAUSE": sources_and_sinks.pause, "RESUME": sources_and_sinks.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(k.Pause, {"PAUSE": source_commands.pause, "RESUME": source_commands.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
     Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, _owner),
     Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner),
-    Kind(k.RetryDeadLetters, {"RETRY": sources_and_sinks.retry}, CATALOG, _owner),
-    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": sources_and_sinks.delete_dead_letters}, CATALOG, _owner),
+    Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
+    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # schemas, roles and privileges
     Kind(d.CreateSchema, {"CREATE": objects.create}, CATALOG, lambda t: (CreateInDatabase(),)),
     # A schema with the name of a role comes first in that role's search_path ($user).

@@ -16,9 +16,12 @@ from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
+    InvalidColumnReference,
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
+    SyntaxError_,
     UndefinedColumn,
+    UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.names import Name
@@ -35,7 +38,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.input.numbers import RANGES
 from tailgate.sql.plan import Literal, Scalar
-from tailgate.sql.statements.writes import ColumnName
+from tailgate.sql.statements.writes import ColumnName, Insert
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
@@ -52,6 +55,30 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> It
 def constraint_of(table: Item) -> str:
     """Returns the name of a table's primary key constraint."""
     return str(table.options.get("constraint") or f"{table.name}_pkey")
+
+
+def check_arbiter(table: Item, statement: Insert) -> None:
+    """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
+    clause = statement.conflict
+    assert clause is not None
+    if clause.constraint is not None:
+        if clause.constraint != constraint_of(table):
+            raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
+        return
+    if not clause.columns:
+        if clause.update is not None:
+            raise SyntaxError_(
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                hint="For example, ON CONFLICT (column_name).",
+                position=clause.position,
+            )
+        return
+    names = [c.name for c in table.columns]
+    for column in clause.columns:
+        if column.name not in names:
+            raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
+    if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
+        raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
 
 
 def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:

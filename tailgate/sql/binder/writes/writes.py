@@ -12,10 +12,8 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import (
-    InvalidColumnReference,
     SyntaxError_,
     UndefinedColumn,
-    UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
@@ -34,9 +32,9 @@ from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import (
     assigned,
+    check_arbiter,
     checks_of,
     columns_named,
-    constraint_of,
     default_of,
     fields_of,
     nowhere,
@@ -206,7 +204,7 @@ class Writes:
         """
         clause = statement.conflict
         if clause is not None:
-            self._check_arbiter(table, statement)
+            check_arbiter(table, statement)
         if table.key is None:
             return None, "error"
         width = len(table.columns)
@@ -230,29 +228,6 @@ class Writes:
         shown += [passes, *new]
         fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields)), "update"
-
-    def _check_arbiter(self, table: Item, statement: Insert) -> None:
-        """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
-        clause = statement.conflict
-        assert clause is not None
-        if clause.constraint is not None:
-            if clause.constraint != constraint_of(table):
-                raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-            return
-        if not clause.columns:
-            if clause.update is not None:
-                raise SyntaxError_(
-                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                    hint="For example, ON CONFLICT (column_name).",
-                    position=clause.position,
-                )
-            return
-        names = [c.name for c in table.columns]
-        for column in clause.columns:
-            if column.name not in names:
-                raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
-        if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
-            raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
 
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Parses CREATE SOURCE and CREATE SINK, and statements about dead letters, pauses and topics.
+"""Parses CREATE SOURCE and CREATE SINK.
 
 Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 """
@@ -20,25 +20,20 @@ from tailgate.sql.statements.kafka_statements import (
     ColumnDefinition,
     CreateSink,
     CreateSource,
-    DeleteDeadLetters,
     Envelope,
     Format,
     Include,
-    Pause,
-    Print,
     Protobuf,
-    RetryDeadLetters,
     TransactionMetadata,
 )
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name
+from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
 from tailgate.sql.statements.parsers.kafka.connections import spelled
 from tailgate.sql.statements.parsers.kafka.formats import formats, unsupported
-from tailgate.sql.statements.parsers.writes import where
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
-DEFAULT_PORT = 9092
 MICROSECONDS = 6  # fractional digits of seconds
 
 # options of KAFKA CONNECTION c (TOPIC …) → the equivalent options of WITH
@@ -271,18 +266,6 @@ def _topic(topic: OptionValue, position: int) -> str:
     return topic
 
 
-def _address(address: str, position: int | None) -> str:
-    """Returns an address with its port, by default 9092. An IPv6 address must be in brackets."""
-    if not address:
-        raise InvalidParameterValue("the address of a broker must not be empty", position=position)
-    host, colon, port = address.rpartition(":")
-    if not colon or (address.startswith("[") and address.endswith("]")):
-        return f"{address}:{DEFAULT_PORT}"
-    if not port.isdigit() or not 0 < int(port) < 65536 or not host:
-        raise InvalidParameterValue(f'"{address}" is not the address of a broker', hint="Write host:port.", position=position)
-    return address
-
-
 def _on_error(cursor: Parser) -> OnError:
     """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
     if cursor.word("dead", "letter"):
@@ -293,51 +276,6 @@ def _on_error(cursor: Parser) -> OnError:
         case "null":
             return "null"
     raise cursor.error()
-
-
-def pause(cursor: Parser) -> Pause:
-    """Parses {PAUSE | RESUME} SOURCE name, …"""
-    resume = cursor.any_word("pause", "resume") == "resume"
-    cursor.expect_word("source")
-    found = cursor.listed(relation_name)
-    return Pause(tuple(found), resume)
-
-
-def retry(cursor: Parser) -> RetryDeadLetters:
-    """Parses RETRY DEAD LETTERS OF source."""
-    cursor.expect_word("retry", "dead", "letters", "of")
-    return RetryDeadLetters(relation_name(cursor))
-
-
-def delete_dead_letters(cursor: Parser) -> DeleteDeadLetters:
-    """Parses DELETE DEAD LETTERS OF source [WHERE condition]."""
-    cursor.expect_word("delete", "dead", "letters", "of")
-    return DeleteDeadLetters(relation_name(cursor), where(cursor))
-
-
-def print_(cursor: Parser) -> Print:
-    """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [LIMIT n]."""
-    cursor.expect_word("print")
-    topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
-    brokers = ""
-    connection: Name | None = None
-    if cursor.word("from", "broker"):
-        brokers = brokers_of(cursor)
-    elif cursor.word("from", "connection"):
-        connection = relation_name(cursor)
-    beginning = cursor.word("from", "beginning")
-    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None, connection)
-
-
-def brokers_of(cursor: Parser) -> str:
-    """Parses 'host:port, …'. Returns the addresses, each with a port."""
-    at = cursor.position
-    return addresses(",".join(cursor.listed(Parser.string)), at)
-
-
-def addresses(listed: str, position: int | None = None) -> str:
-    """Returns a comma-separated list of brokers with the default port added where it is missing."""
-    return ",".join(_address(a.strip(), position) for a in listed.split(","))
 
 
 def _include(cursor: Parser) -> tuple[Include, ...]:
