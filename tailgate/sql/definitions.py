@@ -47,7 +47,7 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
     return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
 
 
-def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
+def rename_references(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
     """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
     Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
@@ -73,10 +73,10 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
         text.name(name.position, there.id)
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
-        return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
+        return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction):
         return _function(item, statement, before, after, text)
-    return replace(item, sql=edited(item.sql, text.edits))
+    return replace(item, sql=apply_edits(item.sql, text.edits))
 
 
 def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:
@@ -93,17 +93,17 @@ def _function(item: Item, statement: CreateFunction, before: Catalog, after: Cat
     if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
         hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
         raise FeatureNotSupported(f"other names for what function {item.shown} reads are not supported", hint=hint)
-    return replace(item, sql=edited(item.sql, [*text.edits, *within]), query=_moved(body, within))
+    return replace(item, sql=apply_edits(item.sql, [*text.edits, *within]), query=_moved(body, within))
 
 
 def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the query's text after edits whose positions count from the start of the statement."""
-    return edited(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
+    return apply_edits(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
 
-def shown(item: Item, catalog: Catalog) -> Item:
+def for_search_path(item: Item, catalog: Catalog) -> Item:
     """Returns the item with its text written for the search path of the catalog."""
-    return item if catalog.path == catalog.stored.path or not item.sql else restated(item, catalog.stored, catalog)
+    return item if catalog.path == catalog.stored.path or not item.sql else rename_references(item, catalog.stored, catalog)
 
 
 class _Text:
@@ -184,7 +184,7 @@ class _Text:
         return first > 0 and before.kind == "word" and before.value == "table"
 
 
-def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the text after replacing each range (begin, end) by its new text.
 
     >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])

@@ -32,7 +32,7 @@ from tailgate.gateway.session.statement_cache import Texts
 from tailgate.lake import peers
 from tailgate.lake.errors import FeatureNotSupported, TooManyConnections
 from tailgate.lake.internal_errors import InternalErrors
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 
 if TYPE_CHECKING:
     from tailgate.gateway.security.tls import Tls
@@ -60,7 +60,7 @@ class Gateway:
         self.tls = tls
         self.insecure = insecure
         self.control = Control(lake)
-        self.internal_errors = InternalErrors(masked)
+        self.internal_errors = InternalErrors(mask_literals)
         self.polls = Polls(serving)
         self.peers = Peers(self)
         self.secret = peers.secret(lake)

@@ -20,7 +20,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.names import listed
 from tailgate.lake.roles import Role
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 
 if TYPE_CHECKING:
     from tailgate.gateway.session.session import Session
@@ -176,7 +176,7 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
     for id, item in sorted(views.items()):
         after = _with(later, own, {**kept, id: item})
         try:
-            made = restated(item, before, after)
+            made = rename_references(item, before, after)
             if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
                 kept[id] = made
         except (TailgateError, KeyError):

@@ -21,7 +21,7 @@ from tailgate.sql.binder.expression_size import Sizes
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
-from tailgate.sql.binder.types.coercion import coerce, common, plain
+from tailgate.sql.binder.types.coercion import bare_type, coerce, common
 from tailgate.sql.binder.types.overloads import arguments, operator, result
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
@@ -29,7 +29,7 @@ from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import And, Call, Case, Coalesce, IsDistinct, IsNull, Literal, Not, Parameter, Relation, Scalar
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
-from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.subqueries import Argument, argument, as_scalar
 
 
@@ -192,7 +192,9 @@ class ExpressionBinder(ABC):
         if scalar.type.name != "bool" or scalar.type.is_array:
             found = coerce(scalar, BOOL, self.parameters, "assignment") if scalar.type == UNKNOWN else None
             if found is None:
-                raise DatatypeMismatch(f"argument of {clause} must be type boolean, not type {plain(scalar.type)}", position=leftmost(node))
+                raise DatatypeMismatch(
+                    f"argument of {clause} must be type boolean, not type {bare_type(scalar.type)}", position=leftmost(node)
+                )
             return found
         return scalar
 
@@ -204,8 +206,8 @@ class ExpressionBinder(ABC):
         """
         given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
         call = self.call(operator(sign, tuple(s.type for s in given), at), given, at)
-        if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and many_forms(a.type) for a in call.arguments):
-            keys = [sortable(a) for a in call.arguments]
+        if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and has_equal_forms(a.type) for a in call.arguments):
+            keys = [sort_key(a) for a in call.arguments]
             return self.call(operator(sign, tuple(k.type for k in keys), at), keys, at)
         return call
 
@@ -255,4 +257,4 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
 
 
 def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> TailgateError:
-    return CannotCoerce(f"{what} could not convert type {plain(scalar.type)} to {plain(type)}", position=place)
+    return CannotCoerce(f"{what} could not convert type {bare_type(scalar.type)} to {bare_type(type)}", position=place)

@@ -29,7 +29,7 @@ DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
 
 
-def shown(level: Level) -> QueryBinder:
+def lateral_queries(level: Level) -> QueryBinder:
     """Returns the binder of a LATERAL item of FROM.
 
     It sees the items to its left through all nested closures of the same query.
@@ -92,7 +92,7 @@ def find_argument(binder: ExpressionBinder, number: int, position: int | None) -
     return None
 
 
-def said_item(binder: ExpressionBinder, node: exp.Column) -> int:
+def named_item(binder: ExpressionBinder, node: exp.Column) -> int:
     """Returns the id of the relation in `schema.relation.column`, or 0 without a schema.
 
     Raises 42P01.

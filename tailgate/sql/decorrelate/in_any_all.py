@@ -15,7 +15,7 @@ from tailgate.lake.types import BOOL, Field
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.plan import And, Call, Case, Filter, IsNull, Literal, Not, Or, Scalar, nullable
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
-from tailgate.sql.plan.rewriting import columns_of, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, rebuild
 from tailgate.sql.plan.subqueries import Subquery, argument, as_scalar
 
 
@@ -90,7 +90,7 @@ def _given(scalar: Scalar, asked: Subquery) -> Scalar:
     found = argument(scalar)
     if found is not None and found.depth == asked.depth:
         return asked.arguments[found.number]
-    return rebuilt(scalar, lambda s: _given(s, asked))
+    return rebuild(scalar, lambda s: _given(s, asked))
 
 
 def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:

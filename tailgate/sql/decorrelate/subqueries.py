@@ -10,14 +10,14 @@ from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
 from tailgate.sql.plan import Aggregate, And, Filter, Join, JoinKind, Not, Or, Project, Relation, Scalar
 from tailgate.sql.plan.correlation import has_subqueries, subqueries_of
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt, shifted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted
 from tailgate.sql.plan.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
 from tailgate.sql.plan.traversal import inputs, scalars_of, take, with_inputs, with_scalars
 
-Known = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
+Rewritten = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
 
 
-def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
+def decorrelate(relation: Relation, known: Rewritten | None = None) -> Relation:
     """Returns the relation without subqueries, or the same object if it has none. Raises 0A000.
 
     `known` holds the relations that are already rewritten. A relation that occurs several times in
@@ -29,7 +29,7 @@ def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
     return known[id(relation)][1]
 
 
-def _decorrelated(relation: Relation, known: Known) -> Relation:
+def _decorrelated(relation: Relation, known: Rewritten) -> Relation:
     """Rewrites the inputs of a relation, then its subqueries."""
     if (join := dependent(relation)) is not None:
         return _dependent(replace(join, left=decorrelate(join.left, known), right=decorrelate(join.right, known)), known)
@@ -42,17 +42,17 @@ def _decorrelated(relation: Relation, known: Known) -> Relation:
         case Join():
             return _join(relation, known)
         case Project(input=input) | Aggregate(input=input):
-            row = Row(input, known)
+            row = ExtendedRelation(input, known)
             node = with_scalars(relation, row.value)
             return with_inputs(node, (row.relation,))
     (input,) = inputs(relation)
-    row = Row(input, known)
+    row = ExtendedRelation(input, known)
     wide = with_inputs(with_scalars(relation, row.value), (row.relation,))
     added, width = len(row.relation.columns) - len(input.columns), len(input.columns)
     return take(wide, (*range(width), *range(width + added, len(wide.columns))))
 
 
-def _dependent(join: Dependent, known: Known) -> Relation:
+def _dependent(join: Dependent, known: Rewritten) -> Relation:
     if join.condition is None or not has_subqueries(join.condition):
         return subquery_joins.lateral(join)
     if join.kind == "inner":
@@ -61,11 +61,11 @@ def _dependent(join: Dependent, known: Known) -> Relation:
 
 
 @dataclass
-class Row:
+class ExtendedRelation:
     """A relation that gets a column for each subquery whose value is read."""
 
     input: Relation
-    done: Known
+    done: Rewritten
     relation: Relation = field(init=False)
     known: dict[Subquery, Scalar] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Row:
         """Returns the scalar over the extended relation, without subqueries."""
         inner = subquery(scalar)
         if inner is None:
-            return rebuilt(scalar, self.value)
+            return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
         if inner not in self.known:
@@ -88,7 +88,7 @@ class Row:
         return self.known[inner]
 
 
-def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Relation:
+def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Rewritten) -> Relation:
     """Filters by plain conditions, then by semi and anti joins, then by values of subqueries."""
     plain = tuple(c for c in conditions if not has_subqueries(c))
     relation = Filter(input, conjunction(plain)) if plain else input
@@ -111,7 +111,7 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Re
             values.append(term)
     if not values:
         return relation
-    row = Row(relation, known)
+    row = ExtendedRelation(relation, known)
     made = conjunction(tuple(row.value(v) for v in values))
     return take(Filter(row.relation, made), tuple(range(len(input.columns))))
 
@@ -130,7 +130,7 @@ def _pushed(condition: Scalar) -> Scalar:
     return condition
 
 
-def _join(join: Join, known: Known) -> Relation:
+def _join(join: Join, known: Rewritten) -> Relation:
     """Rewrites the subqueries in the ON of a join.
 
     Those of an inner join become a filter above it. Those of an outer join are joined to the side
@@ -146,11 +146,11 @@ def _join(join: Join, known: Known) -> Relation:
     read = frozenset(i for s in found for a in s.arguments for i in columns_of(a))
     width = len(join.left.columns)
     if all(i >= width for i in read):
-        row = Row(join.right, known)
+        row = ExtendedRelation(join.right, known)
         made = _replaced(asking, lambda s: shifted(row.value(shifted(s, -width)), width))
         return take(replace(join, right=row.relation, condition=conjunction(plain + made)), tuple(range(len(join.columns))))
     if all(i < width for i in read):
-        row = Row(join.left, known)
+        row = ExtendedRelation(join.left, known)
         for inner in found:
             row.value(as_scalar(inner))
         added = len(row.relation.columns) - width
@@ -166,6 +166,6 @@ def _replaced(scalars: tuple[Scalar, ...], new: Callable[[Scalar], Scalar]) -> t
     """Replaces each subquery in the scalars by `new`."""
 
     def replaced(scalar: Scalar) -> Scalar:
-        return new(scalar) if subquery(scalar) is not None else rebuilt(scalar, replaced)
+        return new(scalar) if subquery(scalar) is not None else rebuild(scalar, replaced)
 
     return tuple(map(replaced, scalars))

@@ -41,9 +41,9 @@ from tailgate.sql.plan import (
 )
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.properties import unique_by
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt, shifted, substituted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted, substituted
 from tailgate.sql.plan.subqueries import Dependent, Subquery
-from tailgate.sql.plan.traversal import column, crossed, is_one_row, project, take
+from tailgate.sql.plan.traversal import column, cross_join, is_one_row, project, take
 
 TRUE = Literal(True, BOOL)
 
@@ -107,7 +107,7 @@ def lateral(join: Dependent) -> Relation:
         if join.kind == "left":
             wide = Join(left, found.relation, "left", conjunction(terms or (TRUE,)), join.position)
         else:
-            wide = Join(left, found.relation, "inner", conjunction(terms), join.position) if terms else crossed(left, found.relation)
+            wide = Join(left, found.relation, "inner", conjunction(terms), join.position) if terms else cross_join(left, found.relation)
     result: Relation = project(wide, tuple(column(left, i) for i in range(width)) + made, join.columns)
     return Filter(result, conjunction(on)) if on else result
 
@@ -135,7 +135,7 @@ def _whether(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relat
     found = unnesting.of(core)
     if not found.places:
         counted = Aggregate(core, (), (count_rows(),))
-        return crossed(relation, counted), positive(Column(width, counted.columns[0].type))
+        return cross_join(relation, counted), positive(Column(width, counted.columns[0].type))
     marked, mark = _marked(_distinct(found))
     joined = Join(relation, marked.relation, "left", conjunction(_terms(relation, marked, unnesting)))
     return joined, Not(IsNull(Column(width + mark, marked.relation.columns[mark].type)))
@@ -236,14 +236,14 @@ def _one_row(relation: Relation, core: Aggregate, unnesting: Unnesting) -> tuple
     """
     groups, width = unnesting.groups_of(core), len(relation.columns)
     if not groups.places:
-        return crossed(relation, groups.relation), dict(_columns(core, width))
+        return cross_join(relation, groups.relation), dict(_columns(core, width))
     wide = _left(relation, groups, unnesting)
     return wide, {i: over_nothing(c, Column(width + i, c.type)) for i, c in enumerate(core.aggregates)}
 
 
 def _left(relation: Relation, found: Unnested, unnesting: Unnesting) -> Relation:
     if not found.places:
-        return crossed(relation, found.relation)
+        return cross_join(relation, found.relation)
     return Join(relation, found.relation, "left", conjunction(_terms(relation, found, unnesting)))
 
 
@@ -269,7 +269,7 @@ def _above(output: Scalar, columns: dict[int, Scalar], unnesting: Unnesting) -> 
     def inside(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Column):
             return columns[scalar.index]
-        return unnesting.given(scalar) if not columns_of(scalar) else rebuilt(scalar, inside)
+        return unnesting.given(scalar) if not columns_of(scalar) else rebuild(scalar, inside)
 
     return inside(output)
 
@@ -348,18 +348,18 @@ def _rows_alone(relation: Relation) -> Relation:
             return _rows_alone(input)
         case Aggregate(input=input, keys=keys):
             return _rows_alone(input) if keys else Values(((),), ())
-    return _often(relation)
+    return _semi_to_inner(relation)
 
 
-def _often(relation: Relation) -> Relation:
+def _semi_to_inner(relation: Relation) -> Relation:
     """Replaces semi joins by inner joins, whose conditions can supply arguments.
 
     The result has the same rows, possibly with duplicates and additional columns.
     """
     match relation:
         case Filter(input=input):
-            return replace(relation, input=_often(input))
+            return replace(relation, input=_semi_to_inner(input))
         case Join(left=left, kind="semi", condition=condition) if condition is not None:
-            wide, width = _often(left), len(left.columns)
+            wide, width = _semi_to_inner(left), len(left.columns)
             return replace(relation, left=wide, kind="inner", condition=moved(condition, width, len(wide.columns) - width))
     return relation

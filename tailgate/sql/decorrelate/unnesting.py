@@ -54,9 +54,9 @@ from tailgate.sql.plan import (
 from tailgate.sql.plan.correlation import arguments_of
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.properties import key
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild
 from tailgate.sql.plan.subqueries import Argument, argument
-from tailgate.sql.plan.traversal import crossed, inputs, project, read_by, scalars_of, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import cross_join, inputs, project, read_by, scalars_of, with_inputs, with_scalars
 
 
 class Unnesting:
@@ -359,7 +359,7 @@ class Unnesting:
         nulls = self._nullable(tuple(n for n in new if not any(rejects_null(c, self.depth, n) for c in conditions)))
         found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
         terms = pairs + tuple(self._inside(c, found) for c in conditions)
-        joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else crossed(below.relation, domain)
+        joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else cross_join(below.relation, domain)
         return replace(found, relation=joined)
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
@@ -394,7 +394,7 @@ class Unnesting:
         found = argument(scalar)
         if found is not None and found.depth == self.depth:
             return new(found)
-        return rebuilt(scalar, lambda s: self._replaced(s, new))
+        return rebuild(scalar, lambda s: self._replaced(s, new))
 
     @staticmethod
     def _column(relation: Relation, index: int, by: int = 0) -> Column:

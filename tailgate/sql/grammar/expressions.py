@@ -143,7 +143,7 @@ def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.
         case "collate" if level <= COLLATE:
             cursor.advance()
             name = label(cursor)
-            while cursor.sign("."):
+            while cursor.accept("."):
                 name = label(cursor)
             return place(exp.Collate(this=left, expression=name), token.position)
     return None
@@ -152,9 +152,9 @@ def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.
 def _between(cursor: Rules, left: exp.Expr) -> exp.Expr:
     """Parses BETWEEN [SYMMETRIC | ASYMMETRIC] low AND high."""
     at = cursor.advance().position
-    symmetric = cursor.word("symmetric") or None
+    symmetric = cursor.accept_word("symmetric") or None
     if not symmetric:
-        cursor.word("asymmetric")
+        cursor.accept_word("asymmetric")
     low = expression(cursor, COMPARE, boolean=False)
     cursor.expect_word("and")
     high = expression(cursor, LIKE + 1)
@@ -177,7 +177,7 @@ def _qualified_operator(cursor: Rules, left: exp.Expr) -> exp.Expr:
 
 def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
     at = cursor.position
-    if cursor.word("escape"):
+    if cursor.accept_word("escape"):
         return place(exp.Escape(this=like, expression=expression(cursor, LIKE + 1)), at)
     return like
 
@@ -185,9 +185,9 @@ def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
 def _is(cursor: Rules, left: exp.Expr) -> exp.Expr:
     """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM."""
     at = cursor.advance().position
-    negated = cursor.word("not")
+    negated = cursor.accept_word("not")
     test: exp.Expr
-    if cursor.word("distinct", "from"):
+    if cursor.accept_word("distinct", "from"):
         right = expression(cursor, IS + 1)
         return place((exp.NullSafeEQ if negated else exp.NullSafeNEQ)(this=left, expression=right), at)
     match cursor.any_word("null", "true", "false", "unknown", "document", "normalized"):

@@ -60,7 +60,7 @@ def names(cursor: Cursor) -> list[exp.Identifier]:
 def relation(cursor: Cursor) -> exp.Table:
     """Parses [[catalog.]schema.]name."""
     parts = [name(cursor)]
-    while cursor.sign("."):
+    while cursor.accept("."):
         parts.append(label(cursor))
     if len(parts) > 3:
         raise cursor.error()

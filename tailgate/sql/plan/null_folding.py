@@ -10,11 +10,11 @@ Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
 from __future__ import annotations
 
 from tailgate.sql.plan import Call, Limit, Literal, Relation, Scalar, Values
-from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 
-def folded(plan: Relation) -> Relation:
+def fold_nulls(plan: Relation) -> Relation:
     """Returns the plan with such calls replaced. Shared relations stay shared."""
     made: dict[int, Relation] = {}
 
@@ -39,7 +39,7 @@ def _node(node: Relation) -> Relation:
 
 
 def _scalar(scalar: Scalar) -> Scalar:
-    made = rebuilt(scalar, _scalar)
+    made = rebuild(scalar, _scalar)
     return Literal(None, made.type, made.position) if isinstance(made, Call) and _is_null(made) else made
 
 

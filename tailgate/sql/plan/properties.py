@@ -1,11 +1,10 @@
-"""Derives properties of a plan: its key, whether it is append-only, whether it can be read now."""
+"""Derives properties of a plan: its key, whether it is append-only, the relations that it reads."""
 
 from __future__ import annotations
 
 from typing_extensions import assert_never
 
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql.plan import (
     Aggregate,
     Call,
@@ -30,12 +29,12 @@ from tailgate.sql.plan import (
     Working,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
-from tailgate.sql.plan.traversal import once_each, walk
+from tailgate.sql.plan.traversal import memoize_by_object, walk
 
 Key = tuple[int, ...]
 
 
-@once_each
+@memoize_by_object
 def key(plan: Relation) -> Key | None:
     """Returns the positions of columns that identify a row.
 
@@ -48,7 +47,7 @@ def key(plan: Relation) -> Key | None:
         case Values(rows=rows):
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
-            return _without(key(input), fixed(condition))
+            return _without(key(input), constant_columns(condition))
         case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
@@ -99,7 +98,7 @@ def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None
     return tuple(places[k] for k in below) if all(k in places for k in below) else None
 
 
-def fixed(condition: Scalar) -> frozenset[int]:
+def constant_columns(condition: Scalar) -> frozenset[int]:
     """Returns the columns that a condition restricts to a single value."""
     found = set()
     for term in conjuncts(condition):
@@ -193,17 +192,3 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
 def relations(plan: Relation) -> tuple[int, ...]:
     """Returns the ids of the relations that the plan reads, each once, in pre-order."""
     return tuple(dict.fromkeys(node.relation for node in walk(plan) if isinstance(node, Scan)))
-
-
-def check_stored(plan: Relation, catalog: Catalog) -> None:
-    """Raises 55000 if the plan reads a relation that is not stored or whose backfill is not complete."""
-    for id in relations(plan):
-        item = catalog[id]
-        if not item.ready:
-            raise ObjectNotInPrerequisiteState(f"{item.kind} {item.name} is still being filled", hint="Try again when it is complete.")
-        if not item.stored:
-            raise ObjectNotInPrerequisiteState(
-                f"{item.kind} {item.name} is not stored",
-                detail="Its rows are passed on to the materialized views that read it, and not kept.",
-                hint="Create a materialized view over it: CREATE MATERIALIZED VIEW … AS SELECT …",
-            )

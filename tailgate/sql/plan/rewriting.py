@@ -56,7 +56,7 @@ def parts(scalar: Scalar) -> tuple[Scalar, ...]:
             assert_never(scalar)
 
 
-def rebuilt(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
+def rebuild(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
     """Returns the scalar with `new` applied to each part, or the same object if no part changed."""
     old = parts(scalar)
     made = tuple(map(new, old))
@@ -98,7 +98,7 @@ def with_columns(scalar: Scalar, new: Callable[[Column], Scalar]) -> Scalar:
     """Replaces each column by `new` of it."""
     if isinstance(scalar, Column):
         return new(scalar)
-    return rebuilt(scalar, lambda s: with_columns(s, new))
+    return rebuild(scalar, lambda s: with_columns(s, new))
 
 
 def shifted(scalar: Scalar, by: int) -> Scalar:

@@ -44,7 +44,7 @@ from tailgate.sql.plan import (
 T = TypeVar("T")
 
 
-def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
+def memoize_by_object(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
     """Memoizes a recursive function of relations, by object, for the time of one outermost call."""
     local = threading.local()
 
@@ -110,7 +110,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
 def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
     """Applies a rule to every node, inputs first, and returns the new plan."""
 
-    @once_each
+    @memoize_by_object
     def changed(node: Relation) -> Relation:
         return rule(with_inputs(node, tuple(map(changed, inputs(node)))))
 
@@ -129,10 +129,10 @@ def walk(relation: Relation) -> Iterator[Relation]:
             waiting += reversed(inputs(node))
 
 
-@once_each
-def places(relation: Relation) -> int:
+@memoize_by_object
+def tree_size(relation: Relation) -> int:
     """Returns the number of nodes of the plan as a tree, in which shared nodes count once per use."""
-    return 1 + sum(map(places, inputs(relation)))
+    return 1 + sum(map(tree_size, inputs(relation)))
 
 
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
@@ -236,6 +236,6 @@ def is_one_row(relation: Relation) -> bool:
     return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
 
 
-def crossed(left: Relation, right: Relation) -> Relation:
+def cross_join(left: Relation, right: Relation) -> Relation:
     """Returns the cross join of two relations, or one of them if the other is `is_one_row`."""
     return right if is_one_row(left) else left if is_one_row(right) else Join(left, right, "cross", None)

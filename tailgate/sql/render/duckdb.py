@@ -42,9 +42,9 @@ from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
-from tailgate.sql.render.scalars import CONSTANTS, spelled
-from tailgate.sql.render.shared_arguments import checked
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.scalars import CONSTANTS, render_scalar
+from tailgate.sql.render.shared_arguments import checked_length
+from tailgate.sql.render.templates import fill_template
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
@@ -68,7 +68,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     if not renderer.written:
         return text
     parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
-    return checked(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
+    return checked_length(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
 
 
 def shared(plan: Relation) -> frozenset[int]:
@@ -121,7 +121,7 @@ class _Renderer:
 
     def relation(self, plan: Relation) -> str:
         """Returns the SELECT of a relation. Raises 54001 if it is too long."""
-        return checked(self._relation(plan))
+        return checked_length(self._relation(plan))
 
     def _relation(self, plan: Relation) -> str:
         match plan:
@@ -213,7 +213,7 @@ class _Renderer:
         width = len(plan.input.columns)
         texts = [self.scalar(a) for a in plan.arguments]
         types = [a.type for a in plan.arguments]
-        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, {"now": self.now})
+        array = fill_template(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, {"now": self.now})
         elements, numbers = "elements", "range(1, len(elements) + 1)"
         if plan.kind == "left":
             elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
@@ -261,7 +261,7 @@ class _Renderer:
 
     def scalar(self, s: Scalar) -> str:
         """Returns the SQL of a scalar over columns c0, c1, …"""
-        return spelled(s, DUCKDB, now=self.now, constants=self.constants)
+        return render_scalar(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

@@ -8,8 +8,8 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.aggregates import STRICT, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Scalar, SortKey
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.plan.sort_keys import sortable
-from tailgate.sql.render.templates import filled
+from tailgate.sql.plan.sort_keys import sort_key
+from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
 
@@ -25,10 +25,10 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
     marks = {
         "distinct": "DISTINCT " if call.distinct else "",
         "order": _order(call, texts, spell),
-        "filter": _filter(conditions),
-        "present": _filter([*conditions, *present]),
+        "filter": filter_clause(conditions),
+        "present": filter_clause([*conditions, *present]),
     }
-    return filled(function.duckdb, texts, [a.type for a in given], call.type, call.type.duckdb, marks=marks)
+    return fill_template(function.duckdb, texts, [a.type for a in given], call.type, call.type.duckdb, marks=marks)
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
@@ -42,7 +42,7 @@ def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
 def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
     """Returns the terms of ORDER BY, without constants, which DuckDB would read as column numbers."""
     return [
-        f"{spell(sortable(k.expression))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        f"{spell(sort_key(k.expression))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in keys
         if columns_of(k.expression)
     ]
@@ -68,6 +68,6 @@ def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
     return order_by(terms)
 
 
-def _filter(conditions: list[str]) -> str:
+def filter_clause(conditions: list[str]) -> str:
     """Returns the FILTER clause for the conjunction of conditions, or '' without conditions."""
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

@@ -14,11 +14,10 @@ from tailgate.sql.functions.aggregates import COLLECTING, STRICT
 from tailgate.sql.functions.windows import FRAMED
 from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.render.duckdb_aggregates import order_by, sort_terms
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.duckdb_aggregates import filter_clause, order_by, sort_terms
+from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
-PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # depend only on which rows are peers
 PLACES = frozenset({"row_number", "ntile", "lag", "lead"})  # depend on the position of each row
 SHOWN = FRAMED | COLLECTING  # depend on the order of rows in the frame
 INTERVAL = "(to_months({0}.months) + to_days({0}.days) + to_microseconds({0}.micros))"
@@ -52,14 +51,10 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     marks = {
         "distinct": "",
         "order": order_by(asked + values) if name in SHOWN and not rows else "",
-        "filter": _filter(conditions) + over,
-        "present": _filter([*conditions, *present]) + over,
+        "filter": filter_clause(conditions) + over,
+        "present": filter_clause([*conditions, *present]) + over,
     }
-    return filled(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
-
-
-def _filter(conditions: list[str]) -> str:
-    return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+    return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
 
 
 def _has_offset(frame: Frame) -> bool:

@@ -1,6 +1,6 @@
 """Renders a scalar as SQL of Spark or DuckDB.
 
-Syntax that both engines share is in `spelled`, the differences are in a `Dialect` for each engine.
+Syntax that both engines share is in `render_scalar`, the differences are in a `Dialect` for each engine.
 How to write a function is in its row of the function catalogue. Columns are c0, c1, … unless the
 caller passes `names`.
 """
@@ -38,14 +38,14 @@ from tailgate.sql.plan import (
 )  # fmt: skip
 from tailgate.sql.render.dialects import Dialect
 from tailgate.sql.render.patterns import Patterns
-from tailgate.sql.render.shared_arguments import Written, atom, bound, checked, own_size, uses
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.shared_arguments import SqlText, atom, checked_length, own_size, share_arguments, uses
+from tailgate.sql.render.templates import fill_template
 
 LONG_MIN = 1000  # characters; longer literals become parameters of DuckDB, which need no parsing and do not count as SQL
 CONSTANTS = 100_000  # these parameters have numbers above this; parameters of statements have numbers up to 65535
 
 
-def spelled(
+def render_scalar(
     scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None, now: str = "", constants: list[Value] | None = None
 ) -> str:
     """Returns the SQL of a scalar.
@@ -67,7 +67,7 @@ class _Renderer:
     constants: list[Value] | None
     variables: Iterator[str]
 
-    def render(self, scalar: Scalar) -> Written:
+    def render(self, scalar: Scalar) -> SqlText:
         match scalar:
             case Column(index=index):
                 return atom(f"c{index}" if self.names is None else self.names[index])
@@ -93,7 +93,7 @@ class _Renderer:
                 return self._format(self.dialect.distinct, left, right, between=self.dialect.distinct_sign)
             case InList(argument=argument, items=items):
                 value, listed = self.render(argument), self._items(items)
-                return Written(checked(f"({value.text} IN {listed.text})"), value.size + listed.size)
+                return SqlText(checked_length(f"({value.text} IN {listed.text})"), value.size + listed.size)
             case Case(branches=branches, otherwise=otherwise):
                 return self._case(branches, otherwise)
             case Coalesce(arguments=arguments):
@@ -103,40 +103,40 @@ class _Renderer:
             case _:
                 assert_never(scalar)
 
-    def _literal(self, value: Value, type: Type) -> Written:
+    def _literal(self, value: Value, type: Type) -> SqlText:
         parameter = self.dialect.parameter
         if self.constants is not None and parameter is not None and isinstance(value, str | bytes) and len(value) > LONG_MIN:
             self.constants.append(value)
             return atom(parameter.format(CONSTANTS + len(self.constants), self.dialect.type(type)))
         return atom(literal(value, type, self.dialect))
 
-    def _call(self, call: Call) -> Written:
+    def _call(self, call: Call) -> SqlText:
         dialect = self.dialect
         template = dialect.template(call.function)
         if not template:
             raise FeatureNotSupported(f"{call.function}{dialect.where} is not supported")
         arguments = list(map(self.render, call.arguments))
-        texts, lets, size = bound(arguments, uses(template, len(arguments), dialect.macros), self.variables)
+        texts, lets, size = share_arguments(arguments, uses(template, len(arguments), dialect.macros), self.variables)
         types = [a.type for a in call.arguments]
         pattern = Patterns(call, texts, dialect)
-        text = filled(template, texts, types, call.type, dialect.type(call.type), {"now": self.now}, pattern)
+        text = fill_template(template, texts, types, call.type, dialect.type(call.type), {"now": self.now}, pattern)
         for variable, value in lets.items():
             text = dialect.let.format(value=value, variable=variable, text=text)
-        return Written(checked(text), own_size(template, dialect.macros) + size)
+        return SqlText(checked_length(text), own_size(template, dialect.macros) + size)
 
-    def _format(self, format: str, *parts: Scalar, between: str = ", ") -> Written:
+    def _format(self, format: str, *parts: Scalar, between: str = ", ") -> SqlText:
         """Fills a format that has one place for all parts. Each part is evaluated once."""
         texts = list(map(self.render, parts))
-        return Written(checked(format.format(between.join(t.text for t in texts))), len(format) + sum(t.size + 2 for t in texts))
+        return SqlText(checked_length(format.format(between.join(t.text for t in texts))), len(format) + sum(t.size + 2 for t in texts))
 
-    def _case(self, branches: Sequence[tuple[Scalar, Scalar]], otherwise: Scalar) -> Written:
+    def _case(self, branches: Sequence[tuple[Scalar, Scalar]], otherwise: Scalar) -> SqlText:
         parts = [(self.render(condition), self.render(value)) for condition, value in branches]
         last = self.render(otherwise)
         whens = " ".join(f"WHEN {c.text} THEN {t.text}" for c, t in parts)
         size = sum(c.size + t.size + len("WHEN  THEN ") for c, t in parts) + last.size
-        return Written(checked(f"(CASE {whens} ELSE {last.text} END)"), size)
+        return SqlText(checked_length(f"(CASE {whens} ELSE {last.text} END)"), size)
 
-    def _items(self, items: Sequence[Scalar]) -> Written:
+    def _items(self, items: Sequence[Scalar]) -> SqlText:
         """Returns the items of IN. In DuckDB, integers need no cast, because the other operand has their type."""
         if not self.dialect.plain_lists:
             return self._format("({})", *items)
@@ -144,7 +144,7 @@ class _Renderer:
             str(i.value) if isinstance(i, Literal) and i.type.name in INTEGERS and isinstance(i.value, int) else self.render(i).text
             for i in items
         ]
-        return atom(checked(f"({', '.join(texts)})"))
+        return atom(checked_length(f"({', '.join(texts)})"))
 
 
 def literal(value: Value, type: Type, dialect: Dialect) -> str:

@@ -29,19 +29,19 @@ FITS = 5  # how often at most a test with LIKE uses an argument (`tg_like_any`)
 CALL = re.compile(r"\b(tg_\w+)\(")
 
 
-class Written(NamedTuple):
+class SqlText(NamedTuple):
     """The SQL of an expression. `size` is its approximate length in characters with macros expanded."""
 
     text: str
     size: int
 
 
-def atom(text: str) -> Written:
+def atom(text: str) -> SqlText:
     """Returns SQL without macros, whose size is its length."""
-    return Written(text, len(text))
+    return SqlText(text, len(text))
 
 
-def checked(text: str) -> str:
+def checked_length(text: str) -> str:
     """Returns the SQL. Raises 54001 if it is too long."""
     if len(text) > SQL_MAX:
         raise StatementTooComplex(
@@ -108,7 +108,7 @@ def own_size(template: str, macros: Macros) -> int:
     return macros.size(template)
 
 
-def bound(arguments: list[Written], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
+def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
     """Decides which arguments become variables.
 
     Returns the texts that fill the template, the variables with their SQL, and the total size.

@@ -16,7 +16,7 @@ HOLE = re.compile(
 NONE: Mapping[str, str] = {"now": "", "distinct": "", "order": "", "filter": "", "present": ""}
 
 
-def filled(
+def fill_template(
     template: str,
     arguments: Sequence[str],
     types: Sequence[Type],

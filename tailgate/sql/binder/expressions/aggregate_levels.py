@@ -14,7 +14,7 @@ from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.grouping import has_aggregates, placeholder
 from tailgate.sql.plan import AggregateCall, Scalar
 from tailgate.sql.plan.correlation import arguments_of
-from tailgate.sql.plan.rewriting import columns_of, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, rebuild
 from tailgate.sql.plan.subqueries import argument
 from tailgate.sql.plan.traversal import read_by
 
@@ -63,7 +63,7 @@ def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
         found = argument(scalar)
         if found is not None and found.depth == closure.depth:
             return closure.captured[found.number]
-        return rebuilt(scalar, new)
+        return rebuild(scalar, new)
 
     order = tuple(replace(k, expression=new(k.expression)) for k in call.order)
     condition = None if call.filter is None else new(call.filter)

@@ -25,7 +25,7 @@ from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.sort_keys import sort_key
 
 JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
 
@@ -48,7 +48,7 @@ def is_aggregate(name: str) -> bool:
     return any(r.kind == "aggregate" for r in catalogue.calls(name))
 
 
-def taken_apart(node: exp.Expr) -> Parts:
+def call_parts(node: exp.Expr) -> Parts:
     """Returns the parts of a call, with the clauses after it."""
     where = within = order = None
     if isinstance(node, exp.Filter):
@@ -67,12 +67,12 @@ def taken_apart(node: exp.Expr) -> Parts:
 
 def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
-    parts = taken_apart(node)
+    parts = call_parts(node)
     _check_kind(parts)
-    return owned(binder, called(binder, parts))
+    return owned(binder, bind_aggregate_call(binder, parts))
 
 
-def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
+def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
     """Returns the bound call over the aggregated rows.
 
     `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
@@ -107,9 +107,9 @@ def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> A
         ]
     _check(parts, name, direct, order)
     if name in ("max_by", "min_by"):
-        direct = (direct[0], sortable(direct[1]))
+        direct = (direct[0], sort_key(direct[1]))
     if name == "count" and parts.distinct:
-        direct = tuple(map(sortable, direct))
+        direct = tuple(map(sort_key, direct))
     if condition is not None:
         direct = tuple(_where(condition, s) for s in direct)
         order = [replace(k, expression=_where(condition, k.expression)) for k in order]

@@ -24,14 +24,14 @@ from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import placeholder
 from tailgate.sql.binder.grouping_sets import grouping_call
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import cast, elements_as_text, plain
+from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
 from tailgate.sql.binder.types.overloads import function
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
 from tailgate.sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
-from tailgate.sql.plan.sort_keys import many_forms
+from tailgate.sql.plan.sort_keys import has_equal_forms
 
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
@@ -43,7 +43,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     schema = node.meta.get("schema")
     if name == "array" and isinstance(nodes[0], exp.Subquery):
         return subqueries.bind_array(binder, nodes[0], at)
-    if items := sql_functions.named(binder, node):
+    if items := sql_functions.named_functions(binder, node):
         return sql_functions.bind_routine(binder, node, items)
     if schema is not None and schema not in SCHEMAS:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
@@ -200,7 +200,7 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
     given = [binder.bind(n) for n in nodes]
     shown = "pg_catalog.extract" if name == "extract" else name
     if len(given) != 2:
-        types = ", ".join(str(plain(g.type)) for g in given)
+        types = ", ".join(str(bare_type(g.type)) for g in given)
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
     unit, value = given
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
@@ -208,7 +208,7 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
     if value.type == UNKNOWN:
         raise _ambiguous(name, at)
     if value.type.facts.category not in "DT" or value.type.is_array:
-        raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
+        raise UndefinedFunction(f"function {shown}(unknown, {bare_type(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
     canonical = UNITS_BY_SPELLING.get(word, word)
     if name == "date_trunc" and value.type.name == "date":
@@ -218,7 +218,7 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
     row = next((r for r in catalogue.calls(f"{name}:{canonical}") if r.arguments == (value.type.name,)), None)
     if row is not None:
         return binder.call(row, [value], at)
-    message = f'unit "{word}" not %s for type {plain(value.type)}'
+    message = f'unit "{word}" not %s for type {bare_type(value.type)}'
     known = canonical in (TRUNCATABLE if name == "date_trunc" else UNITS_BY_SPELLING.values())
     raise FeatureNotSupported(message % "supported") if known else InvalidParameterValue(message % "recognized")
 
@@ -236,7 +236,7 @@ def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Sca
     made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
         return made[0] if len(made) == 1 else Coalesce(made, type)
-    if many_forms(type) or type.is_array:
+    if has_equal_forms(type) or type.is_array:
         return _extreme(binder, ">=" if name == "greatest" else "<=", made, type)
     return Extreme("greatest" if name == "greatest" else "least", made, type)
 

@@ -12,7 +12,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.types.coercion import cast, plain
+from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import resolve
@@ -77,7 +77,7 @@ def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
     if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
         raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
     if value.type.facts.category != "S":
-        raise DatatypeMismatch(f"collations are not supported by type {plain(value.type)}", position=position(node))
+        raise DatatypeMismatch(f"collations are not supported by type {bare_type(value.type)}", position=position(node))
     return value
 
 

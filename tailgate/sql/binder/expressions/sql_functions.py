@@ -37,7 +37,7 @@ from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Table
-from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import CASTS_HINT, choose
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
@@ -69,7 +69,7 @@ CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
-def named(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
+def named_functions(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
     """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
@@ -149,7 +149,7 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ..
     types = tuple(g.type for g in given)
     candidates = sorted(filter(None, (_candidate(i, names) for i in items)), key=lambda c: len(c.routine.arguments))
     found = choose(tuple(c.row for c in candidates), types)
-    shown = f"{name}({', '.join(f'{n} => {plain(t)}' if n else str(plain(t)) for n, t in zip(names, types, strict=True))})"
+    shown = f"{name}({', '.join(f'{n} => {bare_type(t)}' if n else str(bare_type(t)) for n, t in zip(names, types, strict=True))})"
     if isinstance(found, TailgateError):
         raise AmbiguousFunction(
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=at
@@ -176,8 +176,8 @@ def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
     required = range(len(known) - len(made.defaults))
     if len(set(places)) < len(places) or not set(required) <= set(places):
         return None
-    types = tuple(spelled(made.arguments[p].type) for p in places)
-    return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
+    types = tuple(catalogue_name(made.arguments[p].type) for p in places)
+    return _Candidate(item, made, tuple(places), Function(item.name, types, catalogue_name(made.returns)))
 
 
 def _arguments(binder: ExpressionBinder, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
@@ -273,7 +273,7 @@ def value(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Scalar:
         found = as_scalar(Subquery("scalar", relation, closure.depth, closure.arguments(relation), relation.columns[0].type))
     result = _returned(found, made.returns)
     if result is None:
-        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=f"Actual return type is {plain(found.type)}.")
+        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=f"Actual return type is {bare_type(found.type)}.")
     nulls = _nulls(inner, made)
     if not nulls:
         return result
@@ -296,9 +296,9 @@ def rows(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Relation:
     for i, (field, column) in enumerate(zip(made.rows, relation.columns, strict=True)):
         scalar = _returned(Column(i, column.type), field.type)
         if scalar is None:
-            detail = f"Final statement returns {plain(column.type)} instead of {field.type} at column {i + 1}."
+            detail = f"Final statement returns {bare_type(column.type)} instead of {field.type} at column {i + 1}."
             if made.returns.name != "record":
-                detail = f"Actual return type is {plain(column.type)}."
+                detail = f"Actual return type is {bare_type(column.type)}."
             raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=detail)
         made_of.append(scalar)
     fields = tuple(Field(f.name, s.type) for f, s in zip(made.rows, made_of, strict=True))

@@ -15,7 +15,7 @@ from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxEr
 from tailgate.lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
 from tailgate.sql.functions import arrays, catalogue
@@ -39,7 +39,7 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     if isinstance(node.this, exp.Bracket) and not value.type.is_array:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
     if not value.type.is_array:
-        message = f"cannot subscript type {plain(value.type)} because it does not support subscripting"
+        message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
         raise DatatypeMismatch(message, position=leftmost(node.this))
     if not isinstance(index, exp.Slice):
         return binder.call(function("[]", (value.type, INT4), at), [value, _whole(binder, index)], at)
@@ -60,14 +60,14 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
     every = isinstance(right, exp.All)
     value, array = binder.bind(left), binder.bind(right.this)
     if array.type == UNKNOWN:
-        element = TEXT if value.type == UNKNOWN else plain(value.type)
+        element = TEXT if value.type == UNKNOWN else bare_type(value.type)
         found = coerce(array, element.array(), binder.parameters)
         assert found is not None
         array = found
     if not array.type.is_array:
         raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=at)
     row = operator(sign, (value.type, array.type.element), at)
-    if spelled(array.type.element) != row.arguments[1]:
+    if catalogue_name(array.type.element) != row.arguments[1]:
         target = coerce(array, replace(array.type, name=row.arguments[1], modifiers=()), binder.parameters)
         if target is None:
             raise FeatureNotSupported(f"{sign} {type(right).__name__.upper()} of type {array.type} is not supported", position=at)
@@ -81,7 +81,7 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
         array = widened
     if row.result != "bool":
         raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
-    return Call(arrays.quantified(row, every, (spelled(made.type), spelled(array.type))), (made, array), BOOL, at)
+    return Call(arrays.quantified(row, every, (catalogue_name(made.type), catalogue_name(array.type))), (made, array), BOOL, at)
 
 
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
             raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
         begin, end = (binder.typed(e) for e in side.expressions)
         if begin.type.facts.category != "D":
-            shown = f"{plain(begin.type)}, {plain(end.type)}"
+            shown = f"{bare_type(begin.type)}, {bare_type(end.type)}"
             raise UndefinedFunction(f"function pg_catalog.overlaps({shown}, …) does not exist", position=at)
         ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])
 

@@ -23,7 +23,7 @@ from tailgate.sql.authorization import SELECT
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.name_lookup import shown
+from tailgate.sql.binder.name_lookup import lateral_queries
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.relation_names import Names
@@ -52,7 +52,7 @@ def bind_table(node: exp.Expr, level: Level) -> Source:
     return source
 
 
-def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
+def bind_cross_join(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
     """Binds the item after a comma as a cross join.
 
     The item can read the left side if it is LATERAL.
@@ -105,15 +105,15 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             bound = level.queries.query(node.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
-            bound = shown(level).query(node.this.this, level.names)
+            bound = lateral_queries(level).query(node.this.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
-            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            binder = Expressions(Scope(), replace(level, queries=lateral_queries(level)), "functions in FROM", False)
             return Source(*bind_rows_from(node, binder, Values(((),), ())))
         case exp.Table() if is_windowed(node) and node.this.expressions:
             return Source(*bind_windowed(node, _cut(node.this.expressions[0], level), level))
         case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):
-            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            binder = Expressions(Scope(), replace(level, queries=lateral_queries(level)), "functions in FROM", False)
             return Source(*bind_function(node, binder, Values(((),), ())))
         case exp.Table():
             if node.args.get("sample"):
@@ -193,7 +193,7 @@ SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 def _join(left: Source, node: exp.Join, level: Level) -> Source:
     at = position(node)
     if node.args.get("kind") == "CROSS":
-        return beside(left, node.this, level, at)
+        return bind_cross_join(left, node.this, level, at)
     kind = SIDES.get(node.args.get("side") or "", "inner")
     closure = _around(left, level, kind)
     right = bind_table(node.this, _within(level, closure))

@@ -24,13 +24,13 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.window_functions import Windows, named_windows
 from tailgate.sql.binder.grouping import Groups, has_aggregates, has_windows
 from tailgate.sql.binder.grouping_sets import numbered, over_sets
-from tailgate.sql.binder.name_lookup import find_table, said_item
+from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import aggregate_place, leftmost
-from tailgate.sql.binder.queries.from_items import beside, bind_table
+from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.functional_dependency import with_identified
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number, column_name
 from tailgate.sql.binder.queries.recursion import bind_recursive, names_itself
-from tailgate.sql.binder.queries.select_tail import Finish, order_of, sorted_and_cut
+from tailgate.sql.binder.queries.select_tail import SelectTail, order_of, sorted_and_cut
 from tailgate.sql.binder.queries.set_operations import combined
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Source, placed
@@ -153,7 +153,7 @@ class Queries(QueryBinder):
         plan, over = expanded(plan, [*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))])
         outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
         ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
-        return Finish(tree, binder, outputs, ordered, on).over(plan)
+        return SelectTail(tree, binder, outputs, ordered, on).over(plan)
 
     def _from(self, tree: exp.Select, level: Level) -> Source:
         clause = tree.args.get("from_")
@@ -161,7 +161,7 @@ class Queries(QueryBinder):
             return Source(ONE_ROW, Scope())
         source = bind_table(clause.this, level)
         for join in tree.args.get("joins") or []:
-            source = beside(source, join.this, level, position(join.this))
+            source = bind_cross_join(source, join.this, level, position(join.this))
         return source
 
     def _outputs(self, tree: exp.Select, binder: Expressions, source: Source, side: bool) -> list[Output]:
@@ -172,7 +172,7 @@ class Queries(QueryBinder):
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                table = find_table(binder, node.text("table"), position(node), said_item(binder, node))
+                table = find_table(binder, node.text("table"), position(node), named_item(binder, node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
@@ -227,7 +227,7 @@ class Queries(QueryBinder):
             for b, scalar in zip(bound, column, strict=True):
                 b[i] = scalar
             fields.append(Field(f"column{i + 1}", type, any(nullable(b[i], ()) for b in bound)))
-        return written_out(tuple(map(tuple, bound)), tuple(fields))
+        return values_plan(tuple(map(tuple, bound)), tuple(fields))
 
     def _modified(self, tree: exp.Expr, plan: Relation, names: Names) -> Relation:
         """Applies ORDER BY and LIMIT of a set operation or VALUES. Raises 0A000.
@@ -259,7 +259,7 @@ def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
     return list(on.expressions) if on is not None else []
 
 
-def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
+def values_plan(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
     """Returns the rows of VALUES.
 
     If they contain subqueries or read outer columns, each row is a projection.

@@ -28,7 +28,7 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     function with one column is named like the alias. Raises 0A000.
     """
     call, at = node.this, position(node.this)
-    if isinstance(call, exp.Anonymous) and (items := sql_functions.named(binder, call)):
+    if isinstance(call, exp.Anonymous) and (items := sql_functions.named_functions(binder, call)):
         return _routine(node, call, binder, items)
     if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
         raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)

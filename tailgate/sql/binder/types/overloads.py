@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
-from tailgate.sql.binder.types.coercion import coerce, common_numeric, from_name, implicit, plain, spelled
+from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import concrete
 from tailgate.sql.functions import catalogue, postgres_names
@@ -28,7 +28,7 @@ def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Functio
     Returns None if none fits, and an error without its text if several fit equally well.
     """
     fitting = [made for c in candidates if (made := concrete(c, types)) is not None and _arity(made, len(types))]
-    names = tuple(spelled(t) for t in types)
+    names = tuple(catalogue_name(t) for t in types)
     exact = [c for c in fitting if _expanded(c, len(types)) == names]
     if exact:
         return exact[0]
@@ -69,11 +69,11 @@ def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function |
         if category is None:
             return AmbiguousFunction("")
         fitting = [c for c in fitting if _category(_expanded(c, count)[i]) == category]
-        preferred = [c for c in fitting if _is_preferred(_expanded(c, count)[i])]
+        preferred = [c for c in fitting if _expanded(c, count)[i] in PREFERRED]
         fitting = preferred or fitting
     if len(fitting) == 1:
         return fitting[0]
-    known_types = {spelled(t) for t in types if t != UNKNOWN}
+    known_types = {catalogue_name(t) for t in types if t != UNKNOWN}
     if len(known_types) == 1 and UNKNOWN in types:
         (only,) = known_types
         fitting = [c for c in fitting if all(implicit(from_name(only), a) for a in _expanded(c, count))]
@@ -101,16 +101,12 @@ def _category(name: str) -> str:
     return "A" if name.endswith("[]") else FACTS[name].category if name in FACTS else "P"
 
 
-def _is_preferred(name: str) -> bool:
-    return name in ("bool", "text", "float8", "oid", "timestamptz", "interval")
-
-
 def _preferred(name: str, type: Type) -> bool:
     """Returns whether the named type is preferred in the category of `type`.
 
     Returns False if `type` is unknown.
     """
-    return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
+    return name in PREFERRED and type != UNKNOWN and _category(name) == type.facts.category
 
 
 def arguments(function: Function, given: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
@@ -183,7 +179,7 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
     """
     candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
     found = choose(candidates, types)
-    texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
+    texts = [str(bare_type(t)).split("(")[0] if t.name == "numeric" else str(bare_type(t)) for t in types]
     shown = f"{texts[0]} {sign} {texts[1]}" if len(types) == 2 else f"{sign} {texts[0]}"
     if isinstance(found, TailgateError):
         raise AmbiguousFunction(
@@ -213,7 +209,7 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
     """
     candidates = catalogue.calls(name)
     found = choose(candidates, types)
-    shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"
+    shown = f"{name.split(':')[0]}({', '.join(str(bare_type(t)) for t in types)})"
     if isinstance(found, TailgateError):
         raise AmbiguousFunction(
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=position

@@ -19,7 +19,7 @@ FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray")
 
 
 @dataclass(frozen=True)
-class Made:
+class ConcreteResult:
     """The result type of a concrete row: `element`, or an array of it.
 
     A numeric has room for all arguments.
@@ -71,5 +71,5 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
     result = row.result
     if result in FAMILIES:
         assert isinstance(result, str)
-        result = Made(element, result.endswith("array"))
+        result = ConcreteResult(element, result.endswith("array"))
     return replace(row, arguments=made, result=result, variadic=False, unified=True)

@@ -32,7 +32,7 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
-from tailgate.sql.binder.types.coercion import MODIFIED, coerce, common_numeric, plain
+from tailgate.sql.binder.types.coercion import MODIFIED, bare_type, coerce, common_numeric
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
@@ -113,7 +113,7 @@ def default_of(column: Field, text: str | None) -> Scalar:
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    scalar = Expressions(Scope(), nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
+    scalar = Expressions(Scope(), empty_level(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
     try:
         return assigned(column, scalar, parameters, None)
     except DatatypeMismatch as error:
@@ -126,7 +126,7 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     tree = parse_expression(text)
     if (inner := next(tree.find_all(exp.Select), None)) is not None:
         raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
-    return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
+    return Expressions(scopes.of(table, columns), empty_level(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
 
 
 def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
@@ -150,7 +150,7 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
     if found is None:
         shown = column.type.facts.sql + "[]" * column.type.is_array
         raise DatatypeMismatch(
-            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
+            f'column "{column.name}" is of type {shown} but expression is of type {bare_type(scalar.type)}',
             hint="You will need to rewrite or cast the expression.",
             position=place,
         )
@@ -169,6 +169,6 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
     return tuple(found)
 
 
-def nowhere(parameters: Parameters) -> Level:
+def empty_level(parameters: Parameters) -> Level:
     """Returns a level in which no relation can be named."""
     return Level(Queries(parameters), Names(Catalog()))

@@ -21,11 +21,11 @@ from tailgate.sql.authorization import Demand
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.name_lookup import find_table, said_item
+from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.queries.from_items import beside
+from tailgate.sql.binder.queries.from_items import bind_cross_join
 from tailgate.sql.binder.queries.output_columns import column_name
-from tailgate.sql.binder.queries.queries import Queries, written_out
+from tailgate.sql.binder.queries.queries import Queries, values_plan
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
@@ -36,15 +36,15 @@ from tailgate.sql.binder.writes.targets import (
     checks_of,
     columns_named,
     default_of,
+    empty_level,
     fields_of,
-    nowhere,
     written_table,
 )
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
-from tailgate.sql.plan.properties import fixed
+from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
@@ -54,9 +54,9 @@ from tailgate.sql.statements.writes import (
     Default,
     Delete,
     Expression,
-    Given,
     Insert,
-    Returned,
+    InsertValue,
+    ReturningItem,
     Truncate,
     Update,
 )
@@ -89,7 +89,7 @@ class Writes:
         match statement.rows:
             case None:
                 row = self._filled(table, {})
-                rows: Relation = written_out((row,), fields_of(table.columns, [row]))
+                rows: Relation = values_plan((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
                 rows = self._selected(table, targets, named, query)
             case given:
@@ -123,7 +123,7 @@ class Writes:
         return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
 
     def _values(
-        self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
+        self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[InsertValue, ...], ...]
     ) -> Relation:
         width = len(given[0])
         for row in given:
@@ -140,7 +140,7 @@ class Writes:
             found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
             rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
         fields = fields_of(table.columns, rows)
-        return written_out(tuple(self._level(row, fields) for row in rows), fields)
+        return values_plan(tuple(self._level(row, fields) for row in rows), fields)
 
     def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
         """Casts a row of VALUES to the common types of all rows, which differ only in scale."""
@@ -187,7 +187,7 @@ class Writes:
     def _default(self, table: Item, index: int) -> Scalar:
         return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
 
-    def _assigned(self, table: Item, index: int, value: Given, binder: Expressions) -> Scalar:
+    def _assigned(self, table: Item, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
             return self._default(table, index)
         return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
@@ -252,14 +252,14 @@ class Writes:
         source = Source(target, scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
-            source = beside(source, node, self.level, position(node))
+            source = bind_cross_join(source, node, self.level, position(node))
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
         if statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
             plan = Filter(plan, condition)
-            pinned = not statement.sources and table.key is not None and set(table.key) <= fixed(condition)
+            pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
         others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
@@ -307,14 +307,14 @@ class Writes:
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
-    def _returning(self, input: Relation, scope: Scope, items: tuple[Returned, ...]) -> Relation | None:
+    def _returning(self, input: Relation, scope: Scope, items: tuple[ReturningItem, ...]) -> Relation | None:
         if not items:
             return None
         outputs = self._outputs(scope, items)
         fields = tuple(Field(n, s.type, nullable(s, input.columns)) for n, s in outputs)
         return Project(input, tuple(s for _, s in outputs), fields)
 
-    def _outputs(self, scope: Scope, items: tuple[Returned, ...]) -> list[tuple[str, Scalar]]:
+    def _outputs(self, scope: Scope, items: tuple[ReturningItem, ...]) -> list[tuple[str, Scalar]]:
         binder = Expressions(scope, self.level, "RETURNING", aggregates=False)
         found: list[tuple[str, Scalar]] = []
         for item in items:
@@ -323,7 +323,7 @@ class Writes:
                 found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
                 found += [
-                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), said_item(binder, node)).columns
+                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), named_item(binder, node)).columns
                 ]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
@@ -362,7 +362,7 @@ def _checks(table: Item) -> Checks:
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
-    return Expressions(Scope(), nowhere(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
+    return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:
@@ -375,5 +375,5 @@ def _counted(table: Item) -> tuple[Relation, Scalar]:
     return Aggregate(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
 
 
-def _place(given: Given) -> int | None:
+def _place(given: InsertValue) -> int | None:
     return given.position if isinstance(given, Default) else leftmost(given.tree) if isinstance(given, Expression) else None

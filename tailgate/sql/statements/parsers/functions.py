@@ -41,7 +41,7 @@ LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 
 
 @dataclass
-class _Found:
+class FunctionClauses:
     """The clauses that are parsed so far. Each may occur once."""
 
     language: str | None = None
@@ -66,14 +66,14 @@ def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
     table: tuple[FunctionArgument, ...] | None = None
     row: Name | None = None
     many = False
-    if cursor.word("returns"):
+    if cursor.accept_word("returns"):
         if cursor.at_word("table") and cursor.at("(", 1):
             cursor.advance()
             table, many = _columns(cursor), True
         else:
-            many = cursor.word("setof")
+            many = cursor.accept_word("setof")
             returns, row = _result(cursor, many)
-    found = _Found()
+    found = FunctionClauses()
     while _clause(cursor, found):
         pass
     _check(found, this)
@@ -92,7 +92,7 @@ def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
     cursor.expect("(")
     while not cursor.at(")"):
         found.append(_argument(cursor))
-        if not cursor.sign(","):
+        if not cursor.accept(","):
             break
     cursor.expect(")")
     for i, argument in enumerate(found):
@@ -113,13 +113,13 @@ def _argument(cursor: Parser) -> FunctionArgument:
     named = ""
     if _is_named(cursor):
         named = name(cursor, NAMES).name
-        cursor.word("in")
+        cursor.accept_word("in")
     try:
         type = _type(cursor)
     except UndefinedObject as error:
         raise UndefinedObject(error.message.replace('"', ""), detail=error.detail, hint=error.hint) from None
     default: str | None = None
-    if cursor.word("default") or cursor.sign("="):
+    if cursor.accept_word("default") or cursor.accept("="):
         start = cursor.position
         cursor.expression()
         default = since(cursor, start)
@@ -148,7 +148,7 @@ def _columns(cursor: Parser) -> tuple[FunctionArgument, ...]:
     cursor.expect("(")
     while True:
         found.append(FunctionArgument(name(cursor, NAMES).name, _type(cursor)))
-        if not cursor.sign(","):
+        if not cursor.accept(","):
             break
     cursor.expect(")")
     return tuple(found)
@@ -170,39 +170,43 @@ def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
         return None, this
 
 
-def _clause(cursor: Parser, found: _Found) -> bool:
+def _clause(cursor: Parser, found: FunctionClauses) -> bool:
     """Parses one clause after RETURNS into `found`. Returns False if there is none."""
     at = cursor.position
-    if cursor.word("language"):
+    if cursor.accept_word("language"):
         found.once("language", at)
         found.language = cursor.string().lower() if cursor.token.kind == "string" else name(cursor).name
     elif (word := cursor.any_word("immutable", "stable", "volatile")) is not None:
         found.once("volatility", at)
         found.volatility = {"immutable": "immutable", "stable": "stable"}.get(word, "volatile")  # type: ignore[assignment]
-    elif cursor.word("strict") or cursor.word("returns", "null", "on", "null", "input"):
+    elif cursor.accept_word("strict") or cursor.accept_word("returns", "null", "on", "null", "input"):
         found.once("strict", at)
         found.strict = True
-    elif cursor.word("called", "on", "null", "input"):
+    elif cursor.accept_word("called", "on", "null", "input"):
         found.once("strict", at)
         found.strict = False
-    elif cursor.word("parallel"):
+    elif cursor.accept_word("parallel"):
         found.once("parallel", at)
         name(cursor)  # ignored
     elif cursor.any_word("cost", "rows") is not None:
         if cursor.advance().kind not in ("integer", "decimal"):
             raise cursor.error(cursor.peek(-1))
-    elif cursor.word("not", "leakproof") or cursor.word("security", "invoker") or cursor.word("external", "security", "invoker"):
+    elif (
+        cursor.accept_word("not", "leakproof")
+        or cursor.accept_word("security", "invoker")
+        or cursor.accept_word("external", "security", "invoker")
+    ):
         pass
     elif cursor.token.kind == "word" and cursor.token.value in UNKNOWN_CLAUSES:
         raise FeatureNotSupported(f"{cursor.token.value.upper()} of a function is not supported", position=at)
-    elif cursor.word("as"):
+    elif cursor.accept_word("as"):
         found.once("as", at)
         if cursor.token.kind != "string":
             raise cursor.error()
         found.body = cursor.advance()
         if cursor.at(","):
             raise FeatureNotSupported("functions in object files are not supported", position=at)
-    elif cursor.word("return"):
+    elif cursor.accept_word("return"):
         start = cursor.position
         tree = exp.Select(expressions=[cursor.expression()])
         found.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
@@ -213,7 +217,7 @@ def _clause(cursor: Parser, found: _Found) -> bool:
     return True
 
 
-def _check(found: _Found, this: Name) -> None:
+def _check(found: FunctionClauses, this: Name) -> None:
     """Raises an error unless the function has exactly one body, in LANGUAGE SQL."""
     language = found.language
     if language is None and found.returned is None:
@@ -258,7 +262,7 @@ def _query(text: str) -> QueryText:
             raise FeatureNotSupported("a function that changes something is not supported", hint=LAST_ONE, position=0)
         raise cursor.error()
     found = query(cursor)
-    while cursor.sign(";"):
+    while cursor.accept(";"):
         pass
     if not cursor.finished:
         raise FeatureNotSupported("a function of several statements is not supported", hint=LAST_ONE, position=cursor.position)
@@ -278,7 +282,7 @@ def function_name(cursor: Parser) -> FunctionName:
 
 def drop_function(cursor: Parser) -> DropFunction:
     """Parses the rest of DROP FUNCTION."""
-    exists = cursor.word("if", "exists")
+    exists = cursor.accept_word("if", "exists")
     found = cursor.listed(function_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
     return DropFunction(tuple(found), exists, cascade)

@@ -37,9 +37,9 @@ def print_(cursor: Parser) -> Print:
     topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
     brokers = ""
     connection: Name | None = None
-    if cursor.word("from", "broker"):
+    if cursor.accept_word("from", "broker"):
         brokers = brokers_of(cursor)
-    elif cursor.word("from", "connection"):
+    elif cursor.accept_word("from", "connection"):
         connection = relation_name(cursor)
-    beginning = cursor.word("from", "beginning")
-    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None, connection)
+    beginning = cursor.accept_word("from", "beginning")
+    return Print(topic, brokers, beginning, cursor.integer() if cursor.accept_word("limit") else None, connection)

@@ -28,8 +28,9 @@ from tailgate.sql.statements.kafka_statements import (
 )
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name
 from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
-from tailgate.sql.statements.parsers.kafka.connections import spelled
-from tailgate.sql.statements.parsers.kafka.formats import formats, unsupported
+from tailgate.sql.statements.parsers.kafka.connections import with_underscores
+from tailgate.sql.statements.parsers.kafka.formats import formats
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
@@ -49,7 +50,7 @@ REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibili
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KafkaTopic:
     """A topic and its brokers or connection. `options` have the names of WITH options."""
 
     topic: str
@@ -68,16 +69,16 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
     cursor.expect_word("from")
     place = _kafka(cursor, SOURCE_OPTIONS)
     found = place.options
-    if cursor.word("with"):
+    if cursor.accept_word("with"):
         found += options(cursor)
     key_format, value_format = formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
     transactions = _transactions(cursor) if envelope == "debezium" and cursor.at("(") else None
-    on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
+    on_error: OnError = _on_error(cursor) if cursor.accept_word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
         raise unsupported("EXPOSE PROGRESS", cursor.position)
-    if cursor.word("with"):
+    if cursor.accept_word("with"):
         found += options(cursor)
     what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
     return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions)
@@ -95,13 +96,13 @@ def create_sink(cursor: Parser) -> CreateSink:
     place = _kafka(cursor, SINK_OPTIONS)
     key: tuple[str, ...] = ()
     not_enforced = False
-    if cursor.word("key"):
+    if cursor.accept_word("key"):
         key = column_names(cursor)
-        not_enforced = cursor.word("not", "enforced")
+        not_enforced = cursor.accept_word("not", "enforced")
         for i, column in enumerate(key):
             if column in key[:i]:
                 raise InvalidParameterValue(f"repeated column name in sink key: {column}")
-    headers = _headers(cursor) if cursor.word("headers") else ""
+    headers = _headers(cursor) if cursor.accept_word("headers") else ""
     found = place.options + _consistency(cursor)
     snapshot = True
     if cursor.at_word("with") and cursor.at("(", 1):
@@ -110,9 +111,9 @@ def create_sink(cursor: Parser) -> CreateSink:
     key_format, value_format = formats(cursor)
     envelope = _envelope(cursor)
     while cursor.at_word("with") or cursor.at_word("without"):
-        if cursor.word("without", "snapshot"):
+        if cursor.accept_word("without", "snapshot"):
             snapshot = False
-        elif not cursor.word("with", "snapshot"):
+        elif not cursor.accept_word("with", "snapshot"):
             cursor.expect_word("with")
             found += options(cursor)
     snapshot = bool(option(found, "snapshot", snapshot))
@@ -125,7 +126,7 @@ def create_sink(cursor: Parser) -> CreateSink:
 
 
 def _relation_or_query(cursor: Parser) -> Name | QueryText:
-    if not cursor.sign("("):
+    if not cursor.accept("("):
         return relation_name(cursor)
     found = query(cursor)
     cursor.expect(")")
@@ -134,13 +135,13 @@ def _relation_or_query(cursor: Parser) -> Name | QueryText:
 
 def _consistency(cursor: Parser) -> Options:
     """Parses [CONSISTENCY (TOPIC 'name' [FORMAT JSON])] to the option consistency_topic of WITH."""
-    if not cursor.word("consistency"):
+    if not cursor.accept_word("consistency"):
         return ()
     cursor.expect("(")
     cursor.expect_word("topic")
     topic = cursor.string()
     at = cursor.position
-    if cursor.word("format") and not cursor.word("json"):
+    if cursor.accept_word("format") and not cursor.accept_word("json"):
         raise unsupported("a consistency topic in another format than JSON", at)
     cursor.expect(")")
     return (("consistency_topic", topic),)
@@ -148,7 +149,7 @@ def _consistency(cursor: Parser) -> Options:
 
 def _headers(cursor: Parser) -> str | tuple[tuple[str, str], ...]:
     """Parses {column | ('name' = 'value', …)}."""
-    if not cursor.sign("("):
+    if not cursor.accept("("):
         return name(cursor).name
     found = cursor.listed(_header)
     cursor.expect(")")
@@ -174,9 +175,9 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
     while True:
         if cursor.at_word("primary", "key"):
             key_at = cursor.position
-            cursor.word("primary", "key")
+            cursor.accept_word("primary", "key")
             key = column_names(cursor)
-            cursor.word("not", "enforced")
+            cursor.accept_word("not", "enforced")
         else:
             at = cursor.position
             column = name(cursor).name
@@ -194,7 +195,7 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                     cursor.expect_word("key")
                     key, nullable = (column,), False
             columns.append(ColumnDefinition(column, type, nullable, at, precision))
-        if not cursor.sign(","):
+        if not cursor.accept(","):
             break
     cursor.expect(")")
     for column in key:
@@ -213,7 +214,7 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     return resolve(node), None
 
 
-def _kafka(cursor: Parser, known: dict[str, str]) -> Place:
+def _kafka(cursor: Parser, known: dict[str, str]) -> KafkaTopic:
     """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
 
     `known`: the options that the connection accepts, with their names in WITH.
@@ -223,21 +224,21 @@ def _kafka(cursor: Parser, known: dict[str, str]) -> Place:
     if other is not None:
         raise unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
     cursor.expect_word("kafka")
-    if cursor.word("connection"):
+    if cursor.accept_word("connection"):
         connection = relation_name(cursor)
         at = cursor.position
-        found = spelled(options(cursor))
+        found = with_underscores(options(cursor))
         topic = option(found, "topic")
         if topic is None:
             raise InvalidParameterValue("KAFKA CONNECTION needs a TOPIC", hint="Write KAFKA CONNECTION c (TOPIC '…').", position=at)
         further = tuple(o for said in found if said[0] != "topic" for o in _of_connection(*said, known, at))
-        return Place(_topic(topic, at), connection=connection, options=further)
-    if not cursor.word("broker"):
+        return KafkaTopic(_topic(topic, at), connection=connection, options=further)
+    if not cursor.accept_word("broker"):
         cursor.expect_word("brokers")
     brokers = brokers_of(cursor)
     cursor.expect_word("topic")
     at = cursor.position
-    return Place(_topic(cursor.string(), at), brokers)
+    return KafkaTopic(_topic(cursor.string(), at), brokers)
 
 
 def _of_connection(said: str, value: OptionValue, known: dict[str, str], position: int) -> Options:
@@ -268,7 +269,7 @@ def _topic(topic: OptionValue, position: int) -> str:
 
 def _on_error(cursor: Parser) -> OnError:
     """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
-    if cursor.word("dead", "letter"):
+    if cursor.accept_word("dead", "letter"):
         return "dead letter"
     match cursor.any_word("fail", "null"):
         case "fail":
@@ -281,7 +282,7 @@ def _on_error(cursor: Parser) -> OnError:
 def _include(cursor: Parser) -> tuple[Include, ...]:
     """Parses [INCLUDE …, …]."""
     found: list[Include] = []
-    if not cursor.word("include"):
+    if not cursor.accept_word("include"):
         return ()
     while True:
         at = cursor.position
@@ -293,18 +294,18 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
         if kind == "header":
             header = cursor.string()
             cursor.expect_word("as")
-            found.append(Include("header", name(cursor).name, header, cursor.word("bytes")))
-            if not cursor.sign(","):
+            found.append(Include("header", name(cursor).name, header, cursor.accept_word("bytes")))
+            if not cursor.accept(","):
                 return tuple(found)
             continue
-        found.append(Include(kind, name(cursor).name if cursor.word("as") else None))  # type: ignore[arg-type]
-        if not cursor.sign(","):
+        found.append(Include(kind, name(cursor).name if cursor.accept_word("as") else None))  # type: ignore[arg-type]
+        if not cursor.accept(","):
             return tuple(found)
 
 
 def _envelope(cursor: Parser) -> Envelope | None:
     """Parses [ENVELOPE …]. Returns None if it is absent."""
-    if not cursor.word("envelope"):
+    if not cursor.accept_word("envelope"):
         return None
     at = cursor.position
     match cursor.any_word("none", "debezium", "upsert", "materialize"):
