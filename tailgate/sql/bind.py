@@ -62,13 +62,13 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
     bound = bind_query(statement.query, catalog, view=True)
     if len(statement.columns) > len(bound.columns):
         raise SyntaxError_("CREATE VIEW specifies more column names than columns")
-    given = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
-    columns = given + bound.columns[len(given) :]
-    seen: set[str] = set()
+    named_columns = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
+    columns = named_columns + bound.columns[len(named_columns) :]
+    names: set[str] = set()
     for column in columns:
-        if column.name in seen:
+        if column.name in names:
             raise DuplicateColumn(f'column "{column.name}" specified more than once')
-        seen.add(column.name)
+        names.add(column.name)
     return replace(bound, columns=columns)
 
 

@@ -68,9 +68,9 @@ def rename_references(item: Item, before: Catalog, after: Catalog, statement: Cr
     if isinstance(statement, CreateSource) and statement.transactions is not None:
         text.name(statement.transactions.source.position, item.options["transactions"]["source"])
     for name in named_connections(statement):
-        there = before.find(name)
-        assert there is not None
-        text.name(name.position, there.id)
+        connection = before.find(name)
+        assert connection is not None
+        text.name(name.position, connection.id)
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
         return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
@@ -139,15 +139,15 @@ class _Text:
         """
         assert at is not None
         first, last = self._parts(at)
-        said = self._said(first, last)
+        old = self._said(first, last)
         is_function = self._after[id].kind == "function"
-        found = self._after.functions(said) if is_function else (self._after.find(said),)
-        if any(f is not None and f.id == id for f in found):
+        matches = self._after.functions(old) if is_function else (self._after.find(old),)
+        if any(f is not None and f.id == id for f in matches):
             return
         new = self._after.name_of(self._after[id])
         if new.schema is None and new.name in taken:
             new = self._qualified(id)
-        behind = f" AS {quoted(said.name)}" if alias and new.name != said.name and not self._after_table(first) else ""
+        behind = f" AS {quoted(old.name)}" if alias and new.name != old.name and not self._after_table(first) else ""
         self.edits.append((at, self._row[last].end, new.sql + behind))
 
     def column(self, at: int, id: int) -> None:
@@ -156,10 +156,10 @@ class _Text:
         If the relation was renamed, its old name is now an alias, which is not qualified.
         """
         first, last = self._parts(at)
-        said, end = self._said(first, last - 2), self._row[last - 2].end
+        old, end = self._said(first, last - 2), self._row[last - 2].end
         if self._after[id].name != self._before[id].name:
-            self.edits.append((at, end, quoted(said.name)))
-        elif (found := self._after.find(said)) is None or found.id != id:
+            self.edits.append((at, end, quoted(old.name)))
+        elif (match := self._after.find(old)) is None or match.id != id:
             self.edits.append((at, end, self._qualified(id).sql))
 
     def _qualified(self, id: int) -> Name:

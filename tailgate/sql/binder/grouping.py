@@ -122,7 +122,7 @@ class Groups:
 
     def _name(self, column: Column) -> str:
         for table in self.scope.tables:
-            for named in table.columns:
-                if isinstance(named.scalar, Column) and named.scalar.index == column.index:
-                    return f"{table.alias}.{named.name}" if table.alias else named.name
+            for visible in table.columns:
+                if isinstance(visible.scalar, Column) and visible.scalar.index == column.index:
+                    return f"{table.alias}.{visible.name}" if table.alias else visible.name
         return "?column?"

@@ -33,15 +33,15 @@ def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
     """
     name = one.type.name
     if not nulls and name in TYPES and not one.type.is_array:
-        (found,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))
-        return Call(found, (one, other), BOOL)
+        (operator,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))
+        return Call(operator, (one, other), BOOL)
     return Not(IsDistinct(one, other))
 
 
-def arranged(found: Unnested, columns: tuple[int, ...]) -> Unnested:
+def arranged(unnested: Unnested, columns: tuple[int, ...]) -> Unnested:
     """Reorders the columns: those of `columns` first, then the argument columns."""
-    places = {n: len(columns) + i for i, n in enumerate(found.places)}
-    return replace(found, relation=take(found.relation, (*columns, *found.places.values())), places=places)
+    places = {n: len(columns) + i for i, n in enumerate(unnested.places)}
+    return replace(unnested, relation=take(unnested.relation, (*columns, *unnested.places.values())), places=places)
 
 
 def nulls_of(left: Unnested, right: Unnested) -> frozenset[int]:
@@ -72,5 +72,5 @@ def rejects_null(condition: Scalar, depth: int, number: int) -> bool:
     if not isinstance(condition, Call) or condition.function.name not in SIGNS or condition.function.kind != "operator":
         return False
     sides = (a.arguments[0] if isinstance(a, Call) and a.function.kind == "cast" else a for a in condition.arguments)
-    found = (argument(s) for s in sides)
-    return any(a is not None and a.depth == depth and a.number == number for a in found)
+    references = (argument(s) for s in sides)
+    return any(a is not None and a.depth == depth and a.number == number for a in references)

@@ -93,18 +93,18 @@ class Unnesting:
         self._all = self.reads(relation)
         self._exact = self._may_fail(relation, set())
 
-    def _may_fail(self, relation: Relation, seen: set[int]) -> bool:
+    def _may_fail(self, relation: Relation, visited: set[int]) -> bool:
         """Returns whether a relation or an input of it reads arguments and can fail."""
-        if id(relation) in seen or not self.reads(relation):
+        if id(relation) in visited or not self.reads(relation):
             return False
-        seen.add(id(relation))
-        return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, seen) for i in inputs(relation))
+        visited.add(id(relation))
+        return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, visited) for i in inputs(relation))
 
     def reads(self, relation: Relation) -> frozenset[int]:
         """Returns the numbers of the closure's arguments that a relation reads."""
         if id(relation) not in self._reads:
-            found = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
-            self._reads[id(relation)] = relation, found
+            numbers = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
+            self._reads[id(relation)] = relation, numbers
         return self._reads[id(relation)][1]
 
     def read(self, *scalars: Scalar) -> frozenset[int]:
@@ -205,9 +205,9 @@ class Unnesting:
 
         An expression over arguments becomes a new argument.
         """
-        found = argument(scalar)
-        if found is not None:
-            return found.number
+        reference = argument(scalar)
+        if reference is not None:
+            return reference.number
         self.arguments.append(self.given(scalar))
         return len(self.arguments) - 1
 
@@ -233,9 +233,9 @@ class Unnesting:
         assert isinstance(moved, Aggregate)
         numbers, keys = tuple(below.places), len(node.keys)
         places = tuple(self._column(below.relation, p) for p in below.places.values())
-        made = Aggregate(below.relation, moved.keys + places, moved.aggregates)
-        found = Unnested(made, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
-        return arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
+        reduced = Aggregate(below.relation, moved.keys + places, moved.aggregates)
+        unnested = Unnested(reduced, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
+        return arranged(unnested, (*range(keys), *range(keys + len(places), len(reduced.columns))))
 
     def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
         """Adds a row for each argument that has no group."""
@@ -248,8 +248,8 @@ class Unnesting:
         joined = Join(domain, groups.relation, "left", conjunction(tuple(pairs)))
         calls = tuple(over_nothing(c, self._column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
         places = tuple(self._column(domain, i) for i in range(count))
-        made = project(joined, calls + places, node.columns + domain.columns)
-        return Unnested(made, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
+        totals = project(joined, calls + places, node.columns + domain.columns)
+        return Unnested(totals, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
 
     # ---- joins, unions and set operations ----------------------------------------------------------------------------------------
 
@@ -288,30 +288,30 @@ class Unnesting:
         now = tuple(c for c in conditions if not self.read(c) - both.places.keys())
         terms = pairs + tuple(map(apart, now))
         kind = "cross" if not terms and join.kind == "inner" else "inner" if terms and join.kind == "cross" else join.kind
-        made = Join(left.relation, right.relation, kind, conjunction(terms) if terms else join.condition, join.position)
+        result = Join(left.relation, right.relation, kind, conjunction(terms) if terms else join.condition, join.position)
         if join.kind in ("semi", "anti"):
-            return replace(left, relation=made)
+            return replace(left, relation=result)
         columns = (*range(width), *range(wide, wide + len(join.right.columns)))
         if join.kind == "full":
-            return self._coalesced(made, columns, left, replace(right, places=behind))
+            return self._coalesced(result, columns, left, replace(right, places=behind))
         places = {"left": left.places, "right": behind}.get(join.kind, both.places)
-        meant = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
-        found = arranged(Unnested(made, places, meant), columns)
-        return self.filtered(found, tuple(c for c in conditions if c not in now))
+        nulls = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
+        unnested = arranged(Unnested(result, places, nulls), columns)
+        return self.filtered(unnested, tuple(c for c in conditions if c not in now))
 
-    def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
+    def _coalesced(self, join: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
         """Takes the arguments of a full join's rows from the side that has them.
 
         NULL in an argument column is the argument's value if it is so on either side. On the other
         side, rows with NULL there have been removed by `_without_junk`.
         """
-        own = tuple(self._column(made, i) for i in columns)
+        own = tuple(self._column(join, i) for i in columns)
         places = tuple(
-            Coalesce((self._column(made, p), self._column(made, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
+            Coalesce((self._column(join, p), self._column(join, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
         )
-        fields = tuple(made.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
+        fields = tuple(join.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
         numbers = {n: len(own) + i for i, n in enumerate(left.places)}
-        return Unnested(project(made, own + places, fields), numbers, left.nulls | right.nulls)
+        return Unnested(project(join, own + places, fields), numbers, left.nulls | right.nulls)
 
     def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
         """Gives all parts the same argument columns in one order, after their `width` columns."""
@@ -319,8 +319,8 @@ class Unnesting:
         parts = tuple(self._with_domain(p, numbers, ()) for p in parts)
         nulls = frozenset(n for p in parts for n in p.nulls)
         parts = tuple(self._without_junk(p, nulls) for p in parts)
-        made = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
-        return tuple(arranged(p, tuple(range(width))) for p in made)
+        aligned = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
+        return tuple(arranged(p, tuple(range(width))) for p in aligned)
 
     def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
         """Removes rows that belong to no arguments.
@@ -348,19 +348,19 @@ class Unnesting:
         """
         if not numbers - below.places.keys():
             return below
-        wanted = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
-        domain, width = self._domain(wanted), len(below.relation.columns)
+        arguments = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
+        domain, width = self._domain(arguments), len(below.relation.columns)
         pairs = tuple(
             equal(self._column(below.relation, below.places[n]), self._column(domain, i, width), n in below.nulls)
-            for i, n in enumerate(wanted)
+            for i, n in enumerate(arguments)
             if n in below.places
         )
-        new = {n: width + i for i, n in enumerate(wanted) if n not in below.places}
+        new = {n: width + i for i, n in enumerate(arguments) if n not in below.places}
         nulls = self._nullable(tuple(n for n in new if not any(rejects_null(c, self.depth, n) for c in conditions)))
-        found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
-        terms = pairs + tuple(self._inside(c, found) for c in conditions)
+        unnested = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
+        terms = pairs + tuple(self._inside(c, unnested) for c in conditions)
         joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else cross_join(below.relation, domain)
-        return replace(found, relation=joined)
+        return replace(unnested, relation=joined)
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
         """Returns the distinct values of these arguments."""
@@ -381,19 +381,19 @@ class Unnesting:
     def _over(self, below: Unnested, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Unnested:
         """Projects the expressions, followed by the argument columns."""
         own = tuple(self._inside(e, below) for e in expressions)
-        kept = tuple(self._column(below.relation, p) for p in below.places.values())
+        places_of_arguments = tuple(self._column(below.relation, p) for p in below.places.values())
         fields = columns + tuple(below.relation.columns[p] for p in below.places.values())
         places = {n: len(own) + i for i, n in enumerate(below.places)}
-        return replace(below, relation=project(below.relation, own + kept, fields), places=places)
+        return replace(below, relation=project(below.relation, own + places_of_arguments, fields), places=places)
 
     def _inside(self, scalar: Scalar, below: Unnested) -> Scalar:
         """Returns a scalar over the columns of `below`, with columns in place of arguments."""
         return self._replaced(scalar, lambda a: Column(below.places[a.number], a.type, a.position))
 
     def _replaced(self, scalar: Scalar, new: Callable[[Argument], Scalar]) -> Scalar:
-        found = argument(scalar)
-        if found is not None and found.depth == self.depth:
-            return new(found)
+        reference = argument(scalar)
+        if reference is not None and reference.depth == self.depth:
+            return new(reference)
         return rebuild(scalar, lambda s: self._replaced(s, new))
 
     @staticmethod

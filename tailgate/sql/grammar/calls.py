@@ -61,9 +61,9 @@ def _behind(cursor: Rules, node: exp.Expr, at: int) -> exp.Expr:
         cursor.expect(")")
     if cursor.accept_word("over"):
         if cursor.at("("):
-            made = window(cursor, node)
-            made.meta["parentheses"] = True
-            return place(made, at)
+            window_node = window(cursor, node)
+            window_node.meta["parentheses"] = True
+            return place(window_node, at)
         return place(exp.Window(this=node, alias=name(cursor)), at)
     return node
 

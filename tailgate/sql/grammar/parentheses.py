@@ -30,21 +30,21 @@ def subquery(cursor: Rules) -> exp.Subquery:
     each level of parentheses.
     """
     start, at = cursor.index, cursor.position
-    known = cursor.cache.get(start)
-    if known is None:
+    entry = cursor.cache.get(start)
+    if entry is None:
         try:
             cursor.expect("(")
             if not at_query(cursor):
                 raise cursor.error()
             tree = cursor.query()
             cursor.expect(")")
-            known = tree, cursor.index
+            entry = tree, cursor.index
         except TailgateError as error:
-            known = error
-        cursor.cache[start] = known
-    if isinstance(known, TailgateError):
-        raise known
-    tree, cursor.index = known
+            entry = error
+        cursor.cache[start] = entry
+    if isinstance(entry, TailgateError):
+        raise entry
+    tree, cursor.index = entry
     return place(exp.Subquery(this=tree), at)
 
 
@@ -71,7 +71,7 @@ def parenthesised(cursor: Rules, *, many: bool = False) -> exp.Subquery | exp.Tu
 def order_by(cursor: Rules) -> list[exp.Expr]:
     """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
     cursor.expect_word("order", "by")
-    found: list[exp.Expr] = []
+    keys: list[exp.Expr] = []
     while True:
         this = cursor.expression()
         descending = cursor.any_word("asc", "desc") == "desc"
@@ -83,6 +83,6 @@ def order_by(cursor: Rules) -> list[exp.Expr]:
             first = cursor.accept_word("nulls", "first")
             if not first and not cursor.accept_word("nulls", "last"):
                 raise cursor.error()
-        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
+        keys.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
         if not cursor.accept(","):
-            return found
+            return keys

@@ -74,9 +74,9 @@ def _word(cursor: Rules, token: Token) -> exp.Expr:
         case "row" if cursor.at("(", 1):
             cursor.advance()
             cursor.expect("(")
-            found = [] if cursor.at(")") else cursor.expressions()
+            items = [] if cursor.at(")") else cursor.expressions()
             cursor.expect(")")
-            return place(exp.Tuple(expressions=found), token.position)
+            return place(exp.Tuple(expressions=items), token.position)
     if word in calls.VALUES:
         cursor.advance()
         precision = []
@@ -179,11 +179,11 @@ def _parentheses(cursor: Rules) -> exp.Expr:
                 raise
             cursor.index = start
     cursor.expect("(")
-    found = cursor.expressions()
+    items = cursor.expressions()
     cursor.expect(")")
-    if len(found) > 1:
-        return place(exp.Tuple(expressions=found), at)
-    return place(exp.Paren(this=found[0]), at)
+    if len(items) > 1:
+        return place(exp.Tuple(expressions=items), at)
+    return place(exp.Paren(this=items[0]), at)
 
 
 def _case(cursor: Rules) -> exp.Expr:
@@ -214,14 +214,14 @@ def _array(cursor: Rules) -> exp.Expr:
 
 def _elements(cursor: Rules) -> exp.Array:
     cursor.expect("[")
-    found: list[exp.Expr] = []
+    items: list[exp.Expr] = []
     if not cursor.at("]"):
         while True:
-            found.append(_elements(cursor) if cursor.at("[") else cursor.expression())
+            items.append(_elements(cursor) if cursor.at("[") else cursor.expression())
             if not cursor.accept(","):
                 break
     cursor.expect("]")
-    return exp.Array(expressions=found)
+    return exp.Array(expressions=items)
 
 
 def _indirection(cursor: Rules, node: exp.Expr) -> exp.Expr:

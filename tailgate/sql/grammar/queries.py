@@ -54,7 +54,7 @@ def with_clause(cursor: Rules) -> exp.With:
     """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
     recursive = cursor.accept_word("recursive")
-    found = []
+    ctes = []
     while True:
         this = name(cursor)
         columns = names(cursor) if cursor.at("(") else []
@@ -73,10 +73,10 @@ def with_clause(cursor: Rules) -> exp.With:
         tree = query(cursor)
         cursor.expect(")")
         alias = exp.TableAlias(this=this, columns=columns)
-        found.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
+        ctes.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
         if not cursor.accept(","):
             break
-    return place(exp.With(expressions=found, recursive=recursive), at)
+    return place(exp.With(expressions=ctes, recursive=recursive), at)
 
 
 def _set_operation(cursor: Rules, *, intersect: bool = False) -> exp.Expr:
@@ -156,28 +156,28 @@ def _select(cursor: Rules, at: int) -> exp.Expr:
     if cursor.accept_word("having"):
         node.set("having", place(exp.Having(this=cursor.expression()), start))
     if cursor.accept_word("window"):
-        found = []
+        windows = []
         while True:
             this = name(cursor)
             cursor.expect_word("as")
-            found.append(exp.Alias(this=calls.window(cursor, None), alias=this))
+            windows.append(exp.Alias(this=calls.window(cursor, None), alias=this))
             if not cursor.accept(","):
                 break
-        node.set("windows", found)
+        node.set("windows", windows)
     return node
 
 
 def targets(cursor: Rules) -> list[exp.Expr]:
     """Parses the list of SELECT or RETURNING: * and expressions with their labels."""
-    found: list[exp.Expr] = []
+    outputs: list[exp.Expr] = []
     while True:
         token = cursor.token
         if cursor.accept("*"):
-            found.append(place(exp.Star(), token.position))
+            outputs.append(place(exp.Star(), token.position))
         else:
-            found.append(_labelled(cursor, cursor.expression()))
+            outputs.append(_labelled(cursor, cursor.expression()))
         if not cursor.accept(","):
-            return found
+            return outputs
 
 
 def _labelled(cursor: Rules, node: exp.Expr) -> exp.Expr:
@@ -195,11 +195,11 @@ def _group(cursor: Rules) -> exp.Group:
     distinct = cursor.accept_word("distinct")
     if not distinct:
         cursor.accept_word("all")
-    found: list[exp.Expr] = []
+    items: list[exp.Expr] = []
     while True:
-        found.append(_grouping(cursor))
+        items.append(_grouping(cursor))
         if not cursor.accept(","):
-            group = exp.Group(expressions=found)
+            group = exp.Group(expressions=items)
             group.meta["distinct"] = distinct
             return group
 
@@ -215,9 +215,9 @@ def _grouping(cursor: Rules) -> exp.Expr:
     if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
         kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
         cursor.expect("(")
-        found = cursor.expressions()
+        items = cursor.expressions()
         cursor.expect(")")
-        return place(kind(expressions=found), at)
+        return place(kind(expressions=items), at)
     if cursor.at("(") and cursor.at(")", 1):
         cursor.advance()
         cursor.advance()
@@ -227,20 +227,20 @@ def _grouping(cursor: Rules) -> exp.Expr:
 
 def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
     """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
-    found: dict[str, exp.Expr] = {}
+    clauses: dict[str, exp.Expr] = {}
     if cursor.at_word("order"):
         at = cursor.position
-        found["order"] = place(exp.Order(expressions=order_by(cursor)), at)
+        clauses["order"] = place(exp.Order(expressions=order_by(cursor)), at)
     while True:
         at = cursor.position
-        if "limit" not in found and cursor.accept_word("limit"):
+        if "limit" not in clauses and cursor.accept_word("limit"):
             if cursor.accept_word("all"):
                 continue
-            found["limit"] = place(exp.Limit(expression=cursor.expression()), at)
-        elif "offset" not in found and cursor.accept_word("offset"):
-            found["offset"] = place(exp.Offset(expression=cursor.expression()), at)
+            clauses["limit"] = place(exp.Limit(expression=cursor.expression()), at)
+        elif "offset" not in clauses and cursor.accept_word("offset"):
+            clauses["offset"] = place(exp.Offset(expression=cursor.expression()), at)
             cursor.any_word("row", "rows")
-        elif "limit" not in found and cursor.accept_word("fetch"):
+        elif "limit" not in clauses and cursor.accept_word("fetch"):
             if cursor.any_word("first", "next") is None:
                 raise cursor.error()
             count = exp.Literal.number(1) if cursor.token.value in ("row", "rows") else primaries.operand(cursor)
@@ -252,8 +252,8 @@ def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
                 limit.meta["ties"] = True
             else:
                 cursor.expect_word("only")
-            found["limit"] = limit
-        elif "locks" not in found and cursor.at_word("for"):
+            clauses["limit"] = limit
+        elif "locks" not in clauses and cursor.at_word("for"):
             cursor.advance()
             if not (cursor.any_word("update", "share") or cursor.accept_word("no", "key", "update") or cursor.accept_word("key", "share")):
                 raise cursor.error()
@@ -262,6 +262,6 @@ def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
                 cursor.listed(relation)
             if not cursor.accept_word("nowait"):
                 cursor.accept_word("skip", "locked")
-            found["locks"] = lock
+            clauses["locks"] = lock
         else:
-            return found
+            return clauses

@@ -149,11 +149,11 @@ def _alias(cursor: Rules, *, definitions: bool = False) -> exp.TableAlias | None
     """
     if _at_as_of(cursor):
         return None
-    given = cursor.accept_word("as")
+    has_as = cursor.accept_word("as")
     this = None
-    if given and definitions and cursor.at("("):
+    if has_as and definitions and cursor.at("("):
         pass
-    elif given or is_name(cursor.token):
+    elif has_as or is_name(cursor.token):
         this = name(cursor)
     else:
         return None

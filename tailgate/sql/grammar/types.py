@@ -131,12 +131,12 @@ def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> 
 
 def _modifiers(cursor: Cursor) -> list[exp.Expr]:
     """Parses [( n, … )]. Modifiers are integers; the scale of a numeric may be negative."""
-    found: list[exp.Expr] = []
+    modifiers: list[exp.Expr] = []
     if cursor.accept("("):
         while True:
             negative = cursor.accept("-")
-            found.append(exp.Literal.number(-cursor.integer() if negative else cursor.integer()))
+            modifiers.append(exp.Literal.number(-cursor.integer() if negative else cursor.integer()))
             if not cursor.accept(","):
                 break
         cursor.expect(")")
-    return found
+    return modifiers

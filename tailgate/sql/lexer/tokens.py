@@ -61,16 +61,16 @@ BEYOND = set("~!@#^&|`?%")  # an operator with one of these characters may end i
 
 def tokens(text: str) -> tuple[Token, ...]:
     """Returns all tokens of a text. The last one has the kind 'end' or 'error'."""
-    found: list[Token] = []
+    result: list[Token] = []
     at = 0
     try:
         while (token := _next(text, at)) is not None:
-            found.append(token)
+            result.append(token)
             at = token.end
     except TailgateError as error:
         place = error.position or 0
-        return (*found, Token("error", text[place:], "", place, error))
-    return (*found, Token("end", "", "", len(text)))
+        return (*result, Token("error", text[place:], "", place, error))
+    return (*result, Token("end", "", "", len(text)))
 
 
 def near(message: str, text: str, position: int) -> TailgateError:
@@ -317,10 +317,10 @@ class Cursor:
 
     def listed(self: C, one: Callable[[C], T]) -> list[T]:
         """Parses a comma-separated list of at least one element, each with `one`."""
-        found = [one(self)]
+        items = [one(self)]
         while self.accept(","):
-            found.append(one(self))
-        return found
+            items.append(one(self))
+        return items
 
     def expect(self, sign: str) -> Token:
         """Consumes a punctuation mark or operator. Raises a syntax error if it is not next."""

@@ -13,8 +13,8 @@ from tailgate.sql.plan.traversal import inputs, scalars_of
 def arguments_of(scalar: Scalar, seen: set[int] | None = None) -> Iterator[Argument]:
     """Yields the arguments that a scalar and its subqueries read. Relations in `seen` are skipped."""
     seen = set() if seen is None else seen
-    if (found := argument(scalar)) is not None:
-        yield found
+    if (reference := argument(scalar)) is not None:
+        yield reference
     if (inner := subquery(scalar)) is not None:
         yield from arguments_read(inner.relation, seen)
         if inner.condition is not None:

@@ -16,14 +16,14 @@ from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_sc
 
 def fold_nulls(plan: Relation) -> Relation:
     """Returns the plan with such calls replaced. Shared relations stay shared."""
-    made: dict[int, Relation] = {}
+    results: dict[int, Relation] = {}
 
     def visit(node: Relation) -> Relation:
-        found = made.get(id(node))
-        if found is None:
-            found = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
-            made[id(node)] = found
-        return found
+        result = results.get(id(node))
+        if result is None:
+            result = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
+            results[id(node)] = result
+        return result
 
     return visit(plan)
 
@@ -39,8 +39,8 @@ def _node(node: Relation) -> Relation:
 
 
 def _scalar(scalar: Scalar) -> Scalar:
-    made = rebuild(scalar, _scalar)
-    return Literal(None, made.type, made.position) if isinstance(made, Call) and _is_null(made) else made
+    result = rebuild(scalar, _scalar)
+    return Literal(None, result.type, result.position) if isinstance(result, Call) and _is_null(result) else result
 
 
 def _is_null(call: Call) -> bool:

@@ -86,8 +86,8 @@ def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
                 return True
         case _:
             pass
-    found = key(plan)
-    return found is not None and positions.issuperset(found)
+    unique_key = key(plan)
+    return unique_key is not None and positions.issuperset(unique_key)
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
@@ -100,14 +100,14 @@ def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None
 
 def constant_columns(condition: Scalar) -> frozenset[int]:
     """Returns the columns that a condition restricts to a single value."""
-    found = set()
+    indexes = set()
     for term in conjuncts(condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
             for a, b in (term.arguments, term.arguments[::-1]):
                 a = _widened(a)
                 if isinstance(a, Column) and not columns_of(b):
-                    found.add(a.index)
-    return frozenset(found)
+                    indexes.add(a.index)
+    return frozenset(indexes)
 
 
 def _without(below: Key | None, fixed: frozenset[int]) -> Key | None:
@@ -158,15 +158,15 @@ def _widened(scalar: Scalar) -> Scalar:
 
 def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
     width = len(plan.left.columns)
-    found = []
+    pairs = []
     for term in conjuncts(plan.condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
             a, b = map(_widened, term.arguments) if through_casts else term.arguments
             if isinstance(a, Column) and isinstance(b, Column):
                 low, high = sorted((a.index, b.index))
                 if low < width <= high:
-                    found.append((low, high - width))
-    return tuple(found)
+                    pairs.append((low, high - width))
+    return tuple(pairs)
 
 
 def append_only(plan: Relation, catalog: Catalog) -> bool:

@@ -50,16 +50,16 @@ def memoize_by_object(function: Callable[[Relation], T]) -> Callable[[Relation],
 
     @wraps(function)
     def remembered(relation: Relation) -> T:
-        known: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
-        if known is None:
+        results: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
+        if results is None:
             local.known = {}
             try:
                 return function(relation)
             finally:
                 local.known = None
-        if id(relation) not in known:
-            known[id(relation)] = relation, function(relation)
-        return known[id(relation)][1]
+        if id(relation) not in results:
+            results[id(relation)] = relation, function(relation)
+        return results[id(relation)][1]
 
     return remembered
 
@@ -119,12 +119,12 @@ def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 def walk(relation: Relation) -> Iterator[Relation]:
     """Yields the relation and all relations below it, each once, in pre-order."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [relation]
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if id(node) not in visited:
+            visited.add(id(node))
             yield node
             waiting += reversed(inputs(node))
 
@@ -199,8 +199,8 @@ C = TypeVar("C", AggregateCall, WindowCall)
 
 def _with_arguments(call: C, new: Rule) -> C:
     condition = None if call.filter is None else new(call.filter)
-    made = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
-    return replace(made, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else made
+    result = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
+    return replace(result, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else result
 
 
 def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:

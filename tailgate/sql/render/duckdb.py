@@ -217,13 +217,13 @@ class _Renderer:
         elements, numbers = "elements", "range(1, len(elements) + 1)"
         if plan.kind == "left":
             elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
-        given = columns(width) or "1 AS nothing"
-        inner = f"SELECT {given}, {array} AS elements FROM {self._from(plan.input)}"
-        inner = f"SELECT {given}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
-        made = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
+        input_columns = columns(width) or "1 AS nothing"
+        inner = f"SELECT {input_columns}, {array} AS elements FROM {self._from(plan.input)}"
+        inner = f"SELECT {input_columns}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
+        outputs = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
         if plan.ordinality:
-            made.append("number")
-        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
+            outputs.append("number")
+        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(outputs))]
         return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _top(self, plan: TopK) -> str:

@@ -16,10 +16,10 @@ Spell = Callable[[Scalar], str]
 
 def aggregate(call: AggregateCall, spell: Spell) -> str:
     """Returns the SQL of an aggregate. Raises 0A000 if the delimiter of string_agg is not constant."""
-    function, given = call.function, arguments(call)
-    if function.name == "string_agg" and columns_of(given[1]):
+    function, operands = call.function, arguments(call)
+    if function.name == "string_agg" and columns_of(operands[1]):
         raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
-    texts = [spell(a) for a in given]
+    texts = [spell(a) for a in operands]
     conditions = [] if call.filter is None else [spell(call.filter)]
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(function.name, (0,)) if i < len(texts)]
     marks = {
@@ -28,7 +28,7 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "filter": filter_clause(conditions),
         "present": filter_clause([*conditions, *present]),
     }
-    return fill_template(function.duckdb, texts, [a.type for a in given], call.type, call.type.duckdb, marks=marks)
+    return fill_template(function.duckdb, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
@@ -60,8 +60,8 @@ def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
     """
     terms = sort_terms(call.order, spell)
     if call.function.name not in WITHIN_GROUP:
-        asked = [k.expression for k in call.order]
-        rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in asked and columns_of(a)]
+        keys = [k.expression for k in call.order]
+        rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in keys and columns_of(a)]
         if call.distinct and len(rest) > 1:  # the template lists the arguments; DISTINCT can only sort by this list
             rest = [f"[{', '.join(texts)}]"]
         terms += rest

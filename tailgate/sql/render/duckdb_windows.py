@@ -36,10 +36,10 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
         raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
     rows = name in PLACES or (framed and call.frame.mode == "rows")
-    asked = sort_terms(node.order, spell)
+    order_terms = sort_terms(node.order, spell)
     values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
     peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
-    sorted_by = asked + values if rows and not peers else asked
+    sorted_by = order_terms + values if rows and not peers else order_terms
     if framed and call.frame.mode == "range" and _has_offset(call.frame):
         sorted_by = [_range_term(node, spell)]
     split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""
@@ -50,7 +50,7 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(name, (0,)) if i < len(texts)]
     marks = {
         "distinct": "",
-        "order": order_by(asked + values) if name in SHOWN and not rows else "",
+        "order": order_by(order_terms + values) if name in SHOWN and not rows else "",
         "filter": filter_clause(conditions) + over,
         "present": filter_clause([*conditions, *present]) + over,
     }

@@ -85,21 +85,21 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
     >>> uses("(CASE WHEN {0} = 0 THEN 0 ELSE {0} / {1} END)", 2, NO_MACROS)
     (2, 1)
     """
-    found = [0] * count
+    counts = [0] * count
     for hole in HOLE.findall(template):
         if hole.isdigit():
-            found[int(hole)] += 1
+            counts[int(hole)] += 1
         elif hole.startswith("like"):  # uses the text, the pattern and the flags
             for index in {0, int(hole[4:]), count - 1}:
-                found[index] += 1
+                counts[index] += 1
         elif hole.startswith("fits"):
             for index in (0, int(hole[4:])):
-                found[index] += FITS
+                counts[index] += FITS
         else:
             for index in range(int(hole == "+"), count):
-                found[index] += 1
+                counts[index] += 1
     factor = max((macros.times(called) for called in CALL.findall(template)), default=1)
-    return tuple(n * factor for n in found)
+    return tuple(n * factor for n in counts)
 
 
 @cache

@@ -43,18 +43,18 @@ def split(text: str) -> tuple[StatementText, ...]:
     >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
     ["SELECT ';'", 'SHOW ALL']
     """
-    found: list[StatementText] = []
+    statements: list[StatementText] = []
     row: list[Token] = []
     for token in tokens(text):
         if token.kind == "end" or (token.kind == "operator" and token.value == ";"):
             if row:
-                found.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
+                statements.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
             row = []
         else:
             row.append(token)
     if row:
-        found.append(StatementText(text[row[0].position :], row[0].position))
-    return tuple(found)
+        statements.append(StatementText(text[row[0].position :], row[0].position))
+    return tuple(statements)
 
 
 def parse(text: str | StatementText) -> Statement:
@@ -72,14 +72,14 @@ def parse(text: str | StatementText) -> Statement:
         pass
     if cursor.tokens[cursor.index].kind == "end":
         return Empty()
-    found = statement(cursor)
+    result = statement(cursor)
     if not cursor.at(";"):
         cursor.finish()
     while cursor.accept(";"):
         pass
     if not cursor.finished:
         raise SyntaxError_("cannot insert multiple commands into a prepared statement", position=cursor.position)
-    return found
+    return result
 
 
 def statement(cursor: Parser) -> Statement:

@@ -48,21 +48,21 @@ def _around(binder: ExpressionBinder) -> set[int]:
 
     The arguments of a function count as constants.
     """
-    found: set[int] = set()
+    depths: set[int] = set()
     closure = binder.level.outer
     while closure is not None and closure.binder.level.arguments is None:
-        found.add(closure.depth)
+        depths.add(closure.depth)
         closure = closure.further
-    return found
+    return depths
 
 
 def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
     """Returns the aggregate over the rows of the place where the closure stands."""
 
     def new(scalar: Scalar) -> Scalar:
-        found = argument(scalar)
-        if found is not None and found.depth == closure.depth:
-            return closure.captured[found.number]
+        reference = argument(scalar)
+        if reference is not None and reference.depth == closure.depth:
+            return closure.captured[reference.number]
         return rebuild(scalar, new)
 
     order = tuple(replace(k, expression=new(k.expression)) for k in call.order)

@@ -49,10 +49,10 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
 
 
 def _whole(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
-    found = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
-    if found is None:
+    index = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
+    if index is None:
         raise DatatypeMismatch("array subscript must have type integer", position=leftmost(node))
-    return found
+    return index
 
 
 def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
@@ -61,9 +61,9 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
     value, array = binder.bind(left), binder.bind(right.this)
     if array.type == UNKNOWN:
         element = TEXT if value.type == UNKNOWN else bare_type(value.type)
-        found = coerce(array, element.array(), binder.parameters)
-        assert found is not None
-        array = found
+        cast = coerce(array, element.array(), binder.parameters)
+        assert cast is not None
+        array = cast
     if not array.type.is_array:
         raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=at)
     row = operator(sign, (value.type, array.type.element), at)
@@ -74,14 +74,14 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
         array = target
     probe = binder.call(row, [value, Literal(None, array.type.element)], at)
     assert isinstance(probe, Call)
-    made = probe.arguments[0]
+    operand = probe.arguments[0]
     if array.type.name == "numeric" and probe.arguments[1].type.decimal != array.type.decimal:
         widened = coerce(array, probe.arguments[1].type.array(), binder.parameters, "explicit")
         assert widened is not None
         array = widened
     if row.result != "bool":
         raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
-    return Call(arrays.quantified(row, every, (catalogue_name(made.type), catalogue_name(array.type))), (made, array), BOOL, at)
+    return Call(arrays.quantified(row, every, (catalogue_name(operand.type), catalogue_name(array.type))), (operand, array), BOOL, at)
 
 
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------
@@ -108,12 +108,12 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
 
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
         """Returns the earlier and the later end. If one end is NULL, both are the other end."""
-        made, _ = _unified(binder, pair)
-        return Extreme("least", made, made[0].type), Extreme("greatest", made, made[0].type)
+        ends_of_type, _ = _unified(binder, pair)
+        return Extreme("least", ends_of_type, ends_of_type[0].type), Extreme("greatest", ends_of_type, ends_of_type[0].type)
 
     (s1, e1), (s2, e2) = ordered(ends[0]), ordered(ends[1])
-    made, _ = _unified(binder, [s1, e1, s2, e2])
-    s1, e1, s2, e2 = made
+    ends_of_type, _ = _unified(binder, [s1, e1, s2, e2])
+    s1, e1, s2, e2 = ends_of_type
     for scalar in (*ends[0], *ends[1]):
         if isinstance(scalar, Literal) and scalar.value is None:
             raise FeatureNotSupported("OVERLAPS with NULL is not supported", position=at)
@@ -133,8 +133,8 @@ def _unified(binder: ExpressionBinder, scalars: list[Scalar]) -> tuple[tuple[Sca
 def bind_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Scalar:
     """Binds AT TIME ZONE, a call of timezone(zone, value)."""
     zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
-    given = [zone, value]
-    return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)
+    operands = [zone, value]
+    return binder.call(function("timezone", tuple(s.type for s in operands), at), operands, at)
 
 
 def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
@@ -149,15 +149,15 @@ def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -
     similar = isinstance(like, exp.SimilarTo)
     if character is None and not similar:
         return binder.bind(like.this), pattern
-    given = [pattern, character or Literal("\\", TEXT)]
-    if all(isinstance(g, Literal) and isinstance(g.value, str) for g in given):
-        texts = [str(g.value) for g in given if isinstance(g, Literal)]
+    operands = [pattern, character or Literal("\\", TEXT)]
+    if all(isinstance(g, Literal) and isinstance(g.value, str) for g in operands):
+        texts = [str(g.value) for g in operands if isinstance(g, Literal)]
         try:
-            made: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
+            regex: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
         except TailgateError as error:
             error.position = position(like)
             raise
     else:
         name = "similar_to_escape" if similar else "like_escape"
-        made = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in given], position(like))
-    return binder.bind(like.this), made
+        regex = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in operands], position(like))
+    return binder.bind(like.this), regex

@@ -49,18 +49,18 @@ def is_window(name: str) -> bool:
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
-    taken = call_parts(node.this)
-    at = taken.at
+    parts = call_parts(node.this)
+    at = parts.at
     if not binder.aggregates or binder.clause == "HAVING" or binder.within_window:
         if binder.within_window:
             raise wrong("window function calls cannot be nested", at)
         raise wrong(f"window functions are not allowed in {binder.clause}", at)
     inner = replace(binder, within_window=True)
-    made, filter = _call(inner, taken)
+    bound_call, filter = _call(inner, parts)
     partition, order, spec = _window(inner, node)
-    refuse((*made.arguments, *partition, *(k.expression for k in order)), "window function")
+    refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order, position(node))
-    call = WindowCall(made.function, made.arguments, made.type, frame, filter, at)
+    call = WindowCall(bound_call.function, bound_call.arguments, bound_call.type, frame, filter, at)
     return cast(Scalar, Windowed(call, partition, order))
 
 
@@ -88,13 +88,13 @@ def _call(binder: ExpressionBinder, parts: Parts) -> tuple[BoundFunction, Scalar
         raise FeatureNotSupported("FILTER is not implemented for non-aggregate window functions", position=at)
     if parts.distinct:
         raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
-    given = [binder.bind(n) for n in parts.nodes]
-    if name in ("lag", "lead") and len(given) == 3:
-        (first, third), _ = binder.unify([parts.nodes[0], parts.nodes[2]], [given[0], given[2]], name.upper())
-        given = [first, given[1], third]
-    found = function(name, tuple(s.type for s in given), at)
-    made = tuple(binder.known(a) for a in arguments(found, given, binder.parameters))
-    return BoundFunction(found, made, result(found, made)), None
+    operands = [binder.bind(n) for n in parts.nodes]
+    if name in ("lag", "lead") and len(operands) == 3:
+        (first, third), _ = binder.unify([parts.nodes[0], parts.nodes[2]], [operands[0], operands[2]], name.upper())
+        operands = [first, operands[1], third]
+    row = function(name, tuple(s.type for s in operands), at)
+    casts = tuple(binder.known(a) for a in arguments(row, operands, binder.parameters))
+    return BoundFunction(row, casts, result(row, casts)), None
 
 
 def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
@@ -191,24 +191,24 @@ def _bound(
                 raise FeatureNotSupported(
                     f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {bare_type(key)}", position=at
                 )
-    found = coerce(scalar, target, binder.parameters, "assignment")
-    if found is None:
+    offset = coerce(scalar, target, binder.parameters, "assignment")
+    if offset is None:
         raise of(
             "42804",
             f"argument of {mode.upper()} must be type {bare_type(target)}, not type {bare_type(scalar.type)}",
             position=leftmost(start),
         )
-    return Bound(kind, found)
+    return Bound(kind, offset)
 
 
 def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
     """Returns the windows of the WINDOW clause by name. Raises 42P20 for a duplicate name."""
-    found: dict[str, exp.Window] = {}
+    windows: dict[str, exp.Window] = {}
     for alias in tree.args.get("windows") or []:
-        if alias.alias in found:
+        if alias.alias in windows:
             raise wrong(f'window "{alias.alias}" is already defined', position(alias.args["alias"]))
-        found[alias.alias] = alias.this
-    return found
+        windows[alias.alias] = alias.this
+    return windows
 
 
 @dataclass

@@ -83,21 +83,24 @@ class Queries(QueryBinder):
 
     def ctes(self, clause: exp.Expr, names: Names) -> Names:
         """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10."""
-        seen: set[str] = set()
+        cte_names: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias
-            if name in seen:
+            if name in cte_names:
                 raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
-            seen.add(name)
+            cte_names.add(name)
             recursive = clause.args.get("recursive") and names_itself(cte)
             plan = bind_recursive(cte, names, self) if recursive else self.query(cte.this, names)
-            given = [c.name for c in cte.args["alias"].args.get("columns") or []]
-            if len(given) > len(plan.columns):
+            column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+            if len(column_names) > len(plan.columns):
                 raise InvalidColumnReference(
-                    f'WITH query "{name}" has {len(plan.columns)} columns available but {len(given)} columns specified',
+                    f'WITH query "{name}" has {len(plan.columns)} columns available but {len(column_names)} columns specified',
                     position=position(cte),
                 )
-            columns = tuple(Field(n, f.type, f.nullable) for n, f in zip(given, plan.columns, strict=False)) + plan.columns[len(given) :]
+            columns = (
+                tuple(Field(n, f.type, f.nullable) for n, f in zip(column_names, plan.columns, strict=False))
+                + plan.columns[len(column_names) :]
+            )
             names = names.with_cte(name, plan, columns)
         return names
 
@@ -112,8 +115,8 @@ class Queries(QueryBinder):
         """
         for key, words in REFUSED.items():
             if tree.args.get(key):
-                found = tree.args[key]
-                raise FeatureNotSupported(f"{words} is not supported", position=position(found) if isinstance(found, exp.Expr) else None)
+                clause = tree.args[key]
+                raise FeatureNotSupported(f"{words} is not supported", position=position(clause) if isinstance(clause, exp.Expr) else None)
         level = Level(self, names)
         source = self._from(tree, level)
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
@@ -165,21 +168,21 @@ class Queries(QueryBinder):
         return source
 
     def _outputs(self, tree: exp.Select, binder: Expressions, source: Source, side: bool) -> list[Output]:
-        found: list[Output] = []
+        outputs: list[Output] = []
         for node in tree.expressions:
             if isinstance(node, exp.Star):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
-                found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
+                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
                 table = find_table(binder, node.text("table"), position(node), named_item(binder, node))
-                found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
+                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.bind(inner) if side else binder.typed(inner)
                 name = node.alias if isinstance(node, exp.Alias) else column_name(node, scalar)
-                found.append(Output(name, scalar, inner))
-        return found
+                outputs.append(Output(name, scalar, inner))
+        return outputs
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
         """Binds GROUP BY.
@@ -265,8 +268,8 @@ def values_plan(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]
     If they contain subqueries or read outer columns, each row is a projection.
     """
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
-        made = tuple(Project(ONE_ROW, row, columns) for row in rows)
-        return made[0] if len(made) == 1 else Union_(made, columns)
+        projections = tuple(Project(ONE_ROW, row, columns) for row in rows)
+        return projections[0] if len(projections) == 1 else Union_(projections, columns)
     return Values(rows, columns)
 
 

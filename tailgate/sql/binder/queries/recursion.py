@@ -46,9 +46,9 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     base = queries.query(_bare(tree.this), names)
     number = len(names.recursions)
     names.recursions.append(name)
-    given = [c.name for c in cte.args["alias"].args.get("columns") or []]
-    fields = tuple(Field(n, f.type) for n, f in zip(given, base.columns, strict=False))
-    fields += tuple(Field(f.name, f.type) for f in base.columns[len(given) :])
+    column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+    fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
+    fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
     working = Working(number, tuple(Field(f.name, f.type) for f in base.columns))
     step = queries.query(_bare(second), names.with_cte(name, working, fields))
     _check_step(step, name, references[0])

@@ -31,14 +31,14 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
 
     Names and numbers refer to output columns first.
     """
-    found = []
+    pairs = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
         while isinstance(inner, exp.Paren):
             inner = inner.this
         output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
-        found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
-    return found
+        pairs.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+    return pairs
 
 
 @dataclass
@@ -132,12 +132,12 @@ def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
     Raises 42804, 42P10, 0A000.
     """
     scalar = binder.within(clause).bind(node)
-    found = coerce(scalar, INT8, binder.parameters, "assignment")
-    if found is None:
+    count = coerce(scalar, INT8, binder.parameters, "assignment")
+    if count is None:
         raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {bare_type(scalar.type)}", position=leftmost(node))
-    column = next((c for c in node.find_all(exp.Column) if columns_of(found)), None)
+    column = next((c for c in node.find_all(exp.Column) if columns_of(count)), None)
     if column is not None:
         raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
-    if has_subqueries(found) or list(arguments_of(found)):
+    if has_subqueries(count) or list(arguments_of(count)):
         raise FeatureNotSupported(f"a {clause} that depends on rows is not supported", position=leftmost(node))
-    return found
+    return count

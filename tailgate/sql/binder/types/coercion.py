@@ -77,8 +77,8 @@ def coerce(
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
             base = bare_type(target) if context == "explicit" and target.name in LENGTHS else target
-            found = literal(str(scalar.value), base, scalar.position, fields=fields)
-            return _modified(found, target) if base is not target else found
+            value = literal(str(scalar.value), base, scalar.position, fields=fields)
+            return _modified(value, target) if base is not target else value
         return None
     if same(source, target):
         return _modified(scalar, target)
@@ -193,10 +193,10 @@ def _retyped(scalar: Scalar, target: Type) -> Scalar:
 
 def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
     """Returns the explicit cast of a scalar to a type. Raises 42846."""
-    found = coerce(scalar, target, parameters, "explicit", position, fields)
-    if found is None:
+    result = coerce(scalar, target, parameters, "explicit", position, fields)
+    if result is None:
         raise CannotCoerce(f"cannot cast type {bare_type(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
-    return found
+    return result
 
 
 def _place(scalar: Scalar) -> int | None:
@@ -221,11 +221,11 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
-    known = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
-    if not known:
+    typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
+    if not typed:
         return TEXT
-    chosen = known[0][0]
-    for type, place in known[1:]:
+    chosen = typed[0][0]
+    for type, place in typed[1:]:
         if same(type, chosen):
             chosen = _wider(chosen, type)
             continue

@@ -89,15 +89,15 @@ def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ..
     if not columns:
         return tuple(range(len(table.columns)))
     names = [c.name for c in table.columns]
-    found: list[int] = []
+    indexes: list[int] = []
     for column in columns:
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
         index = names.index(column.name)
-        if index in found:
+        if index in indexes:
             raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
-        found.append(index)
-    return tuple(found)
+        indexes.append(index)
+    return tuple(indexes)
 
 
 def default_of(column: Field, text: str | None) -> Scalar:
@@ -146,27 +146,27 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
         low, high = RANGES[target.name]
         if scalar.type != UNKNOWN and not low <= scalar.value <= high:
             raise NumericValueOutOfRange(f"{target} out of range")
-    found = coerce(scalar, target, parameters, "assignment", place)
-    if found is None:
+    value = coerce(scalar, target, parameters, "assignment", place)
+    if value is None:
         shown = column.type.facts.sql + "[]" * column.type.is_array
         raise DatatypeMismatch(
             f'column "{column.name}" is of type {shown} but expression is of type {bare_type(scalar.type)}',
             hint="You will need to rewrite or cast the expression.",
             position=place,
         )
-    return found
+    return value
 
 
 def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
     """Returns the columns with the types that their values have before modifiers are applied."""
-    found = []
+    fields = []
     for i, column in enumerate(columns):
         types = [row[i].type for row in rows]
         type = types[0] if types else column.type
         if type.name == "numeric" and not type.is_array:
             type = common_numeric(types)
-        found.append(Field(column.name, type, column.nullable))
-    return tuple(found)
+        fields.append(Field(column.name, type, column.nullable))
+    return tuple(fields)
 
 
 def empty_level(parameters: Parameters) -> Level:

@@ -85,15 +85,15 @@ class Writes:
         self._with(statement.ctes)
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
-        named = statement.columns
+        columns = statement.columns
         match statement.rows:
             case None:
                 row = self._filled(table, {})
                 rows: Relation = values_plan((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
-                rows = self._selected(table, targets, named, query)
+                rows = self._selected(table, targets, columns, query)
             case given:
-                rows = self._values(table, targets, named, given)
+                rows = self._values(table, targets, columns, given)
         existing, conflict = self._existing(table, statement)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
@@ -114,31 +114,31 @@ class Writes:
         targets = columns_named(table, statement.columns)
         rows: Relation | None = None
         if targets != tuple(range(len(table.columns))):
-            given = tuple(table.columns[i] for i in targets)
-            found: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
-            incoming = Scan(INCOMING, (*given, PLACE), (len(given),), table.name)
-            filled = self._filled(table, found)
+            input_columns = tuple(table.columns[i] for i in targets)
+            values: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
+            incoming = Scan(INCOMING, (*input_columns, PLACE), (len(input_columns),), table.name)
+            filled = self._filled(table, values)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
         existing, conflict = self._existing(table, Insert(statement.table, None))
         return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
 
     def _values(
-        self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[InsertValue, ...], ...]
+        self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], lists: tuple[tuple[InsertValue, ...], ...]
     ) -> Relation:
-        width = len(given[0])
-        for row in given:
+        width = len(lists[0])
+        for row in lists:
             if len(row) != width:
                 raise SyntaxError_("VALUES lists must all be the same length", position=_place(row[0]))
         if width > len(targets):
-            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(given[0][len(targets)]))
-        if named and width < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
+            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(lists[0][len(targets)]))
+        if columns and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
         binder = Expressions(Scope(), self.level, "VALUES", aggregates=False)
         defaults = {i: self._default(table, i) for i in range(len(table.columns))}
         rows = []
-        for row in given:
-            found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
-            rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
+        for row in lists:
+            values = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
+            rows.append(tuple(values.get(i, defaults[i]) for i in range(len(table.columns))))
         fields = fields_of(table.columns, rows)
         return values_plan(tuple(self._level(row, fields) for row in rows), fields)
 
@@ -154,11 +154,11 @@ class Writes:
 
         return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
-    def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
-        """Returns a whole row: the scalars in `found`, by column index, and defaults elsewhere."""
-        return tuple(found[i] if i in found else self._default(table, i) for i in range(len(table.columns)))
+    def _filled(self, table: Item, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
+        """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
+        return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
 
-    def _selected(self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], query: QueryText) -> Relation:
+    def _selected(self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for target, node in zip(targets, shown, strict=False):
@@ -171,17 +171,17 @@ class Writes:
         if width > len(targets):
             place = position(shown[len(targets)]) if len(shown) == width else None
             raise SyntaxError_("INSERT has more expressions than target columns", position=place)
-        if named and width < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
-        found: dict[int, Scalar] = {}
+        if columns and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
+        values: dict[int, Scalar] = {}
         for i, target in zip(range(width), targets, strict=False):
             scalar: Scalar = Column(i, body.columns[i].type)
             node = shown[i] if len(shown) == width else None
             if isinstance(node, (exp.Literal, exp.Null)) and (isinstance(node, exp.Null) or node.is_string):
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
-            found[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
-        filled = self._filled(table, found)
+            values[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
+        filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
 
     def _default(self, table: Item, index: int) -> Scalar:
@@ -276,9 +276,9 @@ class Writes:
             tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
             columns = (*table_scope.columns, *moved.columns[width:])
             outputs = self._outputs(Scope(columns, tables), statement.returning)
-            kept = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
+            leading = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
             returning = tuple(Field(n, s.type, nullable(s, fields)) for n, s in outputs)
-            rows = Project(rows, (*kept, *(s for _, s in outputs)), (*fields[:behind], *returning))
+            rows = Project(rows, (*leading, *(s for _, s in outputs)), (*fields[:behind], *returning))
         else:
             behind = width + 1 + len(new)
             if len(fields) > behind:
@@ -293,17 +293,17 @@ class Writes:
         Columns that are not set keep their old values, which begin at index `begin`.
         """
         names = [c.name for c in table.columns]
-        found: dict[int, Scalar] = {}
+        values: dict[int, Scalar] = {}
         for assignment in assignments:
             if assignment.column not in names:
                 raise UndefinedColumn(
                     f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
                 )
             index = names.index(assignment.column)
-            if index in found:
+            if index in values:
                 raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
-            found[index] = self._assigned(table, index, assignment.value, binder)
-        return tuple(found.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
+            values[index] = self._assigned(table, index, assignment.value, binder)
+        return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
@@ -316,20 +316,20 @@ class Writes:
 
     def _outputs(self, scope: Scope, items: tuple[ReturningItem, ...]) -> list[tuple[str, Scalar]]:
         binder = Expressions(scope, self.level, "RETURNING", aggregates=False)
-        found: list[tuple[str, Scalar]] = []
+        outputs: list[tuple[str, Scalar]] = []
         for item in items:
             node = item.tree
             if isinstance(node, exp.Star):
-                found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
+                outputs += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                found += [
+                outputs += [
                     (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), named_item(binder, node)).columns
                 ]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.typed(inner)
-                found.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
-        return found
+                outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
+        return outputs
 
     def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
         """Returns these privileges on the table and those that the plans need.
@@ -375,5 +375,5 @@ def _counted(table: Item) -> tuple[Relation, Scalar]:
     return Aggregate(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
 
 
-def _place(given: InsertValue) -> int | None:
-    return given.position if isinstance(given, Default) else leftmost(given.tree) if isinstance(given, Expression) else None
+def _place(value: InsertValue) -> int | None:
+    return value.position if isinstance(value, Default) else leftmost(value.tree) if isinstance(value, Expression) else None

@@ -37,7 +37,7 @@ def options(cursor: Parser) -> Options:
     words without a value, the last one is the value (`FORMAT csv`).
     """
     cursor.expect("(")
-    found: list[tuple[str, OptionValue]] = []
+    pairs: list[tuple[str, OptionValue]] = []
     while True:
         words = [_option_word(cursor)]
         while cursor.token.kind == "word" and not (
@@ -49,11 +49,11 @@ def options(cursor: Parser) -> Options:
             value = option_value(cursor)
         elif len(words) > 1:
             value = words.pop()
-        found.append((" ".join(words), value))
+        pairs.append((" ".join(words), value))
         if not cursor.accept(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _at_secret(cursor: Parser) -> bool:
@@ -122,15 +122,15 @@ def boolean(value: object, key: str, position: int) -> bool:
 def _map(cursor: Parser) -> OptionValue:
     """Parses ['key' => value, …], after MAP. Returns pairs."""
     cursor.expect("[")
-    found: list[OptionValue] = []
+    entries: list[OptionValue] = []
     while not cursor.at("]"):
         key = cursor.string()
         cursor.expect("=>")
-        found.append((key, option_value(cursor)))
+        entries.append((key, option_value(cursor)))
         if not cursor.accept(","):
             break
     cursor.expect("]")
-    return tuple(found)
+    return tuple(entries)
 
 
 def query(cursor: Parser) -> QueryText:
@@ -144,8 +144,8 @@ def query(cursor: Parser) -> QueryText:
 
 def select(cursor: Parser) -> Select:
     """Parses query [AS OF time]."""
-    found = query(cursor)
-    return Select(found, as_of(cursor) if cursor.accept_word("as", "of") else None)
+    text = query(cursor)
+    return Select(text, as_of(cursor) if cursor.accept_word("as", "of") else None)
 
 
 def as_of(cursor: Parser) -> Time:

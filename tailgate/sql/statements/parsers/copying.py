@@ -65,33 +65,33 @@ def _from(cursor: Parser, table: Name, columns: list[exp.Identifier], binary: bo
         raise FeatureNotSupported("COPY … FROM a file is not supported", hint="Use COPY … FROM STDIN, or \\copy in psql.", position=at)
     if cursor.any_word("stdin", "stdout") is None:
         raise cursor.error()
-    format, found = _options(cursor, at)
+    format, settings = _options(cursor, at)
     if cursor.at_word("where"):
         raise FeatureNotSupported("COPY … FROM with WHERE is not supported", position=cursor.position)
-    named = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
-    return CopyFrom(table, named, "binary" if binary else format, found)
+    column_names = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
+    return CopyFrom(table, column_names, "binary" if binary else format, settings)
 
 
 def _options(cursor: Parser, at: int) -> tuple[Format, Options]:
-    found: Options = ()
+    settings: Options = ()
     cursor.accept_word("with")
     if cursor.at("("):
-        found = options(cursor)
+        settings = options(cursor)
     else:
         while (word := cursor.any_word("csv", "binary", "header", "delimiter", "null", "quote", "escape")) is not None:
             if word in ("csv", "binary"):
-                found += (("format", word),)
+                settings += (("format", word),)
             elif word == "header":
-                found += (("header", True),)
+                settings += (("header", True),)
             else:
                 cursor.accept_word("as")
-                found += ((word, cursor.string()),)
+                settings += ((word, cursor.string()),)
     format: Format = "text"
-    for key, value in found:
+    for key, value in settings:
         if key == "format":
             match str(value).lower():
                 case "text" | "csv" | "binary" as word:
                     format = word
                 case other:
                     raise InvalidParameterValue(f'COPY format "{other}" not recognized', position=at)
-    return format, tuple(o for o in found if o[0] != "format")
+    return format, tuple(o for o in settings if o[0] != "format")

@@ -72,36 +72,36 @@ def create_table(cursor: Parser) -> CreateTable:
             if not cursor.accept(","):
                 break
     cursor.expect(")")
-    found: Options = options(cursor) if cursor.accept_word("with") else ()
+    settings: Options = options(cursor) if cursor.accept_word("with") else ()
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), settings)
 
 
 def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
     """Parses a table constraint into `key`. Returns False if there is none."""
     at = cursor.position
-    named = None
+    constraint = None
     if cursor.accept_word("constraint"):
-        named = names.name(cursor).name
+        constraint = names.name(cursor).name
     if cursor.accept_word("primary", "key"):
-        key.set(column_names(cursor), named, table, at)
+        key.set(column_names(cursor), constraint, table, at)
         _modes(cursor)
         return True
     if cursor.accept_word("check"):
-        key.checks.append(_check(cursor, named))
+        key.checks.append(_check(cursor, constraint))
         return True
     for words in (("unique",), ("foreign", "key"), ("exclude",), ("like",)):
         if cursor.at_word(*words):
             what, hint = _REFUSED[words]
             raise unsupported(f"{what} of a table", cursor.position, hint)
-    if named is not None:
+    if constraint is not None:
         raise cursor.error()
     return False
 
 
-def _check(cursor: Parser, named: str | None) -> Check:
+def _check(cursor: Parser, constraint: str | None) -> Check:
     """Parses the rest of CHECK."""
     cursor.expect("(")
     start = cursor.position
@@ -110,7 +110,7 @@ def _check(cursor: Parser, named: str | None) -> Check:
     cursor.expect(")")
     cursor.accept_word("no", "inherit")
     _modes(cursor)
-    return Check(named, text, start)
+    return Check(constraint, text, start)
 
 
 def _modes(cursor: Parser) -> None:

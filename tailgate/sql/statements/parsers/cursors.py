@@ -72,34 +72,34 @@ def _followed(cursor: Parser, statement: str) -> Tail:
             return found
 
 
-def _options(cursor: Parser, found: Tail, statement: str) -> Tail:
+def _options(cursor: Parser, tail: Tail, statement: str) -> Tail:
     at = cursor.position
     for key, value in options(cursor):
         match key:
             case "snapshot":
-                found = replace(found, snapshot=boolean(value, key, at))
+                tail = replace(tail, snapshot=boolean(value, key, at))
             case "progress":
-                found = replace(found, progress=boolean(value, key, at))
+                tail = replace(tail, progress=boolean(value, key, at))
             case _:
                 raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
-    return found
+    return tail
 
 
 def _at_shape(cursor: Parser) -> bool:
     return cursor.at_word("envelope") or cursor.at_word("within")
 
 
-def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
-    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `found`. Returns whether it is present."""
+def _shape(cursor: Parser, tail: Tail) -> tuple[Tail, bool]:
+    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `tail`. Returns whether it is present."""
     if not _at_shape(cursor):
-        return found, False
-    if not found.subscribes:
+        return tail, False
+    if not tail.subscribes:
         what = "ENVELOPE" if cursor.at_word("envelope") else "WITHIN TIMESTAMP ORDER BY"
         raise FeatureNotSupported(f"TAIL … {what} is not supported", hint="Use SUBSCRIBE.", position=cursor.position)
     if cursor.accept_word("within"):
         cursor.expect_word("timestamp", "order", "by")
         keys = cursor.listed(_order)
-        return replace(found, order=tuple(keys)), True
+        return replace(tail, order=tuple(keys)), True
     cursor.expect_word("envelope")
     kind: Literal["upsert", "debezium"]
     if cursor.accept_word("upsert"):
@@ -112,7 +112,7 @@ def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
     cursor.expect_word("key")
     key = column_names(cursor)
     cursor.expect(")")
-    return replace(found, envelope=KeyEnvelope(kind, key)), True
+    return replace(tail, envelope=KeyEnvelope(kind, key)), True
 
 
 def _order(cursor: Parser) -> OrderWithin:

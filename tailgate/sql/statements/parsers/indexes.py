@@ -36,8 +36,8 @@ def create_index(cursor: Parser) -> CreateIndex:
     absent = if_not_exists(cursor)
     this: Name | None = None
     if not cursor.at_word("on") and not cursor.at_word("in", "cluster"):
-        named = name(cursor)
-        this = Name(named.name, None, at)
+        identifier = name(cursor)
+        this = Name(identifier.name, None, at)
     elif absent:
         raise cursor.error()
     if cursor.at_word("in", "cluster"):
@@ -83,7 +83,7 @@ def _column(cursor: Parser) -> IndexColumn:
         cursor.expression()
         hint = "Create a materialized view with the expression as a column, and an index on that."
         raise FeatureNotSupported("an index on an expression is not supported", hint=hint, position=at)
-    named = name(cursor).name
+    column = name(cursor).name
     if cursor.accept_word("collate"):
         collation = name(cursor).name
         if collation not in ("C", "POSIX", "default", "ucs_basic"):
@@ -92,4 +92,4 @@ def _column(cursor: Parser) -> IndexColumn:
         raise FeatureNotSupported(f"operator class {cursor.token.value} is not supported", hint="Leave it out.", position=cursor.position)
     descending = cursor.any_word("asc", "desc") == "desc"
     first = cursor.any_word("first", "last") == "first" if cursor.accept_word("nulls") else descending
-    return IndexColumn(named, descending, first, at)
+    return IndexColumn(column, descending, first, at)

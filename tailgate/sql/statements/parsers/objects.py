@@ -126,15 +126,15 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
-    found: Options = ()
+    settings: Options = ()
     if cursor.accept_word("with"):
-        found = options(cursor)
+        settings = options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
     cursor.accept_word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
+    return CreateView(this, text, materialized, columns, settings, absent, replace, temporary)
 
 
 def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
@@ -175,9 +175,9 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
     if kind == "index":
         cursor.accept_word("concurrently")
     exists = cursor.accept_word("if", "exists")
-    found = cursor.listed(relation_name)
+    names = cursor.listed(relation_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
-    return Drop(kind, tuple(found), exists, cascade)
+    return Drop(kind, tuple(names), exists, cascade)
 
 
 OF_SCHEMA = (
@@ -234,8 +234,8 @@ def show(cursor: Parser) -> Show:
 
 def setting_name(cursor: Parser) -> str:
     """Parses the name of a setting, name or name.name. Returns it in lower case."""
-    found = relation_name(cursor)
-    return str(found).lower()
+    qualified_name = relation_name(cursor)
+    return str(qualified_name).lower()
 
 
 def _schema(cursor: Parser) -> Explain | None:
@@ -252,37 +252,37 @@ def _schema(cursor: Parser) -> Explain | None:
     cursor.expect_word("for")
     if cursor.accept_word("sink"):
         return Explain(relation_name(cursor), schema=part)
-    made = create(cursor) if cursor.at_word("create", "sink") else None
-    if not isinstance(made, CreateSink):
+    creation = create(cursor) if cursor.at_word("create", "sink") else None
+    if not isinstance(creation, CreateSink):
         raise cursor.error()
-    return Explain(made, schema=part)
+    return Explain(creation, schema=part)
 
 
 def explain(cursor: Parser) -> Explain:
     """Parses EXPLAIN."""
     start = cursor.position
     cursor.expect_word("explain")
-    found: Options = ()
+    settings: Options = ()
     if cursor.at("(") and not at_query(cursor):
-        found = options(cursor)
+        settings = options(cursor)
     if (schema := _schema(cursor)) is not None:
         return schema
-    analyze = bool(option(found, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
+    analyze = bool(option(settings, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
     cursor.accept_word("verbose")
     cursor.any_word("optimized", "physical", "decorrelated", "raw")
     if cursor.accept_word("plan"):
         cursor.accept_word("for")
     if cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view")):
-        return Explain(relation_name(cursor), found, analyze)
+        return Explain(relation_name(cursor), settings, analyze)
     if analyze:
         hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs."
         raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
     target: Name | CreateView | Select | Tail
     if cursor.at_word("create"):
-        made = create(cursor)
-        if not isinstance(made, CreateView):
+        creation = create(cursor)
+        if not isinstance(creation, CreateView):
             raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
-        target = made
+        target = creation
     elif cursor.at_word("tail"):
         target = tail(cursor)
     elif cursor.at_word("subscribe"):
@@ -292,4 +292,4 @@ def explain(cursor: Parser) -> Explain:
             if cursor.at_word(word):
                 raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
         target = select(cursor)
-    return Explain(target, found)
+    return Explain(target, settings)

@@ -43,8 +43,8 @@ def create_role(cursor: Parser) -> CreateRole:
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
     cursor.accept_word("with")
-    found = _options(cursor)
-    return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
+    role_options = _options(cursor)
+    return CreateRole(this, replace(role_options, login=login) if login and role_options.login is None else role_options)
 
 
 def alter_role(cursor: Parser) -> AlterRole:
@@ -65,14 +65,14 @@ def drop_role(cursor: Parser) -> DropRole:
     """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
     cursor.any_word(*KINDS)
     exists = cursor.accept_word("if", "exists")
-    found = cursor.listed(role_name)
-    return DropRole(tuple(found), exists)
+    names = cursor.listed(role_name)
+    return DropRole(tuple(names), exists)
 
 
 def _options(cursor: Parser) -> RoleOptions:
     """Parses the options of a role."""
-    found = RoleOptions()
-    seen: set[str] = set()
+    role_options = RoleOptions()
+    words: set[str] = set()
     while cursor.token.kind == "word":
         at, word = cursor.position, cursor.token.value
         if word in NOT_SUPPORTED:
@@ -90,21 +90,21 @@ def _options(cursor: Parser) -> RoleOptions:
                 position=at,
             )
         option = word.removeprefix("no") if word in ("nologin", "nosuperuser") else word
-        if option in seen:
+        if option in words:
             raise SyntaxError_("conflicting or redundant options", position=at)
-        seen.add(option)
+        words.add(option)
         match option:
             case "login":
-                found = replace(found, login=word == option)
+                role_options = replace(role_options, login=word == option)
             case "superuser":
-                found = replace(found, superuser=word == option)
+                role_options = replace(role_options, superuser=word == option)
             case "password":
                 token = cursor.token
                 password = None if cursor.accept_word("null") else cursor.string()
-                found = replace(found, password=password, sets_password=True, password_at=(token.position, token.end))
+                role_options = replace(role_options, password=password, sets_password=True, password_at=(token.position, token.end))
             case _:
                 raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
-    return found
+    return role_options
 
 
 def grant(cursor: Parser) -> Grant | GrantRole:
@@ -179,11 +179,11 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
     if verb == "revoke":
         cursor.any_word("cascade", "restrict")
-    known = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
+    supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
-        if privilege not in known:
+        if privilege not in supported:
             raise _invalid(privilege, kind if kind in PRIVILEGES_OF else "relation", start)
-    return Grant(verb == "grant", privileges or tuple(known), kind, tuple(objects), tuple(roles))
+    return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles))
 
 
 def _invalid(privilege: str, kind: str, position: int) -> Exception:
@@ -194,12 +194,12 @@ def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
     """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
     if cursor.accept_word("all"):
         cursor.accept_word("privileges")
-        found: list[str] = []
+        privileges: list[str] = []
     else:
-        found = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
+        privileges = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
     if cursor.at("("):
         raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
-    return tuple(found)
+    return tuple(privileges)
 
 
 def _privilege(cursor: Parser, verb: str, start: int) -> str:

@@ -45,5 +45,5 @@ def alter_schema(cursor: Parser) -> AlterSchema:
 def drop_schema(cursor: Parser) -> DropSchema:
     """Parses the rest of DROP SCHEMA."""
     exists = cursor.accept_word("if", "exists")
-    found = cursor.listed(schema_name)
-    return DropSchema(tuple(found), exists, cursor.any_word("cascade", "restrict") == "cascade")
+    names = cursor.listed(schema_name)
+    return DropSchema(tuple(names), exists, cursor.any_word("cascade", "restrict") == "cascade")

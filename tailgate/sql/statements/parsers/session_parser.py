@@ -24,7 +24,7 @@ def begin(cursor: Parser) -> v.Begin:
 
 def _modes(cursor: Parser) -> tuple[str, ...]:
     """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
-    found: list[str] = []
+    modes: list[str] = []
     while True:
         if cursor.accept_word("isolation", "level"):
             if cursor.accept_word("serializable"):
@@ -38,17 +38,17 @@ def _modes(cursor: Parser) -> tuple[str, ...]:
             else:
                 cursor.accept_word("read") or cursor.accept_word("repeatable")
                 raise cursor.error()
-            found.append("isolation level " + level)
+            modes.append("isolation level " + level)
         elif cursor.accept_word("read", "only"):
-            found.append("read only")
+            modes.append("read only")
         elif cursor.accept_word("read", "write"):
-            found.append("read write")
+            modes.append("read write")
         elif cursor.accept_word("not", "deferrable"):
-            found.append("not deferrable")
+            modes.append("not deferrable")
         elif cursor.accept_word("deferrable"):
-            found.append("deferrable")
+            modes.append("deferrable")
         else:
-            return tuple(found)
+            return tuple(modes)
         cursor.accept(",")
 
 
@@ -191,9 +191,9 @@ def execute(cursor: Parser) -> v.Execute:
     start = cursor.advance().end
     if cursor.accept(")"):
         return v.Execute(this)
-    found = cursor.expressions()
+    arguments = cursor.expressions()
     end = cursor.expect(")").position
-    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
+    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=arguments)))
 
 
 def deallocate(cursor: Parser) -> v.Deallocate:

@@ -60,34 +60,34 @@ def insert(cursor: Parser) -> Insert:
         columns = _columns(cursor)
     if cursor.at_word("overriding"):
         raise unsupported("OVERRIDING", cursor.position)
-    given: tuple[tuple[InsertValue, ...], ...] | QueryText | None = None
+    rows: tuple[tuple[InsertValue, ...], ...] | QueryText | None = None
     if cursor.accept_word("default", "values"):
         pass
     elif cursor.at_word("values"):
         start = cursor.index
         cursor.advance()
-        given = _rows(cursor)
+        rows = _rows(cursor)
         if cursor.any_word("union", "intersect", "except", "order", "limit", "offset", "fetch") is not None:
             cursor.index = start
-            given = query(cursor)
+            rows = query(cursor)
     else:
-        given = query(cursor)
-    return Insert(this, given, columns, alias, _conflict(cursor), _returning(cursor))
+        rows = query(cursor)
+    return Insert(this, rows, columns, alias, _conflict(cursor), _returning(cursor))
 
 
 def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     """Parses ( column, … )."""
     cursor.expect("(")
-    found = []
+    columns = []
     while True:
         at = cursor.position
-        found.append(ColumnName(names.name(cursor).name, at))
+        columns.append(ColumnName(names.name(cursor).name, at))
         if cursor.at("[") or cursor.at("."):
             raise unsupported("assigning to a part of a column", cursor.position)
         if not cursor.accept(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(columns)
 
 
 def _given(cursor: Parser) -> InsertValue:
@@ -101,14 +101,14 @@ def _given(cursor: Parser) -> InsertValue:
 
 def _rows(cursor: Parser) -> tuple[tuple[InsertValue, ...], ...]:
     """Parses the rows of VALUES: (value, …), …"""
-    found: list[tuple[InsertValue, ...]] = []
+    rows: list[tuple[InsertValue, ...]] = []
     while True:
         cursor.expect("(")
         row = cursor.listed(_given)
         cursor.expect(")")
-        found.append(tuple(row))
+        rows.append(tuple(row))
         if not cursor.accept(","):
-            return tuple(found)
+            return tuple(rows)
 
 
 def _conflict(cursor: Parser) -> OnConflict | None:
@@ -137,10 +137,10 @@ def _returning(cursor: Parser) -> tuple[ReturningItem, ...]:
     """Parses [RETURNING …]."""
     if not cursor.accept_word("returning"):
         return ()
-    found = []
+    items = []
     for tree in queries.targets(cursor):
-        found.append(ReturningItem(tree, tree.sql("postgres")))
-    return tuple(found)
+        items.append(ReturningItem(tree, tree.sql("postgres")))
+    return tuple(items)
 
 
 # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def update(cursor: Parser) -> Update:
 
 def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
     """Parses the assignments of SET: column = value, or (column, …) = [ROW] (value, …)."""
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     while True:
         at = cursor.position
         if cursor.at("("):
@@ -175,15 +175,15 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
-            found += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
+            assignments += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
         else:
             column = names.name(cursor).name
             if cursor.at("[") or cursor.at("."):
                 raise unsupported("assigning to a part of a column", cursor.position)
             cursor.expect("=")
-            found.append(Assignment(column, _given(cursor), at))
+            assignments.append(Assignment(column, _given(cursor), at))
         if not cursor.accept(","):
-            return tuple(found)
+            return tuple(assignments)
 
 
 def where(cursor: Parser) -> Expression | None:
@@ -197,8 +197,8 @@ def where(cursor: Parser) -> Expression | None:
 
 
 def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:
-    found = cursor.listed(joins.table)
-    return tuple(found)
+    items = cursor.listed(joins.table)
+    return tuple(items)
 
 
 def _alias(cursor: Parser, *ending: str) -> str | None:
@@ -226,8 +226,8 @@ def truncate(cursor: Parser) -> Truncate:
     cursor.expect_word("truncate")
     cursor.accept_word("table")
     cursor.accept_word("only")
-    found = cursor.listed(relation_name)
+    tables = cursor.listed(relation_name)
     cursor.accept_word("continue", "identity") or cursor.accept_word("restart", "identity")
     if cursor.any_word("cascade", "restrict") == "cascade":
         raise unsupported("TRUNCATE … CASCADE", cursor.tokens[cursor.index - 1].position)
-    return Truncate(tuple(found))
+    return Truncate(tuple(tables))

@@ -63,14 +63,14 @@ def create_connection(cursor: Parser) -> CreateConnection:
     if not cursor.accept_word("kafka"):
         cursor.expect_word("confluent", "schema", "registry")
         kind = "schema registry"
-    found = with_underscores(options(cursor))
+    settings = with_underscores(options(cursor))
     further: Options = ()
     if cursor.accept_word("with"):
         further = options(cursor)
     for name, _ in further:
         if name != "validate":
             raise FeatureNotSupported(f'option "{name}" of a connection is not supported', position=at)
-    return CreateConnection(this, kind, found, bool(option(further, "validate", True)), absent)
+    return CreateConnection(this, kind, settings, bool(option(further, "validate", True)), absent)
 
 
 def validate(cursor: Parser) -> ValidateConnection:
@@ -79,10 +79,10 @@ def validate(cursor: Parser) -> ValidateConnection:
     return ValidateConnection(relation_name(cursor))
 
 
-def with_underscores(found: Options) -> Options:
+def with_underscores(settings: Options) -> Options:
     """Replaces blanks in the names of options by `_`, as in the options of WITH.
 
     >>> with_underscores((("sasl username", "ann"),))
     (('sasl_username', 'ann'),)
     """
-    return tuple((name.replace(" ", "_"), value) for name, value in found)
+    return tuple((name.replace(" ", "_"), value) for name, value in settings)

@@ -94,21 +94,21 @@ def _avro(cursor: Parser) -> Avro:
     cursor.expect_word("confluent", "schema", "registry")
     if cursor.accept_word("connection"):
         connection = relation_name(cursor)
-        found = with_underscores(options(cursor)) if cursor.at("(") else ()
-        return Avro(None, None, found, connection, *_strategies(cursor))
+        settings = with_underscores(options(cursor)) if cursor.at("(") else ()
+        return Avro(None, None, settings, connection, *_strategies(cursor))
     url_at = cursor.position
     url = cursor.string()
     if not url.startswith(("http://", "https://")):
         raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
-    found = _avro_options(cursor)
-    return Avro(url, None, found, None, *_strategies(cursor))
+    settings = _avro_options(cursor)
+    return Avro(url, None, settings, None, *_strategies(cursor))
 
 
 def _strategies(cursor: Parser) -> tuple[Strategy, Strategy]:
     """Parses [KEY STRATEGY s] [VALUE STRATEGY s], where s is INLINE 'schema', ID n or LATEST."""
     if cursor.at_word("seed"):
         raise unsupported("SEED", cursor.position)
-    found: list[Strategy] = []
+    strategies: list[Strategy] = []
     for part in ("key", "value"):
         strategy: Strategy = None
         if cursor.accept_word(part, "strategy"):
@@ -119,8 +119,8 @@ def _strategies(cursor: Parser) -> tuple[Strategy, Strategy]:
                     strategy = cursor.integer()
                 case None:
                     raise cursor.error()
-        found.append(strategy)
-    return found[0], found[1]
+        strategies.append(strategy)
+    return strategies[0], strategies[1]
 
 
 def _protobuf(cursor: Parser) -> Protobuf:

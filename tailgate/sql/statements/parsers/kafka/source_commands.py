@@ -15,8 +15,8 @@ def pause(cursor: Parser) -> Pause:
     """Parses {PAUSE | RESUME} SOURCE name, …"""
     resume = cursor.any_word("pause", "resume") == "resume"
     cursor.expect_word("source")
-    found = cursor.listed(relation_name)
-    return Pause(tuple(found), resume)
+    sources = cursor.listed(relation_name)
+    return Pause(tuple(sources), resume)
 
 
 def retry(cursor: Parser) -> RetryDeadLetters:

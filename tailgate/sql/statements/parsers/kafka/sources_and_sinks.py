@@ -68,9 +68,9 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
         raise unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
     place = _kafka(cursor, SOURCE_OPTIONS)
-    found = place.options
+    settings = place.options
     if cursor.accept_word("with"):
-        found += options(cursor)
+        settings += options(cursor)
     key_format, value_format = formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
@@ -79,8 +79,8 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
     if cursor.at_word("expose"):
         raise unsupported("EXPOSE PROGRESS", cursor.position)
     if cursor.accept_word("with"):
-        found += options(cursor)
-    what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
+        settings += options(cursor)
+    what = value_format, key_format, envelope, columns, primary_key, include, on_error, settings
     return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions)
 
 
@@ -103,11 +103,11 @@ def create_sink(cursor: Parser) -> CreateSink:
             if column in key[:i]:
                 raise InvalidParameterValue(f"repeated column name in sink key: {column}")
     headers = _headers(cursor) if cursor.accept_word("headers") else ""
-    found = place.options + _consistency(cursor)
+    settings = place.options + _consistency(cursor)
     snapshot = True
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
-        found += options(cursor)
+        settings += options(cursor)
     key_format, value_format = formats(cursor)
     envelope = _envelope(cursor)
     while cursor.at_word("with") or cursor.at_word("without"):
@@ -115,22 +115,22 @@ def create_sink(cursor: Parser) -> CreateSink:
             snapshot = False
         elif not cursor.accept_word("with", "snapshot"):
             cursor.expect_word("with")
-            found += options(cursor)
-    snapshot = bool(option(found, "snapshot", snapshot))
-    found = tuple(o for o in found if o[0] != "snapshot")
+            settings += options(cursor)
+    snapshot = bool(option(settings, "snapshot", snapshot))
+    settings = tuple(o for o in settings if o[0] != "snapshot")
     if cursor.at_word("as", "of"):
         raise unsupported("AS OF of a sink", cursor.position)
-    found = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + found
-    what = value_format, key_format, envelope, key, not_enforced, snapshot, found
+    settings = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + settings
+    what = value_format, key_format, envelope, key, not_enforced, snapshot, settings
     return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection, headers)
 
 
 def _relation_or_query(cursor: Parser) -> Name | QueryText:
     if not cursor.accept("("):
         return relation_name(cursor)
-    found = query(cursor)
+    text = query(cursor)
     cursor.expect(")")
-    return found
+    return text
 
 
 def _consistency(cursor: Parser) -> Options:
@@ -151,9 +151,9 @@ def _headers(cursor: Parser) -> str | tuple[tuple[str, str], ...]:
     """Parses {column | ('name' = 'value', …)}."""
     if not cursor.accept("("):
         return name(cursor).name
-    found = cursor.listed(_header)
+    pairs = cursor.listed(_header)
     cursor.expect(")")
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _header(cursor: Parser) -> tuple[str, str]:
@@ -214,10 +214,10 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     return resolve(node), None
 
 
-def _kafka(cursor: Parser, known: dict[str, str]) -> KafkaTopic:
+def _kafka(cursor: Parser, supported: dict[str, str]) -> KafkaTopic:
     """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
 
-    `known`: the options that the connection accepts, with their names in WITH.
+    `supported`: the options that the connection accepts, with their names in WITH.
     """
     at = cursor.position
     other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
@@ -227,11 +227,11 @@ def _kafka(cursor: Parser, known: dict[str, str]) -> KafkaTopic:
     if cursor.accept_word("connection"):
         connection = relation_name(cursor)
         at = cursor.position
-        found = with_underscores(options(cursor))
-        topic = option(found, "topic")
+        settings = with_underscores(options(cursor))
+        topic = option(settings, "topic")
         if topic is None:
             raise InvalidParameterValue("KAFKA CONNECTION needs a TOPIC", hint="Write KAFKA CONNECTION c (TOPIC '…').", position=at)
-        further = tuple(o for said in found if said[0] != "topic" for o in _of_connection(*said, known, at))
+        further = tuple(o for pair in settings if pair[0] != "topic" for o in _of_connection(*pair, supported, at))
         return KafkaTopic(_topic(topic, at), connection=connection, options=further)
     if not cursor.accept_word("broker"):
         cursor.expect_word("brokers")
@@ -241,22 +241,22 @@ def _kafka(cursor: Parser, known: dict[str, str]) -> KafkaTopic:
     return KafkaTopic(_topic(cursor.string(), at), brokers)
 
 
-def _of_connection(said: str, value: OptionValue, known: dict[str, str], position: int) -> Options:
+def _of_connection(key: str, value: OptionValue, supported: dict[str, str], position: int) -> Options:
     """Returns the WITH options that are equivalent to an option of KAFKA CONNECTION."""
-    if said == TOPIC_CONFIG and known is SINK_OPTIONS and isinstance(value, tuple):
+    if key == TOPIC_CONFIG and supported is SINK_OPTIONS and isinstance(value, tuple):
         return tuple((f"topic.{pair[0]}", pair[1]) for pair in value if isinstance(pair, tuple))
-    if said not in known:
-        raise unsupported(f"{said.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
-    return ((known[said], value),)
+    if key not in supported:
+        raise unsupported(f"{key.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
+    return ((supported[key], value),)
 
 
 def _of_registry(format: Format) -> Options:
     """Returns the options of a sink that are written after its registry connection."""
     if not isinstance(format, Avro | Protobuf) or format.connection is None:
         return ()
-    for said, _ in format.options:
-        if said not in REGISTRY_OPTIONS:
-            raise FeatureNotSupported(f"{said.replace('_', ' ').upper()} of a SCHEMA REGISTRY CONNECTION is not supported")
+    for key, _ in format.options:
+        if key not in REGISTRY_OPTIONS:
+            raise FeatureNotSupported(f"{key.replace('_', ' ').upper()} of a SCHEMA REGISTRY CONNECTION is not supported")
     return format.options
 
 
@@ -281,7 +281,7 @@ def _on_error(cursor: Parser) -> OnError:
 
 def _include(cursor: Parser) -> tuple[Include, ...]:
     """Parses [INCLUDE …, …]."""
-    found: list[Include] = []
+    columns: list[Include] = []
     if not cursor.accept_word("include"):
         return ()
     while True:
@@ -294,13 +294,13 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
         if kind == "header":
             header = cursor.string()
             cursor.expect_word("as")
-            found.append(Include("header", name(cursor).name, header, cursor.accept_word("bytes")))
+            columns.append(Include("header", name(cursor).name, header, cursor.accept_word("bytes")))
             if not cursor.accept(","):
-                return tuple(found)
+                return tuple(columns)
             continue
-        found.append(Include(kind, name(cursor).name if cursor.accept_word("as") else None))  # type: ignore[arg-type]
+        columns.append(Include(kind, name(cursor).name if cursor.accept_word("as") else None))  # type: ignore[arg-type]
         if not cursor.accept(","):
-            return tuple(found)
+            return tuple(columns)
 
 
 def _envelope(cursor: Parser) -> Envelope | None:
