@@ -65,9 +65,9 @@ class ExtendedRelation:
     """A relation that gets a column for each subquery whose value is read."""
 
     input: Relation
-    done: Rewritten
+    rewritten: Rewritten
     relation: Relation = field(init=False)
-    known: dict[Subquery, Scalar] = field(default_factory=dict)
+    values: dict[Subquery, Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.relation = self.input
@@ -79,13 +79,13 @@ class ExtendedRelation:
             return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
-        if inner not in self.known:
+        if inner not in self.values:
             arguments = tuple(map(self.value, inner.arguments))
-            closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.done))
+            closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
             # The domain is taken from the original rows, unless an argument is a subquery's value.
             own = all(i < len(self.input.columns) for a in arguments for i in columns_of(a))
-            self.relation, self.known[inner] = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
-        return self.known[inner]
+            self.relation, self.values[inner] = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
+        return self.values[inner]
 
 
 def _filter(input: Relation, conditions: tuple[Scalar, ...], rewritten: Rewritten) -> Relation:

@@ -52,24 +52,24 @@ def _followed(cursor: Parser, statement: str) -> Tail:
         target = query(cursor)
     else:
         target = relation_name(cursor)
-    found = Tail(target, subscribes=subscribes)
+    clauses = Tail(target, subscribes=subscribes)
     shaped = False
     if cursor.accept_word("without", "snapshot"):
-        found = replace(found, snapshot=False)
+        clauses = replace(clauses, snapshot=False)
     elif not cursor.accept_word("with", "snapshot"):
-        found, shaped = _shape(cursor, found)
+        clauses, shaped = _shape(cursor, clauses)
         if cursor.at_word("with") or cursor.at("("):
             cursor.accept_word("with")
-            found = _options(cursor, found, statement)
+            clauses = _options(cursor, clauses, statement)
     while True:
-        if found.as_of is None and cursor.accept_word("as", "of"):
-            found = replace(found, as_of=as_of(cursor))
-        elif subscribes and found.up_to is None and cursor.accept_word("up", "to"):
-            found = replace(found, up_to=time(cursor))
+        if clauses.as_of is None and cursor.accept_word("as", "of"):
+            clauses = replace(clauses, as_of=as_of(cursor))
+        elif subscribes and clauses.up_to is None and cursor.accept_word("up", "to"):
+            clauses = replace(clauses, up_to=time(cursor))
         elif not shaped and _at_shape(cursor):
-            found, shaped = _shape(cursor, found)
+            clauses, shaped = _shape(cursor, clauses)
         else:
-            return found
+            return clauses
 
 
 def _options(cursor: Parser, tail: Tail, statement: str) -> Tail:

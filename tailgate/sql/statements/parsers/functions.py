@@ -49,13 +49,13 @@ class FunctionClauses:
     strict: bool | None = None
     body: Token | None = None
     returned: QueryText | None = None
-    seen: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
 
     def once(self, clause: str, at: int) -> None:
         """Raises 42601 if the clause was already given."""
-        if clause in self.seen:
+        if clause in self.words:
             raise SyntaxError_("conflicting or redundant options", position=at)
-        self.seen.add(clause)
+        self.words.add(clause)
 
 
 def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
@@ -261,12 +261,12 @@ def _query(text: str) -> QueryText:
         if cursor.any_word("insert", "update", "delete", "create", "drop", "truncate", "begin", "set") is not None:
             raise FeatureNotSupported("a function that changes something is not supported", hint=LAST_ONE, position=0)
         raise cursor.error()
-    found = query(cursor)
+    body = query(cursor)
     while cursor.accept(";"):
         pass
     if not cursor.finished:
         raise FeatureNotSupported("a function of several statements is not supported", hint=LAST_ONE, position=cursor.position)
-    return found
+    return body
 
 
 # --- names of functions -------------------------------------------------------------------------------------------------------
