@@ -23,7 +23,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from tailgate.sql import plan
-from tailgate.sql.authorization import SELECT, Demand
+from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.traversal import memoize_by_object, walk
@@ -171,14 +171,12 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    # a scanned relation needs SELECT even if the binder has recorded no demand for it
-    unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)
     return Prepared(
         columns,
         bound.parameters,
         relations,
-        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        bound.demands,
         catalog_n,
         sql,
         items,

@@ -56,6 +56,18 @@ def options(cursor: Parser) -> Options:
     return tuple(pairs)
 
 
+def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
+    """Parses [WITH (options)]. Returns the options, and begin and end of the clause.
+
+    Begin and end are equal if there is no clause: it could be inserted there.
+    """
+    begin = cursor.tokens[cursor.index - 1].end
+    if not cursor.accept_word("with"):
+        return (), (begin, begin)
+    pairs = options(cursor)
+    return pairs, (begin, cursor.tokens[cursor.index - 1].end)
+
+
 def _at_secret(cursor: Parser) -> bool:
     return cursor.at_word("secret") and cursor.peek().kind in ("word", "quoted")
 

@@ -11,9 +11,8 @@ from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, relation_name, since
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.values import Options
 from tailgate.sql.statements.writes import Check, CreateTable, TableColumn
 
 # unsupported constraints and column clauses: first words → name and hint of the error
@@ -72,11 +71,11 @@ def create_table(cursor: Parser) -> CreateTable:
             if not cursor.accept(","):
                 break
     cursor.expect(")")
-    settings: Options = options(cursor) if cursor.accept_word("with") else ()
+    settings, clause = with_options(cursor)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), settings)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), settings, clause)
 
 
 def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
