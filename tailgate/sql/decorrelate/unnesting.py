@@ -56,7 +56,7 @@ from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.properties import key
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild
 from tailgate.sql.plan.subqueries import Argument, argument
-from tailgate.sql.plan.traversal import cross_join, inputs, project, read_by, scalars_of, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import column, cross_join, inputs, project, read_by, scalars_of, with_inputs, with_scalars
 
 
 class Unnesting:
@@ -214,7 +214,7 @@ class Unnesting:
     def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
         """Unnests a node that works on the rows of each argument separately."""
         below = self._bound(self(relation.input), *scalars_of(relation))
-        places = tuple(self._column(below.relation, p) for p in below.places.values())
+        places = tuple(column(below.relation, p) for p in below.places.values())
         node = with_inputs(with_scalars(relation, lambda s: self._inside(s, below)), (below.relation,))
         if isinstance(node, TopK):
             node = replace(node, keys=node.keys + places)
@@ -232,7 +232,7 @@ class Unnesting:
         moved = with_scalars(node, lambda s: self._inside(s, below))
         assert isinstance(moved, Aggregate)
         numbers, keys = tuple(below.places), len(node.keys)
-        places = tuple(self._column(below.relation, p) for p in below.places.values())
+        places = tuple(column(below.relation, p) for p in below.places.values())
         reduced = Aggregate(below.relation, moved.keys + places, moved.aggregates)
         unnested = Unnested(reduced, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
         return arranged(unnested, (*range(keys), *range(keys + len(places), len(reduced.columns))))
@@ -242,12 +242,11 @@ class Unnesting:
         numbers = tuple(groups.places)
         domain, count = self._domain(numbers), len(numbers)
         pairs = (
-            equal(self._column(domain, i), self._column(groups.relation, groups.places[n], count), n in groups.nulls)
-            for i, n in enumerate(numbers)
+            equal(column(domain, i), column(groups.relation, groups.places[n], count), n in groups.nulls) for i, n in enumerate(numbers)
         )
         joined = Join(domain, groups.relation, "left", conjunction(tuple(pairs)))
-        calls = tuple(over_nothing(c, self._column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
-        places = tuple(self._column(domain, i) for i in range(count))
+        calls = tuple(over_nothing(c, column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
+        places = tuple(column(domain, i) for i in range(count))
         totals = project(joined, calls + places, node.columns + domain.columns)
         return Unnested(totals, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
 
@@ -272,8 +271,8 @@ class Unnesting:
         shared = left.places.keys() & right.places.keys()
         pairs = tuple(
             equal(
-                self._column(left.relation, left.places[n]),
-                self._column(right.relation, right.places[n], wide),
+                column(left.relation, left.places[n]),
+                column(right.relation, right.places[n], wide),
                 n in left.nulls & right.nulls,
             )
             for n in sorted(shared)
@@ -305,10 +304,8 @@ class Unnesting:
         NULL in an argument column is the argument's value if it is so on either side. On the other
         side, rows with NULL there have been removed by `_without_junk`.
         """
-        own = tuple(self._column(join, i) for i in columns)
-        places = tuple(
-            Coalesce((self._column(join, p), self._column(join, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
-        )
+        own = tuple(column(join, i) for i in columns)
+        places = tuple(Coalesce((column(join, p), column(join, right.places[n])), self.arguments[n].type) for n, p in left.places.items())
         fields = tuple(join.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
         numbers = {n: len(own) + i for i, n in enumerate(left.places)}
         return Unnested(project(join, own + places, fields), numbers, left.nulls | right.nulls)
@@ -329,7 +326,7 @@ class Unnesting:
         """
         columns = part.relation.columns
         terms = tuple(
-            Not(IsNull(self._column(part.relation, p)))
+            Not(IsNull(column(part.relation, p)))
             for n, p in part.places.items()
             if n in numbers - part.nulls and columns[p].nullable and n in self._nullable((n,))
         )
@@ -351,7 +348,7 @@ class Unnesting:
         arguments = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
         domain, width = self._domain(arguments), len(below.relation.columns)
         pairs = tuple(
-            equal(self._column(below.relation, below.places[n]), self._column(domain, i, width), n in below.nulls)
+            equal(column(below.relation, below.places[n]), column(domain, i, width), n in below.nulls)
             for i, n in enumerate(arguments)
             if n in below.places
         )
@@ -381,7 +378,7 @@ class Unnesting:
     def _over(self, below: Unnested, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Unnested:
         """Projects the expressions, followed by the argument columns."""
         own = tuple(self._inside(e, below) for e in expressions)
-        places_of_arguments = tuple(self._column(below.relation, p) for p in below.places.values())
+        places_of_arguments = tuple(column(below.relation, p) for p in below.places.values())
         fields = columns + tuple(below.relation.columns[p] for p in below.places.values())
         places = {n: len(own) + i for i, n in enumerate(below.places)}
         return replace(below, relation=project(below.relation, own + places_of_arguments, fields), places=places)
@@ -395,7 +392,3 @@ class Unnesting:
         if reference is not None and reference.depth == self.depth:
             return new(reference)
         return rebuild(scalar, lambda s: self._replaced(s, new))
-
-    @staticmethod
-    def _column(relation: Relation, index: int, by: int = 0) -> Column:
-        return Column(index + by, relation.columns[index].type)

@@ -207,9 +207,9 @@ def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
     return tuple(replace(k, expression=new(k.expression)) for k in keys)
 
 
-def column(relation: Relation, index: int) -> Column:
-    """Returns a reference to a column of a relation."""
-    return Column(index, relation.columns[index].type)
+def column(relation: Relation, index: int, by: int = 0) -> Column:
+    """Returns a reference to a column of a relation. `by`: the number of columns before the relation, as on the right of a join."""
+    return Column(index + by, relation.columns[index].type)
 
 
 def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
