@@ -22,7 +22,8 @@ from tailgate.gateway.execute import catalog_changes as gateway_ddl
 from tailgate.gateway.execute import subscriptions, temporary_views, time_expressions
 from tailgate.gateway.security import ownership
 from tailgate.gateway.serving.prepared import scans
-from tailgate.gateway.session import access, activity, session
+from tailgate.gateway.session import access, registry
+from tailgate.gateway.session import roles as current
 from tailgate.lake import errors
 from tailgate.sql import authorization
 from tailgate.sql.authorization import Followed, shared
@@ -85,7 +86,7 @@ def names(patch: Patch) -> None:
     their names are resolved: it gives them PostgreSQL's error messages.
     """
     patch.setattr(temporary_views, "_found", lambda *_: None)
-    sent = gateway_ddl.sent
+    send = gateway_ddl.send
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:
         with patch.context() as inner:
@@ -95,9 +96,9 @@ def names(patch: Patch) -> None:
             inner.setattr(
                 gateway_ddl, "check_change", lambda statement, role, catalog, database: check(statement, role, session.catalog, database)
             )
-            return await sent(session, bound, tell)
+            return await send(session, bound, tell)
 
-    patch.setattr(gateway_ddl, "sent", late)
+    patch.setattr(gateway_ddl, "send", late)
 
 
 def arguments(patch: Patch) -> None:
@@ -117,7 +118,7 @@ def ready_bytes(patch: Patch) -> None:
 
 def status(patch: Patch) -> None:
     """Shows errors of views, sources and sinks to every role."""
-    patch.setattr(session.Session, "may_see", lambda *_: True)
+    patch.setattr(access.Access, "may_see", lambda *_: True)
 
 
 def verifiers(patch: Patch) -> None:
@@ -127,19 +128,19 @@ def verifiers(patch: Patch) -> None:
 
 def sessions(patch: Patch) -> None:
     """Shows the statements of all sessions to every role."""
-    patch.setattr(activity, "_may_see", lambda *_: True)
+    patch.setattr(registry.Sessions, "_may_see", lambda *_: True)
 
 
 def roles(patch: Patch) -> None:
     """Allows SET ROLE to any role."""
-    find = access.Access.find
+    find = current.CurrentRole.find
 
     def found(self: Any, wanted: str) -> Any:
         with contextlib.suppress(errors.InsufficientPrivilege):
             return find(self, wanted)
-        return self._session.serving.catalog.find_role(wanted)
+        return self._serving.catalog.find_role(wanted)
 
-    patch.setattr(access.Access, "find", found)
+    patch.setattr(current.CurrentRole, "find", found)
 
 
 def subscribers(patch: Patch) -> None:
