@@ -20,8 +20,8 @@ CATALOG = make_catalog()
 
 def named_key(text: str) -> list[str] | None:
     query = bind_query(text, CATALOG)
-    found = key(query.plan)
-    return None if found is None else [query.columns[i].name for i in found]
+    positions = key(query.plan)
+    return None if positions is None else [query.columns[i].name for i in positions]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_stored() -> None:
             check_stored(bind_query(text, catalog).plan, catalog)
         assert caught.value.message == "source events is not stored"
         assert "materialized view" in (caught.value.hint or "")
-    kept = catalog.find("kept")
-    assert kept is not None
-    filling = catalog.apply(Change((replace(kept, ready=False),)))
+    item = catalog.find("kept")
+    assert item is not None
+    filling = catalog.apply(Change((replace(item, ready=False),)))
     with pytest.raises(ObjectNotInPrerequisiteState, match="is still being filled"):
         check_stored(bind_query("SELECT * FROM kept", filling).plan, filling)
 

@@ -169,7 +169,6 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
 
     For ANY (array) and ALL (array) the pattern is the element, as in `functions.arrays.quantified`.
     """
-
     sign = call.function.name.removesuffix(" ANY").removesuffix(" ALL")
 
     def shown(index: int) -> str:
