@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tailgate.lake.catalog import Catalog, Change
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql import plan
-from tailgate.sql.bind import bind_query, bind_view, relation_query
-from tailgate.sql.plan.properties import append_only, check_stored, equalities, key, relations
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.plan.properties import append_only, equalities, key, relations
 from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
-from tailgate.sql.statements import CreateView, Name, parse
+from tailgate.sql.statements import CreateView, parse
 from tests.sql.catalogs import make_catalog
 
 CATALOG = make_catalog()
@@ -80,6 +77,7 @@ def view(catalog: Catalog, text: str) -> Catalog:
     return catalog.apply(Change((item,)))
 
 
+<<<<<<< HEAD
 def test_stored() -> None:
     catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
     catalog = view(catalog, "CREATE MATERIALIZED VIEW kept AS SELECT n FROM plain")
@@ -96,6 +94,8 @@ def test_stored() -> None:
         check_stored(bind_query("SELECT * FROM kept", filling).plan, filling)
 
 
+=======
+>>>>>>> origin/main
 def test_depends_is_what_the_text_names() -> None:
     catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
     query = bind_query("SELECT * FROM plain, users, plain p", catalog)
@@ -130,7 +130,3 @@ def test_plans_are_values() -> None:
     a, b = (bind_query(t, CATALOG).plan for t in ("SELECT  id+1 FROM users", "select (users.id + 1) from public.users"))
     assert a == b
     assert hash(a) == hash(b)
-
-
-def test_names() -> None:
-    assert bind_query(relation_query(Name("users")), CATALOG).columns == CATALOG.relation("users").columns

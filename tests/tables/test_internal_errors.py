@@ -18,7 +18,7 @@ from tailgate.engine import ddl
 from tailgate.gateway.execute import show
 from tailgate.lake.errors import SystemError_, UndefinedTable
 from tailgate.lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 from tests.tables.world import World
 
 SECRET = "a value that nobody may see"
@@ -49,12 +49,12 @@ def test_the_gateway_counts_and_logs_them(world: World, monkeypatch: pytest.Monk
         assert failed.value.sqlstate == "XX000"
         assert ISSUES in failed.value.diag.message_hint
     assert "SHOW TABLES LIKE ?; version: " + version() in caplog.text
-    rows = listed(connections[0])
-    assert [(*row[:2], row[3], *row[4:]) for row in rows] == [
+    found = listed(connections[0])
+    assert [(*row[:2], row[3], *row[4:]) for row in found] == [
         ("gateway", "XX000", "SHOW TABLES LIKE ?", version(), 1, True),
         ("gateway", "XX000", "SHOW TABLES LIKE ?", version(), 2, True),
     ]
-    assert {row[2].partition(":")[0] for row in rows} == {"ValueError at tests/tables/test_internal_errors.py"}
+    assert {row[2].partition(":")[0] for row in found} == {"ValueError at tests/tables/test_internal_errors.py"}
     for connection in connections:
         connection.close()
 
@@ -84,27 +84,27 @@ def test_without_an_engine(world: World) -> None:
 def test_an_error_that_is_its_own_cause() -> None:
     error = ValueError()
     error.__cause__ = error
-    errors = InternalErrors(masked)
+    errors = InternalErrors(mask_literals)
     assert errors.reported(error, "SELECT 1").sqlstate == "XX000"
 
 
 def test_an_error_after_the_crash_of_a_process_is_not_internal() -> None:
-    errors = InternalErrors(masked, crashed=lambda: True)
+    errors = InternalErrors(mask_literals, crashed=lambda: True)
     assert errors.reported(ConnectionRefusedError(111, "Connection refused"), "SELECT 1").sqlstate == "57P02"
     assert errors.rows() == []
 
 
 def test_other_errors_stay_as_they_are() -> None:
-    errors = InternalErrors(masked)
-    error = UndefinedTable("no such relation", hint="Look again.")
-    assert errors.reported(error, "SELECT 1") is error
-    assert error.hint == "Look again."
+    errors = InternalErrors(mask_literals)
+    known = UndefinedTable("no such relation", hint="Look again.")
+    assert errors.reported(known, "SELECT 1") is known
+    assert known.hint == "Look again."
     assert errors.reported(RecursionError(), "SELECT 1").sqlstate == "54001"
     assert errors.rows() == []
 
 
 def test_there_is_room_for_so_many_kinds() -> None:
-    errors = InternalErrors(masked)
+    errors = InternalErrors(mask_literals)
     for n in range(KINDS_MAX + 10):
         errors.reported(SystemError_("gone"), f"SELECT a{n}")
         errors.reported(SystemError_("gone"), "SELECT a0")
