@@ -17,8 +17,8 @@ CATALOG = make_catalog()
 
 def named_key(text: str) -> list[str] | None:
     query = bind_query(text, CATALOG)
-    positions = key(query.plan)
-    return None if positions is None else [query.columns[i].name for i in positions]
+    found = key(query.plan)
+    return None if found is None else [query.columns[i].name for i in found]
 
 
 @pytest.mark.parametrize(
@@ -77,25 +77,6 @@ def view(catalog: Catalog, text: str) -> Catalog:
     return catalog.apply(Change((item,)))
 
 
-<<<<<<< HEAD
-def test_stored() -> None:
-    catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
-    catalog = view(catalog, "CREATE MATERIALIZED VIEW kept AS SELECT n FROM plain")
-    check_stored(bind_query("SELECT * FROM kept, users", catalog).plan, catalog)
-    for text in ("SELECT * FROM events", "SELECT * FROM plain", "SELECT * FROM kept UNION ALL SELECT n FROM plain"):
-        with pytest.raises(ObjectNotInPrerequisiteState) as caught:
-            check_stored(bind_query(text, catalog).plan, catalog)
-        assert caught.value.message == "source events is not stored"
-        assert "materialized view" in (caught.value.hint or "")
-    item = catalog.find("kept")
-    assert item is not None
-    filling = catalog.apply(Change((replace(item, ready=False),)))
-    with pytest.raises(ObjectNotInPrerequisiteState, match="is still being filled"):
-        check_stored(bind_query("SELECT * FROM kept", filling).plan, filling)
-
-
-=======
->>>>>>> origin/main
 def test_depends_is_what_the_text_names() -> None:
     catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
     query = bind_query("SELECT * FROM plain, users, plain p", catalog)

@@ -136,82 +136,6 @@ class _Renderer:
         size = sum(c.size + t.size + len("WHEN  THEN ") for c, t in parts) + last.size
         return SqlText(checked_length(f"(CASE {whens} ELSE {last.text} END)"), size)
 
-<<<<<<< HEAD
-    return written(scalar).text
-
-
-def _listed(items: Sequence[Scalar], written: Callable[[Scalar], Written]) -> Written:
-    """Returns the items of IN. Integers need no cast, because the other operand has their type."""
-    texts = [
-        str(i.value) if isinstance(i, Literal) and i.type.name in INTEGERS and isinstance(i.value, int) else written(i).text for i in items
-    ]
-    return atom(checked(f"({', '.join(texts)})"))
-
-
-def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, int], str]:
-    """Returns a function (kind, index) → SQL for the regular expression that is argument `index`.
-
-    The flags are the last argument, or follow from the operator. The kinds are:
-
-    - `test`: the pattern, to test whether a text matches
-    - `search`: the pattern, to find where a text matches
-    - `global`: 0 if the flags ask for all matches, else 1
-    - `like`: DuckDB's complete test of argument 0. It uses DuckDB's own regular expressions if they
-      support the pattern, because their time is linear in the length of the text.
-    - `fits`: the complete test with LIKE
-
-    For ANY (array) and ALL (array) the pattern is the element, as in `functions.arrays.quantified`.
-    """
-    sign = call.function.name.removesuffix(" ANY").removesuffix(" ALL")
-
-    def shown(index: int) -> str:
-        return EACH if call.arguments[index].type.is_array else texts[index]
-
-    def value(index: int) -> str:
-        argument = call.arguments[index]
-        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
-            raise FeatureNotSupported(f"a regular expression or its flags that are no literal{dialect.where} are not supported")
-        return argument.value
-
-    def spelled(kind: str, index: int) -> str:
-        if kind == "like":
-            return like(index)
-        if kind == "fits":
-            return fits(index)
-        flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
-        flags += "i" if sign.endswith("~*") else ""
-        plain, everywhere = patterns.options(flags, global_allowed=call.function.name in ("regexp_replace", "regexp_matches"))
-        if kind == "global":
-            return "0" if everywhere else "1"
-        return dialect.quoted(patterns.for_java(value(index), plain, kind == "search"))
-
-    def like(index: int) -> str:
-        given = call.arguments[index:]
-        implied = "i" if sign.endswith("~*") else ""
-        if all(isinstance(a, Literal) and isinstance(a.value, str) for a in given):
-            flags = value(index + 1) if call.function.flagged else implied
-            if (made := patterns.for_duckdb(value(index), patterns.options(flags)[0])) is not None:
-                return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
-        return f"tg_regexp_like({texts[0]}, {shown(index)}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
-
-    def fits(index: int) -> str:
-        """Returns the test whether argument 0 matches the pattern of LIKE or ILIKE."""
-        pattern, folds = call.arguments[index], sign.endswith("*")
-        known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
-        if dialect.parameter is None:
-            if known is not None and likes.is_simple(known):
-                return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({shown(index)})"
-            sides = [f"lower({shown(i)})" if folds else shown(i) for i in (0, index)]
-            return f"tg_like({', '.join(sides)})"
-        if known is not None and not folds:
-            return likes.for_duckdb(texts[0], known)
-        if known is not None and len(known.lower()) == len(known):
-            return likes.for_duckdb(f"lower({texts[0]})", known.lower())
-        sides = [f"lower({shown(i)})" if folds else shown(i) for i in (0, index)]
-        return f"tg_like_any({', '.join(sides)})"
-
-    return spelled
-=======
     def _items(self, items: Sequence[Scalar]) -> SqlText:
         """Returns the items of IN. In DuckDB, integers need no cast, because the other operand has their type."""
         if not self.dialect.plain_lists:
@@ -221,7 +145,6 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
             for i in items
         ]
         return atom(checked_length(f"({', '.join(texts)})"))
->>>>>>> origin/main
 
 
 def literal(value: Value, type: Type, dialect: Dialect) -> str:
