@@ -42,7 +42,7 @@ def test_columns_and_snapshot(live: Live, connection: psycopg.Connection) -> Non
     ]
     rows = cursor.fetchall()
     assert cursor.statusmessage == "FETCH 4"
-    assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.time), 1, *row) for row in ROWS]
+    assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.progress.time), 1, *row) for row in ROWS]
 
 
 def test_progress_columns(live: Live, connection: psycopg.Connection) -> None:
@@ -50,7 +50,7 @@ def test_progress_columns(live: Live, connection: psycopg.Connection) -> None:
     cursor.execute("fetch all c with (timeout = '100ms')")
     assert [c.name for c in cursor.description or ()] == ["mz_timestamp", "mz_progressed", "mz_diff", "id", "name", "amount"]
     rows = cursor.fetchall()
-    now = live.serving.time
+    now = live.serving.progress.time
     assert {row[:3] for row in rows[:4]} == {(Decimal(now), False, 1)}
     assert rows[4] == (Decimal(now + 1), True, None, None, None, None)
 
@@ -71,23 +71,23 @@ def test_fetch_without_timeout_waits_for_a_row_and_takes_what_there_is(live: Liv
     cursor = declared(connection, "tail v with (snapshot = false)")
     timer = threading.Timer(0.5, lambda: live.tick([(NEW, 1), ((11, "b", 1.0), 1)]))
     timer.start()
-    start = time.monotonic()
+    begun = time.monotonic()
     cursor.execute("fetch 10 c")
-    assert 0.4 < time.monotonic() - start < 5
+    assert 0.4 < time.monotonic() - begun < 5
     assert len(cursor.fetchall()) == 2
     timer.join()
 
 
 def test_fetch_timing(live: Live, connection: psycopg.Connection) -> None:
     cursor = declared(connection, "tail v")
-    start = time.monotonic()
+    begun = time.monotonic()
     cursor.execute("fetch 3 c with (timeout = '1h')")
     assert len(cursor.fetchall()) == 3
-    assert time.monotonic() - start < 5
-    start = time.monotonic()
+    assert time.monotonic() - begun < 5
+    begun = time.monotonic()
     cursor.execute("fetch 4 c with (timeout = '1s')")
     assert len(cursor.fetchall()) == 1
-    assert 0.95 <= time.monotonic() - start < 3
+    assert 0.95 <= time.monotonic() - begun < 3
     cursor.execute("fetch 0 c")
     assert cursor.statusmessage == "FETCH 0"
     assert len(cursor.description or ()) == 5
@@ -122,7 +122,7 @@ def test_outside_a_block(live: Live) -> None:
 
 def test_as_of(live: Live, connection: psycopg.Connection) -> None:
     """The snapshot in the past has the rows of its time. Without a snapshot, later changes follow."""
-    before = live.serving.time
+    before = live.serving.progress.time
     first = live.tick([(NEW, 1)])
     live.tick([(NEW, -1)])
     cursor = declared(connection, f"tail v as of {first}")
@@ -162,11 +162,11 @@ def test_copy(live: Live) -> None:
         cursor = connection.cursor()
         with cursor.copy("copy (tail v) to stdout") as copy:
             rows = sorted(bytes(copy.read()) for _ in range(4))
-            assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.time
-            start = time.monotonic()
+            assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.progress.time
+            begun = time.monotonic()
             at = live.tick([((7, "a\tb", None), 1)])
             assert bytes(copy.read()) == b"%d\t1\t7\ta\\tb\t\\N\n" % at
-            assert time.monotonic() - start < 1
+            assert time.monotonic() - begun < 1
             connection.cancel_safe()
             with pytest.raises(psycopg.errors.QueryCanceled):
                 copy.read()
@@ -181,9 +181,9 @@ def test_copy_formats(live: Live, format: str) -> None:
             if format == "binary":
                 copy.set_types(["numeric", "int8", "int8", "text", "float8"])
                 rows: list[Any] = [copy.read_row() for _ in range(4)]
-                assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.time), 1, *row) for row in ROWS]
+                assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.progress.time), 1, *row) for row in ROWS]
             else:
-                assert min(bytes(copy.read()) for _ in range(4)) == b"%d,1,0,name 0,0\n" % live.serving.time
+                assert min(bytes(copy.read()) for _ in range(4)) == b"%d,1,0,name 0,0\n" % live.serving.progress.time
             connection.cancel_safe()
             with pytest.raises(psycopg.errors.QueryCanceled):
                 list(copy)
@@ -237,7 +237,7 @@ def test_what_never_changes_ends(live: Live, connection: psycopg.Connection) -> 
 
 
 def test_the_past_can_be_read(live: Live) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     live.tick([(NEW, 1)])
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (5,)
@@ -264,11 +264,11 @@ def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
     (connection,) = live.server.connections
     assert connection._transport is not None
     assert connection._transport.get_write_buffer_size() < 2 * 1024 * 1024
-    count = 0
-    while count < 30_004:
+    seen = 0
+    while seen < 30_004:
         message = slow.message()
         assert message is not None
-        count += message[0] == "d"
+        seen += message[0] == "d"
     slow.close()
 
 
@@ -279,10 +279,10 @@ def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
     assert len(live.server.connections) == 1
     client.close()
     deadline = time.monotonic() + 5
-    while (live.server.connections or live.serving._feeds) and time.monotonic() < deadline:
+    while (live.server.connections or live.serving.followers.feeds) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not live.server.connections
-    assert not live.serving._feeds  # no reader is left
+    assert not live.serving.followers.feeds  # no reader is left
 
 
 def test_a_follower_sees_the_end_of_a_dropped_relation(live: Live) -> None:
@@ -310,8 +310,8 @@ def test_suspended_portals(live: Live) -> None:
     client.send(Query("begin"))
     list(client.until_ready())
     client.send(Parse("", "tail v") + Bind("p", "") + Execute("p", 3) + Flush())
-    messages = [shown(*(client.message() or ("?", b""))) for _ in range(6)]
-    assert [line.split()[0] for line in messages] == ["ParseComplete", "BindComplete", "DataRow", "DataRow", "DataRow", "PortalSuspended"]
+    said = [shown(*(client.message() or ("?", b""))) for _ in range(6)]
+    assert [line.split()[0] for line in said] == ["ParseComplete", "BindComplete", "DataRow", "DataRow", "DataRow", "PortalSuspended"]
     client.send(Execute("p", 3) + Flush())
     assert [shown(*(client.message() or ("?", b""))).split()[0] for _ in range(2)] == ["DataRow", "PortalSuspended"]
     client.close()
