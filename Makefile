@@ -35,7 +35,7 @@ ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/t
 STRICT = $(addprefix tailgate/,lake sql gateway/protocol engine/plan embedded)
 
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is below 300.
-PROSE_MAX = 1850
+PROSE_MAX = 1800
 
 # Without sockets or Spark, so their examples run as they stand.
 PURE = $(addprefix tailgate/,lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)
@@ -86,7 +86,8 @@ java: setup ## the Java library's own tests
 	@echo "test: the Java library"
 	@$(MAVEN) -f tailgate/engine/java/pom.xml test -Dpyspark.jars="$(PYSPARK_JARS)"
 
-lint: .venv/.installed ## ruff, mypy, import contracts, prose
+lint: .venv/.installed ## no conflict markers, ruff, mypy, import contracts, prose
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these files have conflict markers" >&2; exit 1; }
 	@echo "lint: ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
