@@ -327,7 +327,8 @@ class Grammar(Expressions):
 WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
     Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,
-    Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1, Grammar.view: 5,
+    Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
+    Grammar.view: 5,
     Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
     Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.presto: 1.5,
 }  # fmt: skip
