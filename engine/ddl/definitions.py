@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.plan.replacing import readers
+from engine.plan.replacements import readers
 from lake.catalog import Catalog, Change, Item
 from lake.errors import InsufficientPrivilege
 from lake.roles import Role

@@ -2,7 +2,7 @@
 
 A plain view that no materialized view reads is replaced at once. Otherwise replacements of the view
 and of the materialized views that read it are backfilled, and switched at one time
-(`engine.plan.replacing`). A plain view may get additional columns at the end, as in PostgreSQL. A
+(`engine.plan.replacements`). A plain view may get additional columns at the end, as in PostgreSQL. A
 materialized view may get any columns if nothing depends on it; it is then a new relation.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ddl.view import create_view, errors_item
-from engine.plan.replacing import ANEW, readers, replacement
+from engine.plan.replacements import HAS_NEW_COLUMNS, readers, replacement
 from lake.catalog import COMPANIONS, Catalog, Change, Item, skips
 from lake.errors import (
     DependentObjectsStillExist,
@@ -53,9 +53,9 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     put = [first]
     if (old.columns, old.key) != (new.columns, new.key):
         _check_alone(old, catalog)
-        put = [replace(first, options={**first.options, ANEW: True})]
+        put = [replace(first, options={**first.options, HAS_NEW_COLUMNS: True})]
         companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
-        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, ANEW: True}) for i in companions]
+        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, HAS_NEW_COLUMNS: True}) for i in companions]
     return _with_readers(put, catalog, above)
 
 

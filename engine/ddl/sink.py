@@ -13,7 +13,7 @@ from typing import Any
 from engine.ddl import access, connection
 from engine.ddl.names import free, kept, stored
 from engine.ddl.view import create_view
-from engine.plan.plans import Streams
+from engine.plan.streams import Streams
 from lake.catalog import Catalog, Item
 from lake.errors import (
     DatatypeMismatch,

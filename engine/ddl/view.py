@@ -7,9 +7,9 @@ from typing import Any
 
 from engine.ddl.history import retained
 from engine.ddl.names import free, kept
-from engine.plan.change import Unit, leaves
+from engine.plan.change import SingleRow, leaves
 from engine.plan.keys import key
-from engine.plan.plans import Streams, bound
+from engine.plan.streams import Streams, bound_plan
 from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from lake.failed import failure
@@ -36,12 +36,12 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         catalog.check_new(errors_name(named), schema)
     view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
     after = catalog.stored.apply(Change(put=(view,)))
-    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
+    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound_plan(i, c))(view)
     coming = catalog.replacements()
     for changing in (catalog[i] for i in sorted(catalog.below(item)) if i in coming):
         said = f'{changing.kind} "{changing.name}" is still being replaced'
         raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
-    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
+    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, SingleRow)):
         if skips(base) and not skips(view):
             raise FeatureNotSupported(
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',

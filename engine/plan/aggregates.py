@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.plan import graph
+from engine.plan import operators
 from engine.plan.casts import cast_to
-from engine.plan.graph import SortColumn
-from engine.plan.shape import NOTHING
+from engine.plan.operators import SortColumn
+from engine.plan.steps import NOTHING
 from lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from sql.ordering import sortable
@@ -18,7 +18,7 @@ ANY_OF = ("single_value", "one_of")
 
 
 @dataclass
-class Entering:
+class OperatorInput:
     """The columns of an operator's input, each once; the first `fixed` have given positions."""
 
     fixed: int
@@ -35,7 +35,7 @@ class Entering:
         return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
-def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
+def aggregate(call: AggregateCall, entering: OperatorInput) -> operators.AggregateCall:
     """Returns the circuit's form of an aggregate. Raises 0A000 if it cannot be maintained.
 
     For rows that FILTER excludes the arguments are not evaluated: they are NULL, which most
@@ -59,7 +59,7 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     columns = tuple(entering.column(filtered(call.filter, a)) for a in given)
     order = entering.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
     filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    return graph.Aggregate(name, columns, call.type, call.distinct, filter, order, fraction)
+    return operators.AggregateCall(name, columns, call.type, call.distinct, filter, order, fraction)
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:

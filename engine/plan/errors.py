@@ -19,26 +19,29 @@ import re
 from collections import Counter
 from fractions import Fraction
 
-from engine.plan.change import STATEFUL, Kept, Leaf, Merged, Origin, Source, Stream, Unit, View, inputs, stateful
-from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, SetNode, UpsertNode
+from engine.plan import change
+from engine.plan.change import STATEFUL, Leaf, Origin, SingleRow, Source, StoredRelation, Stream, View, inputs, stateful
+from engine.plan.graph import Edge, Graph
 from engine.plan.nodes import node_of
+from engine.plan.operators import Join, SetOperation, Upsert
+from engine.plan.steps import Project, Steps
 from lake.catalog import Catalog, Item
 
-Site = int | Edge | tuple[int, Linear]  # an operator; an edge to an operator; the rows that leave a node, after the steps
-Sum = Counter[Site]
+ErrorOrigin = int | Edge | tuple[int, Steps]  # an operator; an edge to an operator; the rows that leave a node, after the steps
+Sum = Counter[ErrorOrigin]
 
 CONSTANT = 0  # stands for the node of constant rows
 COLUMN = re.compile(r"c\d+")  # a column reference, which cannot fail
 
 
-class Unknown(Exception):
+class UndeterminedErrors(Exception):
     """Raised if no combination of the known sums gives the errors of a view.
 
     `args[0]` has the error relations. If all of them are empty, the new view starts without errors.
     """
 
 
-def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -> dict[int, int]:
+def errors_to_backfill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -> dict[int, int]:
     """Returns the error relations to add up, with their coefficients, which may be negative.
 
     `graph` is that of the catalog. Raises `Unknown` with the relations that must be empty if the
@@ -46,9 +49,9 @@ def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -
     """
     sums = _Sums(catalog, graph)
     wanted: Sum = Counter()
-    above: set[Site] = set()
+    above: set[ErrorOrigin] = set()
     views: dict[int, Stream] = {}
-    for leaf in _uses(stream):
+    for leaf in _edge_leaves(stream):
         if isinstance(leaf, View):
             for node, shape in sums.places(catalog[leaf.item], leaf.stream):
                 above |= sums.above(node)
@@ -58,20 +61,20 @@ def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -
     known = {catalog[id].errors: sums.of(catalog[id], below) for id, below in sorted(views.items())}
     found = _combination(_fallible(wanted), known)
     if found is None:
-        raise Unknown(tuple(known))
+        raise UndeterminedErrors(tuple(known))
     return found
 
 
-def _uses(stream: Stream) -> list[Leaf]:
+def _edge_leaves(stream: Stream) -> list[Leaf]:
     """Returns the leaf at the origin of each edge of a view, once per edge."""
     edges = [stream, *(input for operator in stateful(stream) for input in inputs(operator))]
-    return [leaf for e in edges for leaf in _ends(e.origin)]
+    return [leaf for e in edges for leaf in _leaves_of(e.origin)]
 
 
-def _ends(origin: Origin) -> list[Leaf]:
+def _leaves_of(origin: Origin) -> list[Leaf]:
     """Returns the leaves that an origin consists of; an operator has none."""
-    if isinstance(origin, Merged):
-        return [leaf for i in origin.inputs for leaf in _ends(i.origin)]
+    if isinstance(origin, change.Union):
+        return [leaf for i in origin.inputs for leaf in _leaves_of(i.origin)]
     return [] if isinstance(origin, STATEFUL) else [origin]
 
 
@@ -79,7 +82,7 @@ def _ancestors(view: View, found: dict[int, Stream]) -> None:
     """Adds a view and all views upstream of it to `found`."""
     if view.item not in found:
         found[view.item] = view.stream
-        for leaf in _uses(view.stream):
+        for leaf in _edge_leaves(view.stream):
             if isinstance(leaf, View):
                 _ancestors(leaf, found)
 
@@ -92,31 +95,31 @@ class _Sums:
         self._into: dict[int, list[Edge]] = {}
         for edge in graph.edges:
             self._into.setdefault(edge.to, []).append(edge)
-        safe = {o.node for o in graph.operators if isinstance(o, UpsertNode | SetNode) or (isinstance(o, JoinNode) and o.condition is None)}
+        safe = {o.node for o in graph.operators if isinstance(o, Upsert | SetOperation) or (isinstance(o, Join) and o.condition is None)}
         self._may_fail = {o.node for o in graph.operators} - safe
 
-    def places(self, item: Item, stream: Stream) -> list[tuple[int, Linear]]:
+    def places(self, item: Item, stream: Stream) -> list[tuple[int, Steps]]:
         """Returns the nodes that a view's rows come from, with the steps applied since."""
-        return [(node, Linear(steps.steps + stream.shape.steps)) for node, steps in self._origins(item, stream, stream.origin)]
+        return [(node, Steps(steps.steps + stream.shape.steps)) for node, steps in self._origins(item, stream, stream.origin)]
 
-    def _origins(self, item: Item, whole: Stream, origin: Origin) -> list[tuple[int, Linear]]:
+    def _origins(self, item: Item, whole: Stream, origin: Origin) -> list[tuple[int, Steps]]:
         match origin:
             case View(id, below):
                 return self.places(self._catalog[id], below)
-            case Merged(parts):
+            case change.Union(parts):
                 found = [(p, place) for p in parts for place in self._origins(item, whole, p.origin)]
-                return [(node, Linear(steps.steps + part.shape.steps)) for part, (node, steps) in found]
-            case Source(id) | Kept(id):
+                return [(node, Steps(steps.steps + part.shape.steps)) for part, (node, steps) in found]
+            case Source(id) | StoredRelation(id):
                 # nothing upstream can fail: records that cannot be decoded are dead letters
-                return [(-id, Linear())]
-            case Unit():
-                return [(CONSTANT, Linear())]
+                return [(-id, Steps())]
+            case SingleRow():
+                return [(CONSTANT, Steps())]
             case _:
-                return [(node_of(item, stateful(whole).index(origin)), Linear())]
+                return [(node_of(item, stateful(whole).index(origin)), Steps())]
 
-    def above(self, node: int) -> set[Site]:
+    def above(self, node: int) -> set[ErrorOrigin]:
         """Returns the edges upstream of a node, and those nodes that can fail, this one included."""
-        edges: set[Site] = set()
+        edges: set[ErrorOrigin] = set()
         reached = {node}
         queue = [node]
         while queue:
@@ -138,12 +141,12 @@ def _fallible(sum: Sum) -> Sum:
     return Counter({site: n for site, n in sum.items() if _can_fail(site)})
 
 
-def _can_fail(site: Site) -> bool:
+def _can_fail(site: ErrorOrigin) -> bool:
     """Returns whether an operator, an edge or an output can fail."""
     if isinstance(site, int):
         return True
     shape = site.shape if isinstance(site, Edge) else site[1]
-    return not all(isinstance(s, Select) and all(COLUMN.fullmatch(e) for e in s.expressions) for s in shape.steps)
+    return not all(isinstance(s, Project) and all(COLUMN.fullmatch(e) for e in s.expressions) for s in shape.steps)
 
 
 def _combination(wanted: Sum, known: dict[int, Sum]) -> dict[int, int] | None:

@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from engine.plan.circuit import FILL
-from engine.plan.graph import Edge, Graph, Linear
-from engine.plan.nodes import maintained, record, with_record
+from engine.plan.circuit import BACKFILL
+from engine.plan.graph import Edge, Graph
+from engine.plan.nodes import is_maintained, record, with_record
+from engine.plan.steps import Steps
 from lake.catalog import Catalog, Item
 
 Sum: TypeAlias = tuple[int, int]
@@ -61,7 +62,7 @@ class Sharing:
 
     def __init__(self, graph: Graph, same: Same) -> None:
         self._same = same
-        fills = {s.node for s in graph.sources if s.channel.startswith(FILL)}
+        fills = {s.node for s in graph.sources if s.channel.startswith(BACKFILL)}
         self._edges: dict[int, list[Edge]] = {}
         for edge in graph.edges:
             if edge.origin not in fills:
@@ -72,7 +73,7 @@ class Sharing:
         """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
         known: dict[str, list[int]] = {}
         for other in sorted(catalog.items.values(), key=lambda i: i.id):
-            if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
+            if other.kind == "materialized view" and other.ready and is_maintained(other) and other.id != item.id:
                 for digest, node in record(other):
                     known.setdefault(digest, []).append(node)
         for digest, node in record(item):
@@ -84,6 +85,6 @@ class Sharing:
                 known.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
         return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
 
-    def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
+    def _inputs(self, node: int) -> Counter[tuple[int, Steps, int]]:
         """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""
         return Counter((self._replaced.get(e.origin, e.origin), e.shape, e.port) for e in self._edges.get(node, ()))

@@ -30,7 +30,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
-from engine.plan.circuit import UNIT
+from engine.plan.circuit import SINGLE_ROW
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
@@ -45,12 +45,12 @@ log = logging.getLogger("tailgate.fills")
 
 T = TypeVar("T")
 
-# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.History)
+# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.sources.TopicBackfill)
 PIECE = "$piece/"
 PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000
 PIECE_ROWS = 20_000  # size of the first piece
-UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
+UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(SINGLE_ROW, weight=True))
 # target duration of the tick of a piece, for which other views wait; in a shorter tick, half of the
 # time would be fixed costs
 TICK_S = 0.5

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine import ddl
 from engine.plan.explain import explain, notices
-from engine.plan.plans import Streams
+from engine.plan.streams import Streams
 from engine.runtime import kafka, transactions
 from engine.runtime.attending import Attending
 from engine.runtime.control import Client

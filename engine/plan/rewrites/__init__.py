@@ -18,14 +18,14 @@ from engine.plan.rewrites.outer import anti_joins, narrow_outer_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
 from engine.plan.rewrites.top import first_ranks, first_rows
-from engine.plan.temporal import lift
+from engine.plan.temporal import extract_temporal_filters
 from sql.plan import Relation
 
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
     first_rows,
-    lift,
+    extract_temporal_filters,
     factor_conditions,
     merge_filters,
     merge_projections,

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.plan.join_sides import MATCHED, WHOLE
 from engine.plan.scalars import ties
-from engine.plan.sides import MATCHED, WHOLE
 from sql.fallible import fallible
 from sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
 from sql.relations import inputs, with_inputs

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from engine.plan.graph import KafkaDecoder, Linear
+from engine.plan.decoders import KafkaDecoder
 from engine.plan.sources.layout import Layout, layout
+from engine.plan.steps import Steps
 from lake.catalog import Item
 from lake.types import Field
 
 
-def decoding(item: Item) -> tuple[KafkaDecoder, Linear, tuple[Field, ...]]:
+def decoding(item: Item) -> tuple[KafkaDecoder, Steps, tuple[Field, ...]]:
     """Returns a source's decoder, the shape of its source node, and the columns of the shape."""
     of = layout(item.options)
     return of.decoder, of.shape, of.source_columns
 
 
-def entering(item: Item) -> tuple[Linear, ...]:
+def operator_inputs(item: Item) -> tuple[Steps, ...]:
     """Returns the steps from a stored source's node to the operator that stores its rows.
 
     There is an edge for each element.

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.plan.sources.spell import interval_of, jsonb_of, jsonb_of_debezium, micros_of, uuid_of
+from engine.plan.sources.spark_sql import interval_of, jsonb_of, jsonb_of_debezium, micros_of, uuid_of
 from lake.errors import FeatureNotSupported
 from lake.types import (
     BOOL,

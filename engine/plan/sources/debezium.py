@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from engine.plan.graph import Where
-from engine.plan.sources.reads import Struct
-from engine.plan.sources.spell import required, text
+from engine.plan.sources.accessors import Struct
+from engine.plan.sources.spark_sql import required, text
+from engine.plan.steps import Filter
 
 OPERATIONS = ("c", "u", "r", "d", "t")
 
@@ -62,7 +62,7 @@ def envelope(at: str, *, told: bool, sure: bool, before: bool) -> Envelope:
     return Envelope(at, (f"{at}.`op`" if sure else f"coalesce({at}.`op`, {derived})") if told else derived)
 
 
-def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
+def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Filter:
     """Returns the filter that keeps changes of rows, and turns invalid changes into dead letters.
 
     `key`: the message's key, if it identifies the row. `needs_before`: without a key, the row
@@ -78,7 +78,7 @@ def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
     if needs_before:
         reason = "the change has no row before it, and the source has no key"
         checks.append(required(f"{op} NOT IN ('u', 'd') OR {envelope.exists('before')}", reason))
-    return Where(" AND ".join([envelope.exists(), *checks]))
+    return Filter(" AND ".join([envelope.exists(), *checks]))
 
 
 def without_row(envelope: Struct) -> str:

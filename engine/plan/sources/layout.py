@@ -44,12 +44,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.plan.graph import CAPTURED, DELETED, POSITION, FormatSpec, KafkaDecoder, Linear, Select, Where
+from engine.plan.decoders import FormatSpec, KafkaDecoder
+from engine.plan.operators import CHANGE_EVENT, DELETED, POSITION
 from engine.plan.sources import avro, debezium, protobuf
+from engine.plan.sources.accessors import Accessor, Document, Struct, native
+from engine.plan.sources.column_expressions import ColumnExpression, Decoded, by_name
 from engine.plan.sources.keys import SCALARS, key_columns, message_key, record_columns
-from engine.plan.sources.made import Decoded, Made, by_name
-from engine.plan.sources.reads import Document, Reads, Struct, native
-from engine.plan.sources.spell import cast_of, jsonb_of, name, required, text
+from engine.plan.sources.spark_sql import cast_of, jsonb_of, name, required, text
+from engine.plan.steps import Filter, Project, Steps
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition
 from lake.types import BOOL, BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type, field_from_json
 
@@ -72,10 +74,10 @@ class Layout:
     decoder: KafkaDecoder
     columns: tuple[Field, ...]
     key: tuple[int, ...] | None
-    shape: Linear
+    shape: Steps
     stored: bool
     source_columns: tuple[Field, ...]
-    entering: tuple[Linear, ...] = (Linear(),)
+    entering: tuple[Steps, ...] = (Steps(),)
 
 
 def layout(options: Options) -> Layout:
@@ -103,11 +105,11 @@ def _none(options: Options) -> Layout:
     made = _arranged(options, [*value, *own, *_included(options, at)])
     nulls = options.get("on_error") == "null"
     checks = [] if nulls else [required(f"{at.value} IS NOT NULL", "null value"), *_not_null(options, value)]
-    steps = Where(" AND ".join(checks or ["true"]))
+    steps = Filter(" AND ".join(checks or ["true"]))
     if nulls:
-        value = [Made(Field(m.field.name, m.field.type), m.expression) for m in value]
+        value = [ColumnExpression(Field(m.field.name, m.field.type), m.expression) for m in value]
     decoder = KafkaDecoder(_format(options["key_format"] if own else None), _value_format(options))
-    shape = Linear((steps, Select(tuple(m.expression for m in made))))
+    shape = Steps((steps, Project(tuple(m.expression for m in made))))
     return Layout(decoder, _fields(made), None, shape, bool(options.get("materialized")), _fields(made))
 
 
@@ -121,8 +123,8 @@ def _upsert(options: Options) -> Layout:
         declared = [c["name"] for c in options["columns"]]
         made.sort(key=lambda m: declared.index(m.field.name) if m.field.name in declared else -1 if m in key else len(declared))
     made = _arranged(options, made)
-    where = Where(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *_not_null(options, value, f"{at.value} IS NULL")]))
-    select = Select(
+    where = Filter(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *_not_null(options, value, f"{at.value} IS NULL")]))
+    select = Project(
         (
             *(m.expression for m in made),
             f"{at.value} IS NULL",
@@ -131,7 +133,7 @@ def _upsert(options: Options) -> Layout:
     )
     decoder = KafkaDecoder(_format(options["key_format"]), _value_format(options))
     key_places = tuple(made.index(k) for k in key)
-    return Layout(decoder, _fields(made), key_places, Linear((where, select)), True, _fields(made) + UPSERT_COLUMNS)
+    return Layout(decoder, _fields(made), key_places, Steps((where, select)), True, _fields(made) + UPSERT_COLUMNS)
 
 
 def _debezium(options: Options) -> Layout:
@@ -162,10 +164,10 @@ def _debezium(options: Options) -> Layout:
     captured = debezium.captured(envelope, source, at.partition, keyed=True)
     columns, places = _fields(made), tuple(names.index(k.field.name) for k in key)
     moved = _old_key(options, key) if message.kind == "none" else []
-    select = Select((*(m.expression for m in made), *captured, *(m.expression for m in moved)))
-    shape = Linear((Where(" AND ".join([where.expression, *checks])), select))
-    entering = _entering(columns, places) if moved else (Linear(),)
-    source_columns = columns + CAPTURED + _fields(moved)
+    select = Project((*(m.expression for m in made), *captured, *(m.expression for m in moved)))
+    shape = Steps((Filter(" AND ".join([where.expression, *checks])), select))
+    entering = _entering(columns, places) if moved else (Steps(),)
+    source_columns = columns + CHANGE_EVENT + _fields(moved)
     return Layout(KafkaDecoder(message, value), columns, places, shape, True, source_columns, entering)
 
 
@@ -174,20 +176,22 @@ def named_by_message(key_format: Options | None, primary_key: Sequence[str]) -> 
     return key_format is not None and (key_format["type"] == "json" or not primary_key)
 
 
-def _arranged(options: Options, made: list[Made]) -> list[Made]:
+def _arranged(options: Options, made: list[ColumnExpression]) -> list[ColumnExpression]:
     """Moves columns that were added later to the end; they are nullable, because older rows lack them."""
     added = options.get("added", ())
     places = {name: i for i, name in enumerate(added)}
     later = sorted((m for m in made if m.field.name in places), key=lambda m: places[m.field.name])
-    return [m for m in made if m.field.name not in places] + [Made(replace(m.field, nullable=True), m.expression) for m in later]
+    return [m for m in made if m.field.name not in places] + [
+        ColumnExpression(replace(m.field, nullable=True), m.expression) for m in later
+    ]
 
 
-def _key_there(envelope: Struct, key: Made) -> str:
+def _key_there(envelope: Struct, key: ColumnExpression) -> str:
     """Returns the condition that a column of the key is not NULL."""
     return required(f"{envelope.field('op')} = 't' OR {key.expression} IS NOT NULL", f'null in key column "{key.field.name}"')
 
 
-def _debezium_key(options: Options, rows: list[Made], has_before: bool) -> tuple[list[Made], FormatSpec]:
+def _debezium_key(options: Options, rows: list[ColumnExpression], has_before: bool) -> tuple[list[ColumnExpression], FormatSpec]:
     """Returns the key's columns, and how the message's key is decoded if they come from it."""
     key_format, names = options["key_format"], list(options["primary_key"])
     if key_format is not None and key_format["type"] == "json":
@@ -197,43 +201,45 @@ def _debezium_key(options: Options, rows: list[Made], has_before: bool) -> tuple
             )
         columns = [c for c in options["columns"] or () if c["name"] in names]
         spec = _connect_json(options, columns, envelope=False, before=False)
-        return [Made(k.field, Struct(Decoded().key).field(k.field.name)) for k in by_name(rows, names)], spec
+        return [ColumnExpression(k.field, Struct(Decoded().key).field(k.field.name)) for k in by_name(rows, names)], spec
     if names:
         key = by_name(rows, names)
         if has_before:
             before = {m.field.name: m.expression for m in _rows(options, Struct(Decoded().value), "before")}
-            key = [Made(k.field, f"coalesce({k.expression}, {before[k.field.name]})") for k in key]
+            key = [ColumnExpression(k.field, f"coalesce({k.expression}, {before[k.field.name]})") for k in key]
         return key, _format(None)
     return message_key(options, rows), _format(key_format)
 
 
-def _old_key(options: Options, key: list[Made]) -> list[Made]:
+def _old_key(options: Options, key: list[ColumnExpression]) -> list[ColumnExpression]:
     """Returns the columns of the key before the change.
 
     If the key is not the connector's key, an update may change it.
     """
     before = {m.field.name: m.expression for m in _rows(options, Struct(Decoded().value), "before")}
-    return [Made(Field(f"__old {k.field.name}", k.field.type), before[k.field.name]) for k in key]
+    return [ColumnExpression(Field(f"__old {k.field.name}", k.field.type), before[k.field.name]) for k in key]
 
 
-def _entering(columns: tuple[Field, ...], key: tuple[int, ...]) -> tuple[Linear, ...]:
+def _entering(columns: tuple[Field, ...], key: tuple[int, ...]) -> tuple[Steps, ...]:
     """Returns the steps from a source that also has the columns of the old key.
 
     An update that changes the key becomes two events: the row is deleted under its old key, and the
     change is applied under the new one.
     """
-    width, all = len(columns), len(columns) + len(CAPTURED)
+    width, all = len(columns), len(columns) + len(CHANGE_EVENT)
     old = {k: f"c{all + i}" for i, k in enumerate(key)}
     here = [f"c{i}" for i in range(all)]
     there = " AND ".join(f"{o} IS NOT NULL" for o in old.values())
     differs = " OR ".join(f"{o} <> c{k}" for k, o in old.items())
     gone = [old.get(i, c) if i < width else c for i, c in enumerate(here)]
     gone[width] = "'d'"
-    moves = Where(f"c{width} = 'u' AND {there} AND ({differs})")
-    return (Linear((moves, Select(tuple(gone)))), Linear((Select(tuple(here)),)))
+    moves = Filter(f"c{width} = 'u' AND {there} AND ({differs})")
+    return (Steps((moves, Project(tuple(gone)))), Steps((Project(tuple(here)),)))
 
 
-def _without_key(options: Options, decoder: KafkaDecoder, envelope: Struct, source: tuple[str, ...], rows: list[Made]) -> Layout:
+def _without_key(
+    options: Options, decoder: KafkaDecoder, envelope: Struct, source: tuple[str, ...], rows: list[ColumnExpression]
+) -> Layout:
     """Returns the layout of a table without a key.
 
     The source's columns are the row after the change and the row before it, each a struct, then
@@ -249,21 +255,21 @@ def _without_key(options: Options, decoder: KafkaDecoder, envelope: Struct, sour
     checks = _not_null(options, rows, debezium.without_row(envelope))
     rows = _arranged(options, rows)
     structs = [f"CASE WHEN {envelope.exists(image)} THEN {_struct(made)} END" for image, made in (("after", rows), ("before", before))]
-    select = Select((*structs, *debezium.captured(envelope, source, Decoded().partition, keyed=False)))
+    select = Project((*structs, *debezium.captured(envelope, source, Decoded().partition, keyed=False)))
     row = Type("record", fields=tuple(Field(f"c{i}", m.field.type) for i, m in enumerate(rows)))
-    columns = (Field("__after", row), Field("__before", row), *CAPTURED)
-    shape = Linear((Where(" AND ".join([where.expression, *checks])), select))
+    columns = (Field("__after", row), Field("__before", row), *CHANGE_EVENT)
+    shape = Steps((Filter(" AND ".join([where.expression, *checks])), select))
     return Layout(decoder, _fields(rows), None, shape, True, columns)
 
 
-def _struct(made: list[Made]) -> str:
+def _struct(made: list[ColumnExpression]) -> str:
     return "named_struct(" + ", ".join(f"'c{i}', {m.expression}" for i, m in enumerate(made)) + ")"
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------------------
 
 
-def _value(options: Options, at: str) -> list[Made]:
+def _value(options: Options, at: str) -> list[ColumnExpression]:
     """Returns the columns of a value without an envelope."""
     format = options["value_format"]
     if format["type"] == "json" and options["columns"] is not None:
@@ -273,27 +279,27 @@ def _value(options: Options, at: str) -> list[Made]:
         if avro.is_record(schema):
             return _rows(options, Struct(at))
         type, nullable, stored = avro.column(schema)
-        return [Made(Field("data", type, nullable), stored(at))]
+        return [ColumnExpression(Field("data", type, nullable), stored(at))]
     if format["type"] == "protobuf":
-        return [Made(c, Struct(at).field(c.name)) for c in protobuf.columns(format["schema"])]
+        return [ColumnExpression(c, Struct(at).field(c.name)) for c in protobuf.columns(format["schema"])]
     if format["type"] in ("csv", "regex"):
         return _texts(options, at)
     type = SCALARS[format["type"]]
-    return [Made(Field("text" if type == TEXT else "data", type, False), at)]
+    return [ColumnExpression(Field("text" if type == TEXT else "data", type, False), at)]
 
 
-def _texts(options: Options, at: str) -> list[Made]:
+def _texts(options: Options, at: str) -> list[ColumnExpression]:
     """Returns the columns of a line; declared columns are cast from text as in PostgreSQL."""
     given = [f"{at}.c{i}" for i in range(len(options["value_format"]["names"]))]
     declared = _declared(options)
     if not declared:
-        return [Made(Field(n, TEXT), g) for n, g in zip(options["value_format"]["names"], given, strict=True)]
+        return [ColumnExpression(Field(n, TEXT), g) for n, g in zip(options["value_format"]["names"], given, strict=True)]
     if len(declared) != len(given):
         raise InvalidObjectDefinition(f"{len(declared)} columns are declared, and the format has {len(given)}")
-    return [Made(f, cast_of(g, TEXT, f.type)) for f, g in zip(declared, given, strict=True)]
+    return [ColumnExpression(f, cast_of(g, TEXT, f.type)) for f, g in zip(declared, given, strict=True)]
 
 
-def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
+def _rows(options: Options, at: Accessor, *path: str) -> list[ColumnExpression]:
     """Returns the columns of a row: the image at `path` (`after`, `before`), or the value itself."""
     if options["value_format"]["type"] == "avro":
         schema = avro.parse(options["value_format"]["schema"])
@@ -301,22 +307,22 @@ def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
         if options["envelope"] == "debezium":
             schema = avro.fields(schema)["after"]
         columns = avro.columns(schema, signed_times=signed)
-        return [Made(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
+        return [ColumnExpression(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
     if options["columns"] is None:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
         )
     # in an envelope, the decoder returns the stored form
     if path:
-        return [Made(f, at.field(*path, f.name)) for f in _declared(options)]
-    return [Made(f, at.column(f)) for f in _declared(options)]
+        return [ColumnExpression(f, at.field(*path, f.name)) for f in _declared(options)]
+    return [ColumnExpression(f, at.column(f)) for f in _declared(options)]
 
 
 def _declared(options: Options) -> tuple[Field, ...]:
     return tuple(map(field_from_json, options["columns"] or ()))
 
 
-def _not_null(options: Options, made: list[Made], unless: str | None = None) -> list[str]:
+def _not_null(options: Options, made: list[ColumnExpression], unless: str | None = None) -> list[str]:
     """Returns the conditions for columns that were declared NOT NULL; `unless` disables them."""
     if options["columns"] is None:
         return []
@@ -324,7 +330,7 @@ def _not_null(options: Options, made: list[Made], unless: str | None = None) -> 
     return [required(f"{pass_over}{m.expression} IS NOT NULL", f'null in column "{m.field.name}"') for m in made if not m.field.nullable]
 
 
-def _included_key(options: Options) -> list[Made]:
+def _included_key(options: Options) -> list[ColumnExpression]:
     """Returns the columns of INCLUDE KEY for an append-only source; the key may be NULL there."""
     wanted = [i[1] for i in options["include"] if i[0] == "key"]
     if not wanted:
@@ -333,18 +339,18 @@ def _included_key(options: Options) -> list[Made]:
         raise InvalidObjectDefinition("INCLUDE KEY needs KEY FORMAT")
     single = record_columns(options["key_format"]) is None
     made = key_columns({**options, "primary_key": []}, wanted[0] or ("key" if single else None))
-    return [Made(Field(m.field.name, m.field.type, True), m.expression) for m in made]
+    return [ColumnExpression(Field(m.field.name, m.field.type, True), m.expression) for m in made]
 
 
-def _included(options: Options, at: Decoded) -> list[Made]:
+def _included(options: Options, at: Decoded) -> list[ColumnExpression]:
     """Returns the columns of INCLUDE, except for those of the key."""
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
     out = []
     for kind, alias, *header in options["include"]:
         if kind in places:
-            out.append(Made(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
+            out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
         elif kind == "headers":
-            out.append(Made(Field(alias or kind, JSONB), _headers(at.headers)))
+            out.append(ColumnExpression(Field(alias or kind, JSONB), _headers(at.headers)))
         elif kind == "header":
             out.append(_header(at.headers, alias, *header))
     return out
@@ -359,14 +365,18 @@ def _headers(at: str) -> str:
     return jsonb_of(f"to_json(transform({at}, h -> named_struct('key', h.key, 'value', {text})), map('ignoreNullFields', 'false'))")
 
 
-def _header(at: str, column: str, header: str, bytes: bool) -> Made:
+def _header(at: str, column: str, header: str, bytes: bool) -> ColumnExpression:
     """Returns the column with the last header of a name, NULL without one."""
     value = f"element_at(transform(filter({at}, h -> h.key = {text(header)}), h -> h.value), -1)"
     value = f"CASE WHEN exists({at}, h -> h.key = {text(header)}) THEN {value} END"
-    return Made(Field(column, BYTEA), value) if bytes else Made(Field(column, TEXT), f"tg_convert_from({value}, 'utf8')")
+    return (
+        ColumnExpression(Field(column, BYTEA), value)
+        if bytes
+        else ColumnExpression(Field(column, TEXT), f"tg_convert_from({value}, 'utf8')")
+    )
 
 
-def _fields(made: list[Made]) -> tuple[Field, ...]:
+def _fields(made: list[ColumnExpression]) -> tuple[Field, ...]:
     return tuple(m.field for m in made)
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from engine.ddl import Registry, create_source, create_view, refresh_schema
 from engine.plan import circuit
-from engine.plan.plans import Streams
+from engine.plan.streams import Streams
 from lake.catalog import Catalog, Change, Item
 from sql.statements import CreateSource, parse
 
@@ -156,13 +156,13 @@ class Source:
 
     def lose_state(self) -> None:
         """Discards the state and rebuilds it from the rows of the relations."""
-        from engine.plan.restore import restoring
+        from engine.plan.recovery import recovery_graph
         from engine.runtime.circuits import Circuits
         from lake.entry import stream
         from lake.types import arrow_schema
 
         catalog = Catalog().apply(Change(put=self.items))
-        part, channels = restoring(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
+        part, channels = recovery_graph(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
         again = Circuits(self.session).build(part)
         self.state, self.ids = self.state / "again", ""
         for channel, relation in channels.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.plan.plans import Streams
+from engine.plan.streams import Streams
 from lake.catalog import Catalog, Change, Item
 from lake.errors import StatementTooComplex
 from lake.types import INT8, Field
