@@ -16,21 +16,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine import ddl
-from engine.plan import circuit, nodes, operators
-from engine.plan.decoders import ArrowDecoder, FormatSpec
-from engine.plan.explain import explain, scanned
-from engine.plan.graph import Graph
-from engine.plan.rewrites import steps
-from engine.plan.sharing import Sharing
-from engine.plan.sizes import with_scan_sizes, with_sizes
-from engine.plan.steps import Filter, Project, Steps, Unnest
-from engine.plan.streams import Streams, bound_plan
-from lake.catalog import Catalog, Change, ready
-from lake.errors import TailgateError
-from lake.types import Field
-from sql.explain import tree
-from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
+from tailgate.engine import ddl
+from tailgate.engine.plan import circuit, nodes, operators
+from tailgate.engine.plan.decoders import ArrowDecoder, FormatSpec
+from tailgate.engine.plan.explain import explain, scanned
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.rewrites import steps
+from tailgate.engine.plan.sharing import Sharing
+from tailgate.engine.plan.sizes import with_scan_sizes, with_sizes
+from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
+from tailgate.engine.plan.streams import Streams, bound_plan
+from tailgate.lake.catalog import Catalog, Change, ready
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field
+from tailgate.sql.explain import tree
+from tailgate.sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 SCRIPTS = Path(__file__).parent / "golden"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.plan.replacements import readers, stored_inputs
-from lake.catalog import Catalog, Change, Item
+from tailgate.engine.plan.replacements import readers, stored_inputs
+from tailgate.lake.catalog import Catalog, Change, Item
 
 TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
 
