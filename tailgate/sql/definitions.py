@@ -19,8 +19,9 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.names import Name, quoted
 from tailgate.sql.bind import bind_query
-from tailgate.sql.binding.routines import check_body
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.grammar.names import position
+from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
     Avro,
@@ -38,7 +39,6 @@ from tailgate.sql.statements import (
     SecretName,
     parse,
 )
-from tailgate.sql.tokens import tokens
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection

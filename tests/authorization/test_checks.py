@@ -22,7 +22,7 @@ from tailgate.gateway.session import access, activity, session
 from tailgate.lake import errors
 from tailgate.sql import authorization
 from tailgate.sql.authorization import Followed, shared
-from tailgate.sql.binding import tables
+from tailgate.sql.binder.queries import from_items
 from tests.authorization.attack import Attack, Leak
 
 STATEMENTS_MAX = 6_000  # limit of the statements, after which a disabled check counts as undetected
@@ -36,20 +36,20 @@ def reads(patch: Patch) -> None:
 
 def views(patch: Patch) -> None:
     """Disables the check of the relations that views read."""
-    below = tables.Names.below
-    patch.setattr(tables.Names, "below", lambda self, view: replace(below(self, view), demands={}))
+    below = from_items.Names.below
+    patch.setattr(from_items.Names, "below", lambda self, view: replace(below(self, view), demands={}))
 
 
 def functions(patch: Patch) -> None:
     """Checks the relations that a function reads for its caller only."""
-    within = tables.Names.within
-    patch.setattr(tables.Names, "within", lambda self, function: replace(within(self, function), readers=self.readers))
+    within = from_items.Names.within
+    patch.setattr(from_items.Names, "within", lambda self, function: replace(within(self, function), readers=self.readers))
 
 
 def callers(patch: Patch) -> None:
     """Checks the relations that a function reads for its owner only."""
-    within = tables.Names.within
-    patch.setattr(tables.Names, "within", lambda self, function: replace(within(self, function), readers=(function.id,)))
+    within = from_items.Names.within
+    patch.setattr(from_items.Names, "within", lambda self, function: replace(within(self, function), readers=(function.id,)))
 
 
 def definitions(patch: Patch) -> None:

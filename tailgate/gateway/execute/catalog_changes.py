@@ -18,7 +18,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 
 if TYPE_CHECKING:
     from tailgate.gateway.session.session import Session

@@ -1,0 +1,145 @@
+"""Parses a text into statements. The first words select the parser for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
+from tailgate.lake.types import Type
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions, writes
+from tailgate.sql.statements.parsers.clauses import select
+from tailgate.sql.statements.parsers.kafka import connections, sources_and_sinks
+from tailgate.sql.statements.parsers.unsupported import refuse
+from tailgate.sql.statements.session_statements import Execute
+from tailgate.sql.statements.statement import Prepare, Statement
+from tailgate.sql.statements.values import Empty, StatementText
+
+
+def _delete(cursor: Parser) -> Statement:
+    return sources_and_sinks.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else writes.delete(cursor)
+
+
+def _prepare(cursor: Parser) -> Prepare:
+    """Parses PREPARE name [(types)] AS statement."""
+    cursor.advance()
+    if cursor.at_word("transaction"):
+        raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
+    this = name(cursor).name
+    types: list[Type] = []
+    if cursor.sign("("):
+        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
+        cursor.expect(")")
+    cursor.expect_word("as")
+    start = cursor.position
+    inner = statement(cursor)
+    if isinstance(inner, (Empty, Prepare, Execute)):
+        raise cursor.error(next(t for t in cursor.row if t.position == start))
+    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
+
+
+STATEMENTS: dict[str, Callable[[Parser], Statement]] = {
+    "create": objects.create,
+    "alter": objects.alter,
+    "comment": alter.comment,
+    "drop": objects.drop,
+    "grant": roles.grant,
+    "revoke": roles.revoke,
+    "show": objects.show,
+    "explain": objects.explain,
+    "pause": sources_and_sinks.pause,
+    "resume": sources_and_sinks.pause,
+    "retry": sources_and_sinks.retry,
+    "print": sources_and_sinks.print_,
+    "validate": connections.validate,
+    "tail": cursors.tail,
+    "subscribe": cursors.subscribe,
+    "declare": cursors.declare,
+    "fetch": cursors.fetch,
+    "move": cursors.fetch,
+    "close": cursors.close,
+    "acknowledge": subscriptions.acknowledge,
+    "copy": copying.copy,
+    "insert": writes.insert,
+    "update": writes.update,
+    "delete": _delete,
+    "truncate": writes.truncate,
+    "begin": session_parser.begin,
+    "start": session_parser.begin,
+    "commit": session_parser.commit,
+    "end": session_parser.commit,
+    "rollback": session_parser.rollback,
+    "abort": session_parser.rollback,
+    "savepoint": session_parser.savepoint,
+    "release": session_parser.release,
+    "set": session_parser.set_,
+    "reset": session_parser.reset,
+    "discard": session_parser.discard,
+    "prepare": _prepare,
+    "execute": session_parser.execute,
+    "deallocate": session_parser.deallocate,
+}
+
+
+def split(text: str) -> tuple[StatementText, ...]:
+    """Splits a text at semicolons outside of quotes and comments. Leaves out empty statements.
+
+    >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
+    ["SELECT ';'", 'SHOW ALL']
+    """
+    found: list[StatementText] = []
+    row: list[Token] = []
+    for token in tokens(text):
+        if token.kind == "end" or (token.kind == "operator" and token.value == ";"):
+            if row:
+                found.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
+            row = []
+        else:
+            row.append(token)
+    if row:
+        found.append(StatementText(text[row[0].position :], row[0].position))
+    return tuple(found)
+
+
+def parse(text: str | StatementText) -> Statement:
+    """Parses a text with one statement, optionally followed by semicolons.
+
+    Positions in errors count from the start of this text. Returns Empty for a blank text.
+
+    >>> parse("TAIL v WITH (progress)").progress
+    True
+    """
+    if isinstance(text, StatementText):
+        text = text.text + ";" * text.terminated
+    cursor = Parser(text)
+    while cursor.sign(";"):
+        pass
+    if cursor.row[cursor.index].kind == "end":
+        return Empty()
+    found = statement(cursor)
+    if not cursor.at(";"):
+        cursor.finish()
+    while cursor.sign(";"):
+        pass
+    if not cursor.finished:
+        raise SyntaxError_("cannot insert multiple commands into a prepared statement", position=cursor.position)
+    return found
+
+
+def statement(cursor: Parser) -> Statement:
+    """Parses the statement at the cursor."""
+    token = cursor.token
+    if cursor.at_word("with") and (written := writes.after_with(cursor)) is not None:
+        return written
+    if at_query(cursor) or cursor.at("("):
+        return select(cursor)
+    reader = STATEMENTS.get(token.value) if token.kind == "word" else None
+    if reader is None:
+        refuse(cursor)
+        raise cursor.error()
+    return reader(cursor)
