@@ -52,7 +52,7 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
-from tailgate.sql.statements.parsers.parsing import parse, split
+from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
     Acknowledge,
@@ -86,6 +86,7 @@ from tailgate.sql.statements.session_statements import (
     RollbackTo,
     Savepoint,
     Set,
+    Unlisten,
 )
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
@@ -201,6 +202,7 @@ __all__ = [
     "Time",
     "TransactionMetadata",
     "Truncate",
+    "Unlisten",
     "Update",
     "ValidateConnection",
     "option",

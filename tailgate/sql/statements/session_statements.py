@@ -83,6 +83,13 @@ class Discard:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlisten:
+    """UNLISTEN {name | *}, which has no effect, because there is no LISTEN. A `channel` of None means all."""
+
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
     """EXECUTE name [(arguments)]. `arguments` is a query with one row that computes them."""
 

@@ -63,6 +63,7 @@ from tailgate.sql.statements.session_statements import (
     RollbackTo,
     Savepoint,
     Set,
+    Unlisten,
 )
 from tailgate.sql.statements.values import Empty
 from tailgate.sql.statements.writes import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
@@ -81,7 +82,7 @@ class Prepare:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection

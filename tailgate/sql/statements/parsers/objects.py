@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from tailgate.lake.errors import FeatureNotSupported
@@ -57,6 +58,17 @@ INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
+# the word after CREATE, with the parser of the rest, for objects without words between CREATE and this word
+OBJECTS: dict[str, Callable[[Parser], Creation]] = {
+    "schema": create_schema,
+    "subscription": create_subscription,
+    "table": create_table,
+    "sink": create_sink,
+    "secret": create_secret,
+    "connection": create_connection,
+}
+
+
 def create(cursor: Parser) -> Creation:
     """Parses CREATE."""
     start = cursor.position
@@ -76,24 +88,16 @@ def create(cursor: Parser) -> Creation:
         return create_view(cursor, materialized=materialized, replace=replace)
     if not materialized and any(cursor.at_word(*words) for words in INDEXES):
         return create_index(cursor)
-    if not materialized and cursor.word("function"):
+    if materialized or cursor.token.kind != "word":
+        raise refuse_create(cursor, start)
+    if cursor.word("function"):
         return create_function(cursor, replace=replace)
-    if not materialized and cursor.word("schema"):
-        return create_schema(cursor)
-    if not materialized and cursor.word("subscription"):
-        return create_subscription(cursor)
-    if not materialized and cursor.word("table"):
-        return create_table(cursor)
-    if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
+    if cursor.token.value in ROLES:
         return create_role(cursor)
-    if not materialized and cursor.word("sink"):
-        if cursor.at_word("connector"):
-            raise refuse_create(cursor, start)
-        return create_sink(cursor)
-    if not materialized and cursor.word("secret"):
-        return create_secret(cursor)
-    if not materialized and cursor.word("connection"):
-        return create_connection(cursor)
+    if cursor.at_word("sink", "connector"):
+        cursor.advance()
+    elif (object := cursor.any_word(*OBJECTS)) is not None:
+        return OBJECTS[object](cursor)
     raise refuse_create(cursor, start)
 
 

@@ -176,6 +176,12 @@ def discard(cursor: Parser) -> v.Discard:
     raise cursor.error()
 
 
+def unlisten(cursor: Parser) -> v.Unlisten:
+    """Parses UNLISTEN {name | *}."""
+    cursor.advance()
+    return v.Unlisten(None if cursor.sign("*") else name(cursor).name)
+
+
 def execute(cursor: Parser) -> v.Execute:
     """Parses EXECUTE name [(arguments)]."""
     cursor.advance()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.sql.grammar.parser import Parser
 
-TEMPORARY = "Use CREATE TABLE, in a schema of its own if the name is to be free, or CREATE TEMPORARY VIEW."
+TEMPORARY = "Use CREATE TABLE, in a separate schema if the name is in use, or CREATE TEMPORARY VIEW."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
 # first words → hint; the longest match counts
@@ -22,9 +22,8 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("cluster",): None,
     ("do",): None,
     ("import", "foreign", "schema"): None,
-    ("listen",): "Use TAIL to be told of changes.",
-    ("notify",): "Use TAIL to be told of changes.",
-    ("unlisten",): None,
+    ("listen",): "Use TAIL to follow changes.",
+    ("notify",): "Use TAIL to follow changes.",
     ("load",): None,
     ("lock",): None,
     ("reassign", "owned"): None,
@@ -100,7 +99,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex unlisten".split())
+POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex".split())
 
 
 def _known(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name
@@ -12,17 +10,13 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token, tokens
-from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions, writes
+from tailgate.sql.statements.kinds import parser_at
+from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
-from tailgate.sql.statements.parsers.kafka import connections, sources_and_sinks
 from tailgate.sql.statements.parsers.unsupported import refuse
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty, StatementText
-
-
-def _delete(cursor: Parser) -> Statement:
-    return sources_and_sinks.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else writes.delete(cursor)
 
 
 def _prepare(cursor: Parser) -> Prepare:
@@ -41,49 +35,6 @@ def _prepare(cursor: Parser) -> Prepare:
     if isinstance(inner, (Empty, Prepare, Execute)):
         raise cursor.error(next(t for t in cursor.row if t.position == start))
     return Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
-
-
-STATEMENTS: dict[str, Callable[[Parser], Statement]] = {
-    "create": objects.create,
-    "alter": objects.alter,
-    "comment": alter.comment,
-    "drop": objects.drop,
-    "grant": roles.grant,
-    "revoke": roles.revoke,
-    "show": objects.show,
-    "explain": objects.explain,
-    "pause": sources_and_sinks.pause,
-    "resume": sources_and_sinks.pause,
-    "retry": sources_and_sinks.retry,
-    "print": sources_and_sinks.print_,
-    "validate": connections.validate,
-    "tail": cursors.tail,
-    "subscribe": cursors.subscribe,
-    "declare": cursors.declare,
-    "fetch": cursors.fetch,
-    "move": cursors.fetch,
-    "close": cursors.close,
-    "acknowledge": subscriptions.acknowledge,
-    "copy": copying.copy,
-    "insert": writes.insert,
-    "update": writes.update,
-    "delete": _delete,
-    "truncate": writes.truncate,
-    "begin": session_parser.begin,
-    "start": session_parser.begin,
-    "commit": session_parser.commit,
-    "end": session_parser.commit,
-    "rollback": session_parser.rollback,
-    "abort": session_parser.rollback,
-    "savepoint": session_parser.savepoint,
-    "release": session_parser.release,
-    "set": session_parser.set_,
-    "reset": session_parser.reset,
-    "discard": session_parser.discard,
-    "prepare": _prepare,
-    "execute": session_parser.execute,
-    "deallocate": session_parser.deallocate,
-}
 
 
 def split(text: str) -> tuple[StatementText, ...]:
@@ -138,8 +89,10 @@ def statement(cursor: Parser) -> Statement:
         return written
     if at_query(cursor) or cursor.at("("):
         return select(cursor)
-    reader = STATEMENTS.get(token.value) if token.kind == "word" else None
-    if reader is None:
+    if token.kind == "word" and token.value == "prepare":
+        return _prepare(cursor)
+    parser = parser_at(cursor)
+    if parser is None:
         refuse(cursor)
         raise cursor.error()
-    return reader(cursor)
+    return parser(cursor)
