@@ -75,12 +75,12 @@ final class Bits {
       for (int i = 0; i < ones.length; i++) ones[i] += ((Whole) change).ones[i];
     }
 
-    @Override boolean isZero() {
+    @Override public boolean isZero() {
       for (long one : ones) if (one != 0) return false;
       return n == 0;
     }
 
-    @Override Object result(long rows, GroupValues values) {
+    @Override public Object result(long rows, GroupValues values) {
       if (n == 0) return null;
       long value = 0;
       for (int i = 0; i < ones.length; i++)
@@ -90,7 +90,7 @@ final class Bits {
     }
 
     /** Writes the count of each bit that is set in some value. */
-    @Override void write(DataOutput out) throws IOException {
+    @Override public void write(DataOutput out) throws IOException {
       super.write(out);
       long some = 0;
       for (int i = 0; i < ones.length; i++) if (ones[i] != 0) some |= 1L << i;
@@ -98,7 +98,7 @@ final class Bits {
       for (long one : ones) if (one != 0) out.writeLong(one);
     }
 
-    @Override void read(DataInput in) throws IOException {
+    @Override public void read(DataInput in) throws IOException {
       super.read(in);
       long some = in.readLong();
       for (int i = 0; i < ones.length; i++) if ((some >> i & 1) != 0) ones[i] = in.readLong();

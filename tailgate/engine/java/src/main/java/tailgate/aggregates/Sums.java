@@ -76,22 +76,22 @@ final class Sums {
       large = large.add(other.large);
     }
 
-    @Override boolean isZero() { return n == 0 && sum().signum() == 0; }
+    @Override public boolean isZero() { return n == 0 && sum().signum() == 0; }
 
-    @Override Object result(long rows, GroupValues values) {
+    @Override public Object result(long rows, GroupValues values) {
       if (n == 0) return null;
       BigDecimal sum = new BigDecimal(sum(), scale);
       return average ? Numbers.quotient(sum, n, result) : Numbers.of(sum, result);
     }
 
-    @Override void write(DataOutput out) throws IOException {
+    @Override public void write(DataOutput out) throws IOException {
       super.write(out);
       byte[] bytes = sum().toByteArray();
       out.writeShort(bytes.length);
       out.write(bytes);
     }
 
-    @Override void read(DataInput in) throws IOException {
+    @Override public void read(DataInput in) throws IOException {
       super.read(in);
       byte[] bytes = new byte[in.readUnsignedShort()];
       in.readFully(bytes);

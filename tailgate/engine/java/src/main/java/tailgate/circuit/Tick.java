@@ -179,7 +179,7 @@ public final class Tick {
     values[2] = kafka.getLong(Circuit.OFFSET);
     values[port.length() - 2] = true;
     Edge edge = new Edge(null, keeper, 0);
-    edge.index = upsert.index;
+    edge.index = ((Operator) upsert).index;
     arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
   }
 

@@ -132,7 +132,7 @@ public final class Steps implements Serializable {
    * Returns the resulting rows, none if a filter drops them. If an expression throws, there are no
    * rows at all.
    */
-  List<UnsafeRow> all(InternalRow row) {
+  public List<UnsafeRow> all(InternalRow row) {
     List<UnsafeRow> rows = new ArrayList<>();
     if (nothing) return rows;
     compile();
