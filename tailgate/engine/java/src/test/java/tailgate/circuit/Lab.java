@@ -26,7 +26,7 @@ import tailgate.state.DurableFiles;
 
 /** A session, batches made of values, and ticks whose changes are values again. */
 public final class Lab {
-  static final StructType KAFKA = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
+  public static final StructType KAFKA = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
       .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int");
   private static SparkSession spark;
 
@@ -54,9 +54,9 @@ public final class Lab {
 
   public static StructType schema(String ddl) { return StructType.fromDDL(ddl); }
 
-  static byte[] utf8(String text) { return text == null ? null : text.getBytes(java.nio.charset.StandardCharsets.UTF_8); }
+  public static byte[] utf8(String text) { return text == null ? null : text.getBytes(java.nio.charset.StandardCharsets.UTF_8); }
 
-  static Row record(String channel, long offset, byte[] key, byte[] value) { return RowFactory.create(key, value, channel, 0, offset, new java.sql.Timestamp(1000), 0); }
+  public static Row record(String channel, long offset, byte[] key, byte[] value) { return RowFactory.create(key, value, channel, 0, offset, new java.sql.Timestamp(1000), 0); }
 
   /** One record of weighted rows for a source with the Arrow decoder. */
   public static Row arrow(String channel, StructType row, List<Weighted> rows) {
@@ -91,9 +91,9 @@ public final class Lab {
 
   public record Weighted(List<Object> row, long weight) {}
 
-  static Weighted plus(Object... row) { return new Weighted(Arrays.asList(row), 1); }
+  public static Weighted plus(Object... row) { return new Weighted(Arrays.asList(row), 1); }
 
-  static Weighted minus(Object... row) { return new Weighted(Arrays.asList(row), -1); }
+  public static Weighted minus(Object... row) { return new Weighted(Arrays.asList(row), -1); }
 
   public static List<Object> row(Object... values) { return Arrays.asList(values); }
 
@@ -149,10 +149,10 @@ public final class Lab {
     }
 
     /** Runs a tick that does not enter the log. */
-    TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), time, ids, partitions); }
+    public TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), time, ids, partitions); }
 
     /** Runs a tick that enters the log, and leaves its changes to the caller. */
-    TickResult advance(Row... records) {
+    public TickResult advance(Row... records) {
       TickResult result = attempt(records);
       ids = result.stateIds();
       time++;
@@ -163,7 +163,7 @@ public final class Lab {
     public void restart() { StateStore.stop(); }
   }
 
-  static Bag changes(StructType schema, byte[] stream) {
+  public static Bag changes(StructType schema, byte[] stream) {
     Bag bag = new Bag();
     try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("test", 0, Long.MAX_VALUE); var reader = new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
       var root = reader.getVectorSchemaRoot();
