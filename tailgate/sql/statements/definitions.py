@@ -16,6 +16,8 @@ class CreateView:
     """CREATE [OR REPLACE] [TEMPORARY] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
 
     A temporary view lives as long as the session. A materialized view is never temporary.
+    `options_at`: begin and end of the WITH clause in the text; equal if there is none and it could be
+    inserted there.
     """
 
     name: Name
@@ -26,6 +28,7 @@ class CreateView:
     if_not_exists: bool = False
     replace: bool = False
     temporary: bool = False
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

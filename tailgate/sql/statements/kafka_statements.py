@@ -125,7 +125,7 @@ class CreateSource:
 
     `brokers`: comma-separated, each with a port (default 9092); '' with a `connection`. `columns`: None if
     none are declared. `key_format`: None unless the statement has KEY FORMAT. `primary_key`: the columns of
-    PRIMARY KEY (…) NOT ENFORCED, or ().
+    PRIMARY KEY (…) NOT ENFORCED, or (). `options_at`: as for CreateView, of the last WITH clause.
     """
 
     name: Name
@@ -143,6 +143,7 @@ class CreateSource:
     materialized: bool = False
     connection: Name | None = None
     transactions: TransactionMetadata | None = None
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

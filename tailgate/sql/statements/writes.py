@@ -40,6 +40,7 @@ class CreateTable:
     """CREATE TABLE name (column, … [, PRIMARY KEY (…)]) [WITH (options)].
 
     `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
+    `options_at`: as for CreateView.
     """
 
     name: Name
@@ -50,6 +51,7 @@ class CreateTable:
     key_position: int | None = field(default=None, compare=False)
     checks: tuple[Check, ...] = ()
     options: Options = ()
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

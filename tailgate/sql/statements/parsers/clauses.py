@@ -56,6 +56,18 @@ def options(cursor: Parser) -> Options:
     return tuple(found)
 
 
+def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
+    """Parses [WITH (options)]. Returns the options, and begin and end of the clause.
+
+    Begin and end are equal if there is no clause: it could be inserted there.
+    """
+    begin = cursor.row[cursor.index - 1].end
+    if not cursor.word("with"):
+        return (), (begin, begin)
+    found = options(cursor)
+    return found, (begin, cursor.row[cursor.index - 1].end)
+
+
 def _at_secret(cursor: Parser) -> bool:
     return cursor.at_word("secret") and cursor.peek().kind in ("word", "quoted")
 

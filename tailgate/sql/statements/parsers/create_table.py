@@ -11,8 +11,7 @@ from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, relation_name
-from tailgate.sql.statements.values import Options
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, with_options
 from tailgate.sql.statements.writes import Check, CreateTable, TableColumn
 
 
@@ -76,11 +75,11 @@ def create_table(cursor: Parser) -> CreateTable:
             if not cursor.sign(","):
                 break
     cursor.expect(")")
-    found: Options = options(cursor) if cursor.word("with") else ()
+    found, clause = with_options(cursor)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise _unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found, clause)
 
 
 def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:

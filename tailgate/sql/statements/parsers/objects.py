@@ -32,7 +32,7 @@ from tailgate.sql.statements.kafka_statements import (
     ResumeSource,
 )
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, with_options
 from tailgate.sql.statements.parsers.create_table import create_table
 from tailgate.sql.statements.parsers.cursors import subscribe, tail
 from tailgate.sql.statements.parsers.functions import create_function, drop_function, function_name
@@ -126,15 +126,13 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
-    found: Options = ()
-    if cursor.word("with"):
-        found = options(cursor)
+    found, clause = with_options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
     cursor.word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
+    return CreateView(this, text, materialized, columns, found, absent, replace, temporary, clause)
 
 
 def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:

@@ -30,7 +30,7 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     TransactionMetadata,
 )
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, with_options
 from tailgate.sql.statements.parsers.kafka.connections import spelled
 from tailgate.sql.statements.parsers.kafka.formats import formats, unsupported
 from tailgate.sql.statements.parsers.writes import where
@@ -82,10 +82,10 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
     on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
         raise unsupported("EXPOSE PROGRESS", cursor.position)
-    if cursor.word("with"):
-        found += options(cursor)
+    last, clause = with_options(cursor)
+    found += last
     what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
-    return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions)
+    return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions, clause)
 
 
 def create_sink(cursor: Parser) -> CreateSink:
