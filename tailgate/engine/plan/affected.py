@@ -15,23 +15,23 @@ def reached_relations(graph: Graph, node: int) -> frozenset[int]:
     below: dict[int, list[int]] = {}
     for edge in graph.edges:
         below.setdefault(edge.origin, []).append(edge.to)
-    found, waiting = {node}, [node]
-    while waiting:
-        for next_ in below.get(waiting.pop(), ()):
-            if next_ not in found:
-                found.add(next_)
-                waiting.append(next_)
-    return frozenset(output.relation for output in graph.outputs if output.origin in found)
+    nodes, queue = {node}, [node]
+    while queue:
+        for next_ in below.get(queue.pop(), ()):
+            if next_ not in nodes:
+                nodes.add(next_)
+                queue.append(next_)
+    return frozenset(output.relation for output in graph.outputs if output.origin in nodes)
 
 
 def stopped_views(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     """Returns the maintained views with one of these (error) relations and all views above, by id."""
-    wanted = set(relations)
+    ids = set(relations)
     views = [i for i in catalog.items.values() if i.kind == "materialized view" and is_maintained(i)]
-    found = {i.id for i in views if i.id in wanted or i.errors in wanted}
-    while more := {i.id for i in views if i.id not in found and not found.isdisjoint(inputs_of(i, catalog))}:
-        found |= more
-    return tuple(catalog[id] for id in sorted(found))
+    stopped = {i.id for i in views if i.id in ids or i.errors in ids}
+    while more := {i.id for i in views if i.id not in stopped and not stopped.isdisjoint(inputs_of(i, catalog))}:
+        stopped |= more
+    return tuple(catalog[id] for id in sorted(stopped))
 
 
 def inputs_of(item: Item, catalog: Catalog) -> set[int]:
@@ -39,6 +39,6 @@ def inputs_of(item: Item, catalog: Catalog) -> set[int]:
 
     A replacement reads the other replacements of its group instead of the items that these replace.
     """
-    coming = catalog.replacements() if item.replaces else {}
-    beside = {id: other.id for id, other in coming.items() if group(other) == group(item)}
-    return {beside.get(id, id) for id in stored_inputs(item, catalog)}
+    replacements = catalog.replacements() if item.replaces else {}
+    in_group = {id: other.id for id, other in replacements.items() if group(other) == group(item)}
+    return {in_group.get(id, id) for id in stored_inputs(item, catalog)}

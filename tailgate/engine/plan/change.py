@@ -3,18 +3,18 @@
     Δ(σ R) = σ ΔR           a step of an edge
     Δ(π R) = π ΔR           a step of an edge
     Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
-                            Joined: stores both sides by key; outer, semi and anti joins also count
+                            Join: stores both sides by key; outer, semi and anti joins also count
                             matches
     Δ(τ R) = τ ΔR + rows that become visible or expire
-                            Timed: stores the rows that wait for their time, in time order
-    Δ(L ∩ R), Δ(L ∖ R)      Paired: stores the counts of each row on both sides; computed per
+                            TemporalFilter: stores the rows that wait for their time, in time order
+    Δ(L ∩ R), Δ(L ∖ R)      SetOperation: stores the counts of each row on both sides; computed per
                             changed row
-    Δ(L ∪ R) = ΔL + ΔR      Merged: adds the streams
-    Δ(γ R)                  Reduced: stores accumulators by group; per changed group, minus the old
+    Δ(L ∪ R) = ΔL + ΔR      Union: adds the streams
+    Δ(γ R)                  Reduce: stores accumulators by group; per changed group, minus the old
                             row, plus the new one
-    Δ(top R)                Topped: stores rows by partition, in order; per changed partition, minus
+    Δ(top R)                TopK: stores rows by partition, in order; per changed partition, minus
                             the old first rows, plus the new ones
-    Δ(window R)             Recomputed: stores rows by partition, in order; per changed partition,
+    Δ(window R)             Window: stores rows by partition, in order; per changed partition,
                             minus the old rows, plus the new ones
 
 A `Stream` consists of the origin of changes and of the filters and projections that are applied to
@@ -186,29 +186,29 @@ def _inputs_of(origin: Origin) -> tuple[Stream, ...]:
 
 def stateful(stream: Stream) -> tuple[Stateful, ...]:
     """Returns the operators of a stream down to its leaves, each once, inputs first."""
-    found: dict[Stateful, None] = {}
+    operators: dict[Stateful, None] = {}
 
     def visit(origin: Origin) -> None:
-        if origin in found:
+        if origin in operators:
             return
         for input in _inputs_of(origin):
             visit(input.origin)
         if isinstance(origin, STATEFUL):
-            found[origin] = None
+            operators[origin] = None
 
     visit(stream.origin)
-    return tuple(found)
+    return tuple(operators)
 
 
 def leaves(stream: Stream) -> tuple[Leaf, ...]:
     """Returns the leaves of a stream, each once, in plan order."""
-    found: dict[Leaf, None] = {}
+    leaves_in_order: dict[Leaf, None] = {}
 
     def visit(origin: Origin) -> None:
         for input in _inputs_of(origin):
             visit(input.origin)
         if isinstance(origin, Leaf):
-            found[origin] = None
+            leaves_in_order[origin] = None
 
     visit(stream.origin)
-    return tuple(found)
+    return tuple(leaves_in_order)

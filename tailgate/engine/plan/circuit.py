@@ -35,7 +35,7 @@ from tailgate.engine.plan.change import Leaf, Origin, SingleRow, Source, Statefu
 from tailgate.engine.plan.decoders import ArrowDecoder
 from tailgate.engine.plan.digest import digest
 from tailgate.engine.plan.graph import DEAD_LETTER, DeadLetterEdge, Edge, Graph, Output, RelationTarget, SourceNode
-from tailgate.engine.plan.sources import decoding, operator_inputs
+from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.engine.plan.steps import Project, Steps
 from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, Catalog, Item, skips
@@ -75,21 +75,21 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
 
 def backfill_inputs(item: Item, stream: Stream) -> tuple[BackfillInput, ...]:
     """Returns the inputs of the backfill of a materialized view that is not ready."""
-    found = []
+    backfills = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.backfill_node(item, i)
         # the generation is part of the name, so late batches of an earlier backfill are ignored
         channel = f"{BACKFILL}{node}/{nodes.generation(item)}"
         match leaf:
             case SingleRow():
-                found.append(BackfillInput("unit", 0, node, channel))
+                backfills.append(BackfillInput("unit", 0, node, channel))
             case Source(id):
-                found.append(BackfillInput("topic", id, node, channel))
+                backfills.append(BackfillInput("topic", id, node, channel))
             case StoredRelation(id) | View(id):
-                found.append(BackfillInput("relation", id, node, channel))
+                backfills.append(BackfillInput("relation", id, node, channel))
             case _:
                 assert_never(leaf)
-    return tuple(found)
+    return tuple(backfills)
 
 
 def removed_operators(before: Graph, after: Graph) -> tuple[int, ...]:
@@ -157,8 +157,10 @@ class _Builder:
         Records that cannot be decoded go to the source's dead letters.
         """
         if node not in self.sources:
-            decoder, shape, columns = decoding(item)
-            self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.options.get("on_error", "dead letter"))
+            layout = source_layout(item.options)
+            self.sources[node] = SourceNode(
+                node, channel, layout.decoder, layout.shape, layout.source_columns, item.options.get("on_error", "dead letter")
+            )
             for letters in self.catalog.dependents(item.id):
                 if letters.kind == "dead letters":
                     self._dead_letters(letters)
@@ -176,7 +178,7 @@ class _Builder:
             self.outputs.append(Output(origin, Steps(), item.id))
             return
         self.operators[upsert] = _upsert(upsert, item)
-        for shape in operator_inputs(item):
+        for shape in source_layout(item.options).entering:
             self.edges.append(Edge(origin, shape, upsert, 0))
         self.outputs.append(Output(upsert, Steps(), item.id))
 
@@ -207,10 +209,10 @@ class _Builder:
             return
         stream = self.streams(item)
         self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors)
-        own = stateful(stream)
-        self.numbers[item.id] = {o: i for found in (own, leaves(stream)) for i, o in enumerate(found)}
+        operators = stateful(stream)
+        self.numbers[item.id] = {o: i for origins in (operators, leaves(stream)) for i, o in enumerate(origins)}
         self.fills[item.id] = backfill_inputs(item, stream)
-        for operator in own:
+        for operator in operators:
             self._operator(item, operator)
         for place in self._places(item, stream):
             self.outputs.append(Output(place.node, place.shape, item.id))
@@ -229,17 +231,17 @@ class _Builder:
     def _node(self, item: Item, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
 
-    def _places(self, item: Item, wanted: Stream) -> list[_Place]:
+    def _places(self, item: Item, stream: Stream) -> list[_Place]:
         """Returns the places where the changes of a part of the view's stream can be read.
 
         These are the live places and, during a backfill, also that of the history.
         """
-        if isinstance(wanted.origin, change.Union):
-            return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, input)]
-        places = self._live(item, wanted.origin)
-        if not item.ready and isinstance(wanted.origin, Leaf):
-            places.append(_Place(self._history(item, wanted.origin), _first_columns(wanted.origin)))
-        return [p.then(wanted.shape) for p in places]
+        if isinstance(stream.origin, change.Union):
+            return [p.then(stream.shape) for input in stream.origin.inputs for p in self._places(item, input)]
+        places = self._live(item, stream.origin)
+        if not item.ready and isinstance(stream.origin, Leaf):
+            places.append(_Place(self._history(item, stream.origin), _first_columns(stream.origin)))
+        return [p.then(stream.shape) for p in places]
 
     def _live(self, item: Item, origin: Origin) -> list[_Place]:
         """Returns the places where the live changes of an origin can be read."""
@@ -250,10 +252,10 @@ class _Builder:
             case StoredRelation(id) if self.catalog[id].kind == "table":
                 return [_Place(self._table(self.catalog[id]), Steps())]
             case StoredRelation(id):
-                kept = self.catalog[id]
-                self.add(kept)
-                upserts = kept.kind == "dead letters" or not kept.append_only
-                return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), _first_columns(origin))]
+                stored = self.catalog[id]
+                self.add(stored)
+                upserts = stored.kind == "dead letters" or not stored.append_only
+                return [_Place(nodes.upsert_node(stored) if upserts else nodes.source_node(stored), _first_columns(origin))]
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)

@@ -82,12 +82,12 @@ class _Compiler:
             case Scan():
                 return self._scan(plan)
             case Filter(input, condition):
-                timed = tuple(c for c in conjuncts(condition) if reads_clock(c))
-                plain = tuple(c for c in conjuncts(condition) if not reads_clock(c))
+                on_clock = tuple(c for c in conjuncts(condition) if reads_clock(c))
+                others = tuple(c for c in conjuncts(condition) if not reads_clock(c))
                 below = self.stream(input)
-                if plain:
-                    below = replace(below, shape=then(below.shape, where(conjunction(plain), below.columns)))
-                return _temporal_filter(below, timed) if timed else below
+                if others:
+                    below = replace(below, shape=then(below.shape, where(conjunction(others), below.columns)))
+                return _temporal_filter(below, on_clock) if on_clock else below
             case Project(input, expressions, columns):
                 below = self.stream(input)
                 if is_identity(plan):
@@ -192,26 +192,26 @@ class _Compiler:
         kind = "inner" if join.kind == "cross" else join.kind
         unique = any(k <= set(on.left) for k in keys(join.left)), any(k <= set(on.right) for k in keys(join.right))
         hidden = _hidden(left, join.left)
-        asked = tuple(shifted(c, hidden) for c in on.rest)
-        rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
+        conditions = tuple(shifted(c, hidden) for c in on.rest)
+        rest = (where(conjunction(conditions), left.columns + right.columns),) if conditions else ()
         # the remaining conditions filter the joined rows
         if kind == "inner":
-            joined, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps(rest)
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps(rest)
         elif rest:
-            joined, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, *rest), Steps()
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, *rest), Steps()
         else:
-            joined, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps()
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps()
         if not join.left.columns or not join.right.columns:
             shape = then(shape, steps.Project(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
-        return Stream(joined, shape, join.columns or ONE_COLUMN, append_only)
+        return Stream(operator, shape, join.columns or ONE_COLUMN, append_only)
 
     def _aggregate(self, node: Aggregate) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
         entering = OperatorInput(len(node.keys), list(node.keys))
         calls = tuple(aggregate(call, entering) for call in node.aggregates)
-        wanted = entering.scalars
-        expressions = tuple(wanted) or (NOTHING,)
+        scalars = entering.scalars
+        expressions = tuple(scalars) or (NOTHING,)
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         shape = Steps() if node.columns else Steps((select((NOTHING,), 0),))
@@ -241,11 +241,11 @@ def _with_sort_columns(
 
 def _with_input(below: Stream, entering: OperatorInput) -> Stream:
     """Appends the scalars that an operator needs, and that are not columns already, to a stream."""
-    made, width = tuple(entering.scalars), len(below.columns)
-    if len(made) == width:
+    scalars, width = tuple(entering.scalars), len(below.columns)
+    if len(scalars) == width:
         return below
-    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(made[width:], width)))
-    return replace(below, shape=then(below.shape, select(made, width)), columns=columns)
+    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(scalars[width:], width)))
+    return replace(below, shape=then(below.shape, select(scalars, width)), columns=columns)
 
 
 def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | None:
@@ -270,17 +270,17 @@ def _temporal_filter(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
 
     A row with a bound that is NULL is never visible.
     """
-    found = [b for c in conditions for b in bounds(c)]
+    clock_bounds = [b for c in conditions for b in bounds(c)]
     width = len(below.columns)
     rows = tuple(Column(i, f.type) for i, f in enumerate(below.columns))
-    computed = select((*rows, *(b.time for b in found)), width)
-    met = steps.Filter(" AND ".join(f"c{width + i} IS NOT NULL" for i in range(len(found))))
-    edges = []
+    with_times = select((*rows, *(b.time for b in clock_bounds)), width)
+    bounds_known = steps.Filter(" AND ".join(f"c{width + i} IS NOT NULL" for i in range(len(clock_bounds))))
+    times = []
     for kind, strictest in (("from", "greatest"), ("until", "least")):
-        names = [f"c{width + i}" for i, b in enumerate(found) if b.kind == kind]
-        edges.append("CAST(NULL AS BIGINT)" if not names else names[0] if len(names) == 1 else f"{strictest}({', '.join(names)})")
-    bounded = steps.Project((*(f"c{i}" for i in range(width)), *edges))
+        names = [f"c{width + i}" for i, b in enumerate(clock_bounds) if b.kind == kind]
+        times.append("CAST(NULL AS BIGINT)" if not names else names[0] if len(names) == 1 else f"{strictest}({', '.join(names)})")
+    with_bounds = steps.Project((*(f"c{i}" for i in range(width)), *times))
     columns = (*below.columns, Field("from", INT8), Field("until", INT8))
-    entering = Stream(below.origin, then(below.shape, computed, met, bounded), columns, below.append_only)
-    forever = all(b.kind == "from" for b in found)
+    entering = Stream(below.origin, then(below.shape, with_times, bounds_known, with_bounds), columns, below.append_only)
+    forever = all(b.kind == "from" for b in clock_bounds)
     return Stream(change.TemporalFilter(entering), Steps(), below.columns, below.append_only and forever)

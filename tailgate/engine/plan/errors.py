@@ -48,21 +48,21 @@ def errors_to_backfill(item: Item, stream: Stream, catalog: Catalog, graph: Grap
     sums of the views upstream do not determine the result.
     """
     sums = _Sums(catalog, graph)
-    wanted: Sum = Counter()
+    errors: Sum = Counter()
     above: set[ErrorOrigin] = set()
     views: dict[int, Stream] = {}
     for leaf in _edge_leaves(stream):
         if isinstance(leaf, View):
             for node, shape in sums.places(catalog[leaf.item], leaf.stream):
                 above |= sums.above(node)
-                wanted[node, shape] += 1
+                errors[node, shape] += 1
             _ancestors(leaf, views)
-    wanted.update(above)
-    known = {catalog[id].errors: sums.of(catalog[id], below) for id, below in sorted(views.items())}
-    found = _combination(_fallible(wanted), known)
-    if found is None:
-        raise UndeterminedErrors(tuple(known))
-    return found
+    errors.update(above)
+    sums_by_relation = {catalog[id].errors: sums.of(catalog[id], below) for id, below in sorted(views.items())}
+    coefficients = _combination(_fallible(errors), sums_by_relation)
+    if coefficients is None:
+        raise UndeterminedErrors(tuple(sums_by_relation))
+    return coefficients
 
 
 def _edge_leaves(stream: Stream) -> list[Leaf]:
@@ -78,13 +78,13 @@ def _leaves_of(origin: Origin) -> list[Leaf]:
     return [] if isinstance(origin, STATEFUL) else [origin]
 
 
-def _ancestors(view: View, found: dict[int, Stream]) -> None:
-    """Adds a view and all views upstream of it to `found`."""
-    if view.item not in found:
-        found[view.item] = view.stream
+def _ancestors(view: View, views: dict[int, Stream]) -> None:
+    """Adds a view and all views upstream of it to `views`."""
+    if view.item not in views:
+        views[view.item] = view.stream
         for leaf in _edge_leaves(view.stream):
             if isinstance(leaf, View):
-                _ancestors(leaf, found)
+                _ancestors(leaf, views)
 
 
 class _Sums:
@@ -107,8 +107,8 @@ class _Sums:
             case View(id, below):
                 return self.places(self._catalog[id], below)
             case change.Union(parts):
-                found = [(p, place) for p in parts for place in self._origins(item, whole, p.origin)]
-                return [(node, Steps(steps.steps + part.shape.steps)) for part, (node, steps) in found]
+                parts_and_places = [(p, place) for p in parts for place in self._origins(item, whole, p.origin)]
+                return [(node, Steps(steps.steps + part.shape.steps)) for part, (node, steps) in parts_and_places]
             case Source(id) | StoredRelation(id):
                 # nothing upstream can fail: records that cannot be decoded are dead letters
                 return [(-id, Steps())]
@@ -149,28 +149,28 @@ def _can_fail(site: ErrorOrigin) -> bool:
     return not all(isinstance(s, Project) and all(COLUMN.fullmatch(e) for e in s.expressions) for s in shape.steps)
 
 
-def _combination(wanted: Sum, known: dict[int, Sum]) -> dict[int, int] | None:
-    """Returns integer coefficients with which the known sums add up to `wanted`, or None.
+def _combination(target: Sum, sums: dict[int, Sum]) -> dict[int, int] | None:
+    """Returns integer coefficients with which the known sums add up to `target`, or None.
 
     Uses Gauss-Jordan elimination with one unknown per known sum. Coefficients that are zero are
     left out.
     """
-    relations = list(known)
-    sites = list(dict.fromkeys([*wanted, *(s for sum in known.values() for s in sum)]))
-    rows = [[Fraction(known[r][site]) for r in relations] + [Fraction(wanted[site])] for site in sites]
+    relations = list(sums)
+    sites = list(dict.fromkeys([*target, *(s for sum in sums.values() for s in sum)]))
+    rows = [[Fraction(sums[r][site]) for r in relations] + [Fraction(target[site])] for site in sites]
     pivots: list[tuple[int, int]] = []
     for column in range(len(relations)):
         at = len(pivots)
-        chosen = next((i for i in range(at, len(rows)) if rows[i][column]), None)
-        if chosen is None:
+        pivot = next((i for i in range(at, len(rows)) if rows[i][column]), None)
+        if pivot is None:
             continue
-        rows[at], rows[chosen] = rows[chosen], rows[at]
+        rows[at], rows[pivot] = rows[pivot], rows[at]
         rows[at] = [value / rows[at][column] for value in rows[at]]
         for i, row in enumerate(rows):
             if i != at and row[column]:
                 rows[i] = [value - row[column] * base for value, base in zip(row, rows[at], strict=True)]
         pivots.append((at, column))
-    found = {relations[column]: rows[at][-1] for at, column in pivots}
-    if any(row[-1] for row in rows[len(pivots) :]) or any(n.denominator != 1 for n in found.values()):
+    solution = {relations[column]: rows[at][-1] for at, column in pivots}
+    if any(row[-1] for row in rows[len(pivots) :]) or any(n.denominator != 1 for n in solution.values()):
         return None
-    return {relation: int(n) for relation, n in found.items() if n}
+    return {relation: int(n) for relation, n in solution.items() if n}

@@ -115,9 +115,11 @@ class _Explained:
 
     def shared(self, operator: Stateful) -> str:
         """Returns a note with the other views that share an operator, or an empty text."""
-        wanted = digest(operator, self.item, self.catalog)
+        own_digest = digest(operator, self.item, self.catalog)
         others = [
-            i.name for i in self.catalog.visible if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
+            i.name
+            for i in self.catalog.visible
+            if i.kind == "materialized view" and i.id != self.item.id and own_digest in nodes.digests(i)
         ]
         return f"; shared with {', '.join(others)}" if others else ""
 
@@ -152,8 +154,12 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             operator = explained.operator(plan)
             assert isinstance(operator, change.Reduce)
             state = "one row" if not operator.keys else "a row of state per group"
-            kept = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
-            ordered = [a.function for a in operator.aggregates if a.function in kept or (a.distinct and a.function not in ("min", "max"))]
+            ordered_functions = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
+            ordered = [
+                a.function
+                for a in operator.aggregates
+                if a.function in ordered_functions or (a.distinct and a.function not in ("min", "max"))
+            ]
             if ordered:
                 state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""
@@ -195,14 +201,14 @@ def _join_state(join: change.Join) -> str:
     return f"both sides kept {by}{_for_sides(join.unique, ', {}one row a key')}, partners counted for each key"
 
 
-def _for_sides(sides: tuple[bool, bool], said: str) -> str:
-    """Returns the text `said` with the name of the side to which it applies, or with "" if both.
+def _for_sides(sides: tuple[bool, bool], text: str) -> str:
+    """Returns `text` with the name of the side to which it applies, or with "" if both.
 
     Returns an empty text if it applies to neither.
     """
     if not any(sides):
         return ""
-    return said.format("" if all(sides) else "the left " if sides[0] else "the right ")
+    return text.format("" if all(sides) else "the left " if sides[0] else "the right ")
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:

@@ -1,8 +1,8 @@
 """The circuit as a value: the planner returns a `Graph`, the runtime runs it.
 
-    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Output──► RelationTarget
+    channel ──decode──► SourceNode ──shape──┬──Edge──► Operator ──Output──► RelationTarget
                           │ undecodable     └──Output──► RelationTarget
-                          └──DeadLetterEdge──► OperatorNode (upsert) ──Output──► RelationTarget
+                          └──DeadLetterEdge──► Operator (upsert) ──Output──► RelationTarget
 
 Edges also lead from operators to other operators.
 

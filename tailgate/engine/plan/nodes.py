@@ -93,8 +93,8 @@ def with_stale_since(item: Item, time: int) -> Item:
 
 def stale_since(item: Item) -> int | None:
     """Returns the time of a stale view's last tick, if it is known."""
-    found = item.options.get("stale")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    time = item.options.get("stale")
+    return time if isinstance(time, int) and not isinstance(time, bool) else None
 
 
 def is_maintained(item: Item) -> bool:

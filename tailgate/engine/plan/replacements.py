@@ -38,19 +38,19 @@ def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     Replacements are not included. Each item comes after those that it reads. A lake of an older
     version may hold a cycle of functions and views: each item is visited once, and none reads itself.
     """
-    found: dict[int, Item] = {}  # higher ones first
-    begun: set[int] = set()
+    readers_by_id: dict[int, Item] = {}  # higher ones first
+    visited: set[int] = set()
 
     def visit(id: int, first: int) -> None:
         for item in reversed(catalog.dependents(id)):
-            if item.kind in ("view", "materialized view", "function") and not item.replaces and item.id != first and item.id not in begun:
-                begun.add(item.id)
+            if item.kind in ("view", "materialized view", "function") and not item.replaces and item.id != first and item.id not in visited:
+                visited.add(item.id)
                 visit(item.id, first)
-                found[item.id] = item
+                readers_by_id[item.id] = item
 
     for id in ids:
         visit(id, id)
-    return tuple(reversed(found.values()))
+    return tuple(reversed(readers_by_id.values()))
 
 
 def replacement(item: Item, id: int, group: int) -> Item:
@@ -64,17 +64,18 @@ def group(item: Item) -> int:
     return int(item.options.get("group", 0))
 
 
-def switch(coming: Iterable[Item], catalog: Catalog, share: Callable[[Item, Catalog], Item]) -> Change:
+def switch(replacements: Iterable[Item], catalog: Catalog, share: Callable[[Item, Catalog], Item]) -> Change:
     """Returns the change that gives each replaced item its replacement's definition.
 
-    The replaced item keeps its id, and the replacement is dropped; with ANEW the replacement stays,
-    and the replaced item is dropped. `share`: an `engine.plan.sharing.Sharing`.
+    The replaced item keeps its id, and the replacement is dropped; with HAS_NEW_COLUMNS the
+    replacement stays, and the replaced item is dropped. `share`: an
+    `engine.plan.sharing.Sharing`.
     """
-    coming = tuple(coming)
-    places = {item.id: item.replaces for item in coming}
+    replacements = tuple(replacements)
+    replaced_ids = {item.id: item.replaces for item in replacements}
     put: dict[int, Item] = {}
     drop: list[int] = []
-    for item in coming:
+    for item in replacements:
         old = catalog[item.replaces]
         if item.options.get(HAS_NEW_COLUMNS):
             options = {name: value for name, value in item.options.items() if name not in ("group", HAS_NEW_COLUMNS)}
@@ -84,7 +85,7 @@ def switch(coming: Iterable[Item], catalog: Catalog, share: Callable[[Item, Cata
         drop.append(item.id)
         options = {name: value for name, value in item.options.items() if name not in NOT_COPIED}
         options |= {name: old.options[name] for name in KEPT_BY_ID if name in old.options}
-        depends = tuple(places.get(d, d) for d in item.depends)
+        depends = tuple(replaced_ids.get(d, d) for d in item.depends)
         put[old.id] = replace(item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, options=options, name=old.name)
     after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(drop)))
     for id, item in put.items():

@@ -63,7 +63,7 @@ def _similar_size(id: int, rows: int, views: list[Item]) -> int:
     Equal joins then get equal orders. Without such a view `rows` is returned.
     """
     for view in sorted(views, key=lambda i: -i.id):
-        known = int(view.options.get(SIZES, {}).get(str(id), 0))
-        if known and known <= rows * SIMILAR_FACTOR and rows <= known * SIMILAR_FACTOR:
-            return known
+        size = int(view.options.get(SIZES, {}).get(str(id), 0))
+        if size and size <= rows * SIMILAR_FACTOR and rows <= size * SIMILAR_FACTOR:
+            return size
     return rows

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from tailgate.engine.plan.join_sides import MATCHED
+from tailgate.engine.plan.scalars import SWAPPED
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import INT8, INTERVAL, Type
 from tailgate.sql.binder.types.overloads import operator, result
@@ -28,7 +29,6 @@ from tailgate.sql.plan.traversal import bottom_up, scalars_of, walk
 CLOCKS = frozenset(
     "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()
 )
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 INVERSE = {"+": "-", "-": "+"}
 HINT = "Compare it with an expression of the row in WHERE, such as now() < ts + interval '5 minutes', joined to others by AND."
 
@@ -102,11 +102,11 @@ def check_clock_reads(relation: Relation) -> None:
 def bounds(condition: Scalar) -> tuple[Bound, ...]:
     """Returns the bounds between which a condition holds. Raises 0A000 if it cannot be solved."""
     match condition:
-        case Call(function, (left, right), position=at) if function.name in FLIPPED and function.kind == "operator":
+        case Call(function, (left, right), position=at) if function.name in SWAPPED and function.kind == "operator":
             if reads_clock(left) and reads_clock(right):
                 raise _unsupported("the clock on both sides of a comparison", at)
             if reads_clock(right):
-                return tuple(_solve(right, FLIPPED[function.name], left))
+                return tuple(_solve(right, SWAPPED[function.name], left))
             return tuple(_solve(left, function.name, right))
     call = _clock(condition)
     raise _unsupported("a condition on the clock other than a comparison", call.position if call is not None else None)
@@ -114,8 +114,8 @@ def bounds(condition: Scalar) -> tuple[Bound, ...]:
 
 def _clock(scalar: Scalar) -> Call | None:
     """Returns the first call of a clock function in a scalar, or None."""
-    found = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
-    return next(found, None)
+    calls = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
+    return next(calls, None)
 
 
 def _unsupported(what: str, at: int | None) -> TailgateError:
@@ -158,7 +158,7 @@ def _move_term(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
         if reads_clock(a):
             yield from _solve(a, sign, _operate("+", b, length, at))
         else:
-            yield from _solve(b, FLIPPED[sign], _operate("-", a, length, at))
+            yield from _solve(b, SWAPPED[sign], _operate("-", a, length, at))
         return
     for side in (a, b):
         if side.type == INTERVAL and (not isinstance(side, Literal) or not isinstance(side.value, tuple) or side.value[0]):
@@ -168,7 +168,7 @@ def _move_term(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
     elif name == "+":
         yield from _solve(b, sign, _operate("-", other, a, at))
     else:
-        yield from _solve(b, FLIPPED[sign], _operate("-", a, other, at))
+        yield from _solve(b, SWAPPED[sign], _operate("-", a, other, at))
 
 
 def _elapsed(length: Scalar, at: int | None) -> Literal:
@@ -182,8 +182,8 @@ def _elapsed(length: Scalar, at: int | None) -> Literal:
 
 def _operate(sign: str, left: Scalar, right: Scalar, at: int | None) -> Scalar:
     """Returns a call of the operator for these argument types."""
-    found = operator(sign, (left.type, right.type), at)
-    return Call(found, (left, right), result(found, (left, right)), at)
+    function = operator(sign, (left.type, right.type), at)
+    return Call(function, (left, right), result(function, (left, right)), at)
 
 
 def _clock_bounds(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:

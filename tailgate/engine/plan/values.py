@@ -32,9 +32,9 @@ def values(plan: Values) -> Stream:
         return Stream(change.Union(()), Steps(), columns, True)
     if count == 1:
         return Stream(SingleRow(), Steps((select(plan.rows[0] or (NOTHING,), 1),)), columns, True)
-    made: list[Scalar] = []
+    expressions: list[Scalar] = []
     for i, field in enumerate(plan.columns):
         cases = tuple((Call(EQUAL, (NUMBER, Literal(n, INT4)), BOOL), row[i]) for n, row in enumerate(plan.rows))
-        made.append(Case(cases[:-1], cases[-1][1], field.type))
+        expressions.append(Case(cases[:-1], cases[-1][1], field.type))
     numbers = Unnest(f"sequence(0, {count - 1})")
-    return Stream(SingleRow(), Steps((numbers, select(made or (NOTHING,), 3))), columns, True)
+    return Stream(SingleRow(), Steps((numbers, select(expressions or (NOTHING,), 3))), columns, True)

@@ -19,19 +19,19 @@ NEGATIVE = "invalid preceding or following size in window function"
 
 def window_function(call: WindowCall, node: Window, entering: OperatorInput) -> operators.WindowCall:
     """Returns the circuit's form of a window function. Raises 0A000 if it cannot be maintained."""
-    name, given = call.function.name, call.arguments
+    name, arguments = call.function.name, call.arguments
     if call.function.kind == "aggregate" and (name not in MAINTAINED or name in WITHIN_GROUP):
         raise FeatureNotSupported(f"{name} over a window in a materialized view is not supported", position=call.position)
     if name in ("min", "max"):
-        name, given = extreme(name, cast_to(given[0], call.type))
-    if name == "count" and not given and call.filter is not None:
-        given = (Literal(True, call.filter.type),)
-    columns = tuple(entering.column(filtered(call.filter, a)) for a in given)
+        name, arguments = extreme(name, cast_to(arguments[0], call.type))
+    if name == "count" and not arguments and call.filter is not None:
+        arguments = (Literal(True, call.filter.type),)
+    columns = tuple(entering.column(filtered(call.filter, a)) for a in arguments)
     filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
     function = operators.AggregateCall(name, columns, call.type, False, filter)
     frame = call.frame
-    ranged = frame.mode == "range" and (frame.start.offset is not None or frame.end.offset is not None)
-    key = entering.column(_key(node)) if ranged else -1
+    compares_values = frame.mode == "range" and (frame.start.offset is not None or frame.end.offset is not None)
+    key = entering.column(_key(node)) if compares_values else -1
     bounds = tuple(_bound(b, call, node, entering) for b in (frame.start, frame.end))
     return operators.WindowCall(function, frame.mode, bounds[0], bounds[1], frame.exclude, key)
 

@@ -30,7 +30,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from tailgate.engine.ddl.registry import ANSWERS, Registry
+from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
 from tailgate.engine.plan.explain import Statistics
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.sharing import Sum
@@ -616,7 +616,7 @@ class Engine:
                             continue
                         of = (s for s in self._sources if reader_name(s) == reader.name and topic in transactions.topics(s))
                         for url, said in _registries(of, self.catalog):
-                            self._registry.latest(url, ANSWERS, said)
+                            self._registry.latest(url, PROBE_SUBJECT, said)
                     except TailgateError as e:
                         stall.error = e.message
                         continue

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl.letters import widened
+from tailgate.engine.ddl.dead_letters import with_all_columns
 from tailgate.engine.plan import circuit, nodes
 from tailgate.engine.plan.affected import inputs_of
 from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
@@ -82,7 +82,7 @@ class Installation:
                 fill.end()
             self.fills.clear()
             self._filled.clear()
-            if (columns := widened(catalog)) != Change():
+            if (columns := with_all_columns(catalog)) != Change():
                 engine.change(columns)
                 catalog = engine.catalog
             broken = self._broken(catalog, lost)

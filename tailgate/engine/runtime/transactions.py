@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tailgate.engine.ddl.transactions import OPTION
+from tailgate.engine.ddl.kafka.transactions import OPTION
 from tailgate.lake.catalog import Item
 
 FORMAT = "tailgate.sources.TransactedKafka"

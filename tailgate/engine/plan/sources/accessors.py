@@ -27,8 +27,8 @@ class Struct:
 
     def column(self, column: Field, *path: str) -> str:
         """Returns Spark SQL of a column's stored form."""
-        given = self.field(*path, column.name)
-        return uuid_of(given) if column.type == UUID else given
+        value = self.field(*path, column.name)
+        return uuid_of(value) if column.type == UUID else value
 
     def exists(self, *path: str) -> str:
         """Returns Spark SQL for whether the field at a path is not NULL."""

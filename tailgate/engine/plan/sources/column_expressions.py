@@ -30,10 +30,10 @@ class Decoded:
     headers: str = name(DECODED[6])
 
 
-def by_name(made: list[ColumnExpression], names: list[str]) -> list[ColumnExpression]:
+def by_name(columns: list[ColumnExpression], names: list[str]) -> list[ColumnExpression]:
     """Returns the named columns as columns of a key, not nullable. Raises 42703 if one does not exist."""
-    known = {m.field.name: m for m in made}
+    columns_by_name = {m.field.name: m for m in columns}
     for n in names:
-        if n not in known:
+        if n not in columns_by_name:
             raise UndefinedColumn(f'column "{n}" named in key does not exist')
-    return [ColumnExpression(Field(n, known[n].field.type, False), known[n].expression) for n in names]
+    return [ColumnExpression(Field(n, columns_by_name[n].field.type, False), columns_by_name[n].expression) for n in names]

@@ -8,7 +8,7 @@ from tailgate.sql import plan
 from tailgate.sql.render.spark import expression
 
 MICROS = 1_000_000
-UNAVAILABLE = "__debezium_unavailable_value"  # tailgate/engine/java, Captured
+UNAVAILABLE = "__debezium_unavailable_value"  # tailgate/engine/java, UnavailableValue
 UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 

@@ -12,17 +12,18 @@ import tailgate.rows.Rows.Bytes;
 /**
  * One aggregate of one group. Values can be added and exactly removed again.
  *
- * <p>Totals are exact: integers and decimals are stored as integers of any size, floating point as
+ * <p>Accumulators are exact: integers and decimals are stored as integers of any size, floating point as
  * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
- * arrival. A total of no values is NULL, except for counts.
+ * arrival. The result of no values is NULL, except for counts.
  *
  * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}; with stored
- * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator} for DISTINCT.
+ * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
+ * for DISTINCT.
  */
 public abstract class Accumulator {
   public abstract void add(InternalRow row, long weight);
 
-  /** Adds a change. `values` holds the values of the group in order, for totals that need them. */
+  /** Adds a change. `values` holds the values of the group in order, for accumulators that need them. */
   public abstract void merge(Accumulator change, GroupValues values);
 
   /** Returns whether nothing is left, apart from stored values. */
@@ -40,13 +41,13 @@ public abstract class Accumulator {
 
   public static Accumulator of(AggregateCall call, StructType row) { return of(call, row, false); }
 
-  /** Creates the total for a call. `appendOnly`: no row of the input is ever deleted. */
+  /** Creates the accumulator for a call. `appendOnly`: no row of the input is ever deleted. */
   public static Accumulator of(AggregateCall call, StructType row, boolean appendOnly) {
-    Accumulator total = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row) : plain(call, row, appendOnly);
-    return call.filter < 0 ? total : new Filtered(total, call.filter);
+    Accumulator accumulator = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row) : plain(call, row, appendOnly);
+    return call.filter < 0 ? accumulator : new Filtered(accumulator, call.filter);
   }
 
-  /** Creates the total for a call, ignoring its DISTINCT and FILTER. */
+  /** Creates the accumulator for a call, ignoring its DISTINCT and FILTER. */
   static Accumulator plain(AggregateCall call, StructType row, boolean appendOnly) {
     if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row);
     return switch (call.function) {
@@ -61,7 +62,7 @@ public abstract class Accumulator {
 
   static IllegalArgumentException none(AggregateCall call) { return new IllegalArgumentException("no function " + call.function + " that gives " + call.result.catalogString()); }
 
-  /** A total with FILTER: uses only rows for which a column is true. */
+  /** An accumulator with FILTER: uses only rows for which a column is true. */
   private static final class Filtered extends Accumulator {
     private final Accumulator of;
     private final int filter;
@@ -84,7 +85,7 @@ public abstract class Accumulator {
     @Override public void read(DataInput in) throws IOException { of.read(in); }
   }
 
-  /** A total with stored values. That of a change holds the changed values. */
+  /** An accumulator with stored values. That of a change holds the changed values. */
   abstract static class Keeping extends Accumulator {
     final Map<Bytes, Long> changes = new HashMap<>();
 

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import tailgate.state.State;
 
-/** The values of one group that a total stores, each with a weight, in the order of their bytes. */
+/** The values of one group that an accumulator stores, each with a weight, in the order of their bytes. */
 public interface GroupValues {
   /** Adds to the weight of a value. Returns the new weight. */
   long weigh(byte[] value, long weight);
@@ -34,7 +34,7 @@ public interface GroupValues {
   }
 
   /** Values in an operator's state. */
-  record Kept(State state, int operator, int port, byte[] group) implements GroupValues {
+  record Stored(State state, int operator, int port, byte[] group) implements GroupValues {
     @Override public long weigh(byte[] value, long weight) { return state.weigh(operator, port, group, value, weight); }
 
     @Override public Walk walk() {
@@ -52,7 +52,7 @@ public interface GroupValues {
   }
 
   /** Values in memory, while a partition is computed. */
-  final class Held implements GroupValues {
+  final class InMemory implements GroupValues {
     private final TreeMap<byte[], Long> weights = new TreeMap<>(Arrays::compareUnsigned);
 
     @Override public long weigh(byte[] value, long weight) {

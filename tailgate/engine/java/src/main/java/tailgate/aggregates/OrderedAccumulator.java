@@ -60,7 +60,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     });
   }
 
-  /** Returns true: the values are not part of the total. */
+  /** Returns true: the values are not part of the accumulator. */
   @Override public boolean isZero() { return true; }
 
   @Override public Object result(long rows, GroupValues kept) {

@@ -33,15 +33,15 @@ final class ConditionalJoin extends Join {
 
   @Override void change(Work work, byte[] k, int side, List<Change> ours) {
     int other = 1 - side;
-    List<Mine> rows = new ArrayList<>();
-    for (Change c : ours) rows.add(new Mine(c, watched[side] ? work.tick.state.get(id, side, k, c.row().getBytes()) : null));
+    List<ChangedRow> rows = new ArrayList<>();
+    for (Change c : ours) rows.add(new ChangedRow(c, watched[side] ? work.tick.state.get(id, side, k, c.row().getBytes()) : null));
     try (Kept entries = new Kept(work.tick.state, k, other)) {
       while (entries.next()) {
         UnsafeRow theirs = entries.row;
         LongPair kept = watched[other] ? LongPair.of(entries.value()) : new LongPair(entries.weight(), 0);
         long theirWeight = kept.first(), partners = kept.second();
         long gained = 0;
-        for (Mine mine : rows) {
+        for (ChangedRow mine : rows) {
           long weight = Math.multiplyExact(mine.weight, theirWeight);
           if (!holds(work, work.paired(side, mine.row, theirs), weight)) continue;
           if (pairs) work.pair(side, mine.row, theirs, weight);
@@ -58,7 +58,7 @@ final class ConditionalJoin extends Join {
       if (pairs || watched[other]) work.keep(k, side, ours);
       return;
     }
-    for (Mine mine : rows) {
+    for (ChangedRow mine : rows) {
       if (mine.partners > 0 == partnered) work.alone(side, mine.row, mine.weight);
       long now = mine.before + mine.weight;
       if (now == 0) work.tick.state.remove(id, side, k, mine.bytes);
@@ -80,14 +80,14 @@ final class ConditionalJoin extends Join {
   }
 
   /** A changed row, with the change of its weight. */
-  private final class Mine {
+  private final class ChangedRow {
     final byte[] bytes;
     final UnsafeRow row;
     final long weight, before;
     final boolean isNew;
     long partners;
 
-    Mine(Change change, byte[] stored) {
+    ChangedRow(Change change, byte[] stored) {
       this.row = change.row();
       this.bytes = row.getBytes();
       this.weight = change.weight();

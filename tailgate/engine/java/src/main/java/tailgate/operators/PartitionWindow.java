@@ -17,7 +17,7 @@ import tailgate.operators.WindowCall.Mode;
 import tailgate.rows.SortKeyCodec;
 
 /**
- * Computes one window function over the rows of one partition, in memory. The total of an aggregate
+ * Computes one window function over the rows of one partition, in memory. The accumulator of an aggregate
  * slides with the frame: rows that leave the frame are subtracted, which is exact.
  *
  * <p>Source: PostgreSQL 15, src/backend/executor/nodeWindowAgg.c, utils/adt/windowfuncs.c.
@@ -214,7 +214,7 @@ final class PartitionWindow {
   // ---- aggregates -------------------------------------------------------------------------------
 
   private Accumulator total;
-  private GroupValues.Held kept;
+  private GroupValues.InMemory kept;
   private int low, high;  // the range of rows in the total
 
   private void aggregate(Object[] out, int from) {
@@ -246,7 +246,7 @@ final class PartitionWindow {
 
   private void begin(int at) {
     total = Accumulator.of(call, schema());
-    kept = new GroupValues.Held();
+    kept = new GroupValues.InMemory();
     low = high = at;
   }
 

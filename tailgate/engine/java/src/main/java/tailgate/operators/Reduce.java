@@ -27,7 +27,7 @@ import tailgate.state.State;
  * aggregates it is DISTINCT. If a result does not fit its type, the group's row is an error until
  * the group changes.
  *
- * <p>State: group → number of rows, totals ({@link Accumulator}); (group, value) → weight, in order, for
+ * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
  * aggregates that need the values. Cost: one get and one put for each changed group.
  */
 final class Reduce extends Operator {
@@ -112,10 +112,10 @@ final class Reduce extends Operator {
       this.group = group;
     }
 
-    GroupValues values(int call) { return new GroupValues.Kept(state, id, call + 1, group); }
+    GroupValues values(int call) { return new GroupValues.Stored(state, id, call + 1, group); }
   }
 
-  /** The totals of a group, or of its changes. */
+  /** The accumulators of a group, or of its changes. */
   private final class Group {
     private long rows;
     private final Accumulator[] totals = totals();

@@ -22,7 +22,7 @@ class AccumulatorTest {
     private final AggregateCall call;
     private final StructType row;
     private final Accumulator total;
-    private final GroupValues kept = new GroupValues.Held();
+    private final GroupValues kept = new GroupValues.InMemory();
     private long rows;
 
     Group(String ddl, AggregateCall call) {

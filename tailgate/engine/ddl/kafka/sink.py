@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any
 
-from tailgate.engine.ddl import access, connection
-from tailgate.engine.ddl.names import free, kept, stored
+from tailgate.engine.ddl.kafka import access, connection
+from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.engine.ddl.view import create_view
 from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Item
@@ -54,15 +54,15 @@ def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
     query = statement.from_item
     if isinstance(query, Name):
         return None
-    schema = free(statement.name, catalog)
+    schema = schema_for(statement.name, catalog)
     name = Name(f"{statement.name.name}_query", schema.name)
     text = f"CREATE MATERIALIZED VIEW {name.sql} AS {query.text}"
-    made = parse(text)
-    assert isinstance(made, CreateView)
+    view_statement = parse(text)
+    assert isinstance(view_statement, CreateView)
     try:
-        return create_view(made, text, catalog)
+        return create_view(view_statement, text, catalog)
     except TailgateError as e:
-        e.position = None if e.position is None else e.position - made.query.offset + query.offset
+        e.position = None if e.position is None else e.position - view_statement.query.offset + query.offset
         raise
 
 
@@ -71,7 +71,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
 
     If the sink is from a query, the catalog must contain the view of the query.
     """
-    schema = free(statement.name, catalog)
+    schema = schema_for(statement.name, catalog)
     for name, value in statement.options:
         _check_option(name, value)
     relation, depends = _relation(statement, catalog)
@@ -110,7 +110,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
         },
         schema=schema.id,
     )
-    return kept(item, statement, catalog)
+    return normalized(item, statement, catalog)
 
 
 def _check_option(name: str, value: object) -> None:
@@ -141,8 +141,8 @@ def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
             raise UndefinedObject(f'sink "{sink.name}" has no key', hint="Add KEY (column, …) to the sink.")
         columns = tuple(columns[i] for i in options["key"])
     name = options["with"].get(f"avro_{part}_fullname", KEY_NAME if part == "key" else VALUE_NAME)
-    made = schema_of(kind, part, columns, options["envelope"], name)
-    return made if isinstance(made, str) else json.dumps(made, indent=2)
+    schema = schema_of(kind, part, columns, options["envelope"], name)
+    return schema if isinstance(schema, str) else json.dumps(schema, indent=2)
 
 
 def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
@@ -151,7 +151,7 @@ def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int,
         view = catalog.at(f"{statement.name.name}_query", catalog.home(statement.name))
         assert view is not None
         return view, view.depends
-    relation = stored(
+    relation = stored_relation(
         statement.from_item,
         catalog,
         so="it has no changes to send",
@@ -192,10 +192,10 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
     key = tuple(names.index(name) for name in statement.key)
     unique = relation.key is not None and set(relation.key) <= set(key)
     if statement.envelope == "upsert" and not unique and not statement.key_not_enforced:
-        known = "none" if relation.key is None else "(" + ", ".join(names[k] for k in relation.key) + ")"
+        known_key = "none" if relation.key is None else "(" + ", ".join(names[k] for k in relation.key) + ")"
         raise InvalidColumnReference(
             "upsert key could not be validated as unique",
-            detail=f"Known keys of {relation.kind} {relation.name}: {known}.",
+            detail=f"Known keys of {relation.kind} {relation.name}: {known_key}.",
             hint="Say KEY (…) NOT ENFORCED if you know that it is.",
         )
     return key

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.engine.ddl.names import of_kind
+from tailgate.engine.ddl.names import find_item
 from tailgate.lake.catalog import SECRET, Catalog
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.statements import Options, OptionValue
@@ -47,7 +47,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AccessSettings:
     """Access settings, as an item stores them, and the ids of the secrets that they use."""
 
     settings: dict[str, Any]
@@ -59,13 +59,13 @@ def is_access(option: str) -> bool:
     return option.startswith(PREFIXES)
 
 
-def kafka(options: Options, catalog: Catalog) -> Said:
+def kafka(options: Options, catalog: Catalog) -> AccessSettings:
     """Returns the settings for Kafka.
 
     Raises 22023 if options contradict each other, 0A000 if one is not supported.
     """
-    said = _said(options, KAFKA, "Kafka", catalog)
-    settings = said.settings
+    access = _settings(options, KAFKA, "Kafka", catalog)
+    settings = access.settings
     for name in ("protocol", "mechanism"):
         if name in settings:
             settings[name] = str(settings[name]).upper()
@@ -83,16 +83,16 @@ def kafka(options: Options, catalog: Catalog) -> Said:
     if protocol.startswith("SASL"):
         _check_sasl(settings)
     _check_pair(settings)
-    return said
+    return access
 
 
-def registry(options: Options, catalog: Catalog) -> Said:
+def registry(options: Options, catalog: Catalog) -> AccessSettings:
     """Returns the settings for a schema registry. Raises 22023 or 0A000."""
-    said = _said(options, REGISTRY, "a schema registry", catalog)
-    if "password" in said.settings and "username" not in said.settings:
+    access = _settings(options, REGISTRY, "a schema registry", catalog)
+    if "password" in access.settings and "username" not in access.settings:
         raise InvalidParameterValue("a PASSWORD needs a USERNAME")
-    _check_pair(said.settings)
-    return said
+    _check_pair(access.settings)
+    return access
 
 
 def _check_sasl(settings: dict[str, Any]) -> None:
@@ -115,18 +115,18 @@ def _check_pair(settings: dict[str, Any]) -> None:
         raise InvalidParameterValue("SSL KEY PASSWORD needs an SSL KEY")
 
 
-def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) -> Said:
-    """Returns the settings for options. `known`: option → setting; `of`: the service, for errors."""
+def _settings(options: Options, setting_names: dict[str, str], service: str, catalog: Catalog) -> AccessSettings:
+    """Returns the settings for options. `setting_names`: option → setting; `service`: for errors."""
     settings: dict[str, Any] = {}
     secrets: list[int] = []
     for option, value in options:
-        setting = known.get(option) or FILES.get(option)
+        setting = setting_names.get(option) or FILES.get(option)
         if setting is None:
-            raise FeatureNotSupported(f'option "{option}" of {of} is not supported')
+            raise FeatureNotSupported(f'option "{option}" of {service} is not supported')
         if setting in settings:
             raise InvalidParameterValue(f'option "{option}" says again what another option says')
         if isinstance(value, SecretName) and option not in FILES and setting not in ("protocol", "mechanism"):
-            secrets.append(of_kind(SECRET, value.name, catalog).id)
+            secrets.append(find_item(SECRET, value.name, catalog).id)
             settings[setting] = {"secret": secrets[-1]}
         elif not isinstance(value, str):
             raise InvalidParameterValue(f'option "{option}" needs a text')
@@ -138,7 +138,7 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
             )
         else:
             settings[setting] = value
-    return Said(settings, tuple(dict.fromkeys(secrets)))
+    return AccessSettings(settings, tuple(dict.fromkeys(secrets)))
 
 
 def text(value: OptionValue, option: str) -> str:

@@ -22,7 +22,7 @@ from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, Undef
 from tailgate.lake.secrets import Settings, Vault
 
 ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for an answer; a statement waits for two at most
-ANSWERS = "tailgate-answers"  # a subject for requests that test whether a registry answers; it does not have to exist
+PROBE_SUBJECT = "tailgate-answers"  # a subject for requests that test whether a registry answers; it does not have to exist
 ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one observed from Debezium has 0.1 MB
 
 
@@ -59,37 +59,39 @@ class Registry:
         access = self._vault.opened(settings)
         return self._avro(url, f"schema {id}", self._get(url, f"schemas/ids/{id}", f"schema {id}", access), access)
 
-    def _avro(self, url: str, what: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> str | None:
-        schemas = self._schemas(url, what, "AVRO", found, access)
+    def _avro(self, url: str, what: str, schema: dict[str, Any] | None, access: Mapping[str, str]) -> str | None:
+        schemas = self._schemas(url, what, "AVRO", schema, access)
         return None if schemas is None else schemas[0] if len(schemas) == 1 else avro.written(avro.parse(*schemas))
 
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         access = self._vault.opened(settings)
         return self._schemas(url, f"the schema of {subject}", "PROTOBUF", self._version(url, subject, "latest", access), access)
 
-    def _schemas(self, url: str, what: str, wanted: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> tuple[str, ...] | None:
+    def _schemas(
+        self, url: str, what: str, format: str, schema: dict[str, Any] | None, access: Mapping[str, str]
+    ) -> tuple[str, ...] | None:
         """Returns the schemas that a schema references, then the schema itself.
 
-        Raises 22023 if the schema has another kind than `wanted`.
+        Raises 22023 if the schema has another format than `format`.
         """
-        if found is None:
+        if schema is None:
             return None
-        if kind(found) != wanted:
-            raise InvalidParameterValue(f"{what} is {kind(found)}, not {wanted}", hint=f"Use FORMAT {kind(found)}.")
-        before: dict[str, str] = {}
-        self._references(url, found, before, access)
-        return (*before.values(), str(found["schema"]))
+        if kind(schema) != format:
+            raise InvalidParameterValue(f"{what} is {kind(schema)}, not {format}", hint=f"Use FORMAT {kind(schema)}.")
+        referenced: dict[str, str] = {}
+        self._references(url, schema, referenced, access)
+        return (*referenced.values(), str(schema["schema"]))
 
-    def _references(self, url: str, schema: dict[str, Any], found: dict[str, str], access: Mapping[str, str]) -> None:
-        """Adds the schemas that a schema references to `found`, each after those that it references."""
+    def _references(self, url: str, schema: dict[str, Any], schemas: dict[str, str], access: Mapping[str, str]) -> None:
+        """Adds the schemas that a schema references to `schemas`, each after those that it references."""
         for reference in schema.get("references") or ():
             subject, version = str(reference["subject"]), str(reference["version"])
-            if f"{subject}/{version}" not in found:
+            if f"{subject}/{version}" not in schemas:
                 other = self._version(url, subject, version, access)
                 if other is None:
                     raise UndefinedObject(f'schema registry has no version {version} of subject "{subject}"')
-                self._references(url, other, found, access)
-                found[f"{subject}/{version}"] = str(other["schema"])
+                self._references(url, other, schemas, access)
+                schemas[f"{subject}/{version}"] = str(other["schema"])
 
     def _version(self, url: str, subject: str, version: str, access: Mapping[str, str]) -> dict[str, Any] | None:
         return self._get(url, f"subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}", f"subject {subject}", access)
@@ -107,8 +109,8 @@ class Registry:
         base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
         request = urllib.request.Request(f"{base}/{path}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
-        said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
-        user, password = (access["username"], access.get("password")) if "username" in access else said
+        credentials = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+        user, password = (access["username"], access.get("password")) if "username" in access else credentials
         request.headers.update(clients.authorization(user, password))
         tls = clients.tls(access) if parts.scheme == "https" else None
         try:

@@ -14,7 +14,7 @@ from tailgate.sql.statements import Protobuf, option
 HEXADECIMAL = "\\x"  # prefix of a descriptor set
 
 
-def written_out(format: Protobuf) -> dict[str, Any]:
+def options_of_statement(format: Protobuf) -> dict[str, Any]:
     """Returns the options for a schema in the statement.
 
     Messages have no header unless `confluent_wire_format` is set.
