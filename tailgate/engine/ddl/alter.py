@@ -22,7 +22,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, Schema
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
 
@@ -114,7 +114,7 @@ def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) 
         if id in replacements or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
         if item.kind not in GOING_ALONG:
-            put[id] = restated(after[id], before, after)
+            put[id] = rename_references(after[id], before, after)
     renamed = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():
         if item.query and item.kind != "function":

@@ -9,7 +9,7 @@ from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, 
 from tailgate.lake.names import Name
 from tailgate.lake.schemas import Schema
 from tailgate.lake.types import Field
-from tailgate.sql.definitions import Creation, restated
+from tailgate.sql.definitions import Creation, rename_references
 
 
 def schema_for(name: Name, catalog: Catalog) -> Schema:
@@ -43,7 +43,7 @@ def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item
 
 def normalized(item: Item, statement: Creation, catalog: Catalog) -> Item:
     """Returns the item with its normalized text, in which names do not depend on the search path."""
-    return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
+    return rename_references(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 
 
 def check_columns(columns: Iterable[Field]) -> None:

@@ -32,7 +32,7 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.lake.http import BadRequest, body_length
 from tailgate.lake.internal_errors import DEFECT, InternalErrors
 from tailgate.lake.resolution import Resolution
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
@@ -70,7 +70,7 @@ class Control:
         crashed: Callable[[], bool] = lambda: False,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        control, errors = self, InternalErrors(masked, crashed)
+        control, errors = self, InternalErrors(mask_literals, crashed)
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"

@@ -26,7 +26,7 @@ from tailgate.lake.indexes import definition
 from tailgate.lake.names import Name, quoted
 from tailgate.lake.routines import arguments_of, result_of
 from tailgate.lake.schemas import TEMPORARY, TEMPORARY_ID
-from tailgate.sql.definitions import shown
+from tailgate.sql.definitions import for_search_path
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
@@ -127,7 +127,7 @@ class Functions:
                 "pg_get_function_identity_arguments(oid) text",
                 s._of_function(lambda i: arguments_of(i, defaults=False), lambda f: f.arguments(s.format_type, defaults=False)),
             ),
-            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s.catalog).sql, lambda f: None)),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: for_search_path(i, s.catalog).sql, lambda f: None)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
@@ -374,7 +374,7 @@ class Functions:
 
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid)
-        return None if item is None or not item.query else f" {shown(item, self.catalog).query.strip().rstrip(';')};"
+        return None if item is None or not item.query else f" {for_search_path(item, self.catalog).query.strip().rstrip(';')};"
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)

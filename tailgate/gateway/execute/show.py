@@ -26,7 +26,7 @@ from tailgate.lake.schemas import TEMPORARY_ID
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.definitions import shown
+from tailgate.sql.definitions import for_search_path
 from tailgate.sql.statements import Name, Print, Show
 
 _CREATE = (
@@ -186,7 +186,7 @@ def _rows(
         assert show.name is not None
         if what == "create function":
             function = routines.find(show.name, show.types, catalog)
-            return [(function.shown, shown(function, catalog).sql)]
+            return [(function.shown, for_search_path(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     return item_status.rows(what, items, catalog, status, may_see)
 
@@ -214,4 +214,4 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
         return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
-    return item.name, shown(item, catalog).sql
+    return item.name, for_search_path(item, catalog).sql

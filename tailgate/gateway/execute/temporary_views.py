@@ -23,7 +23,7 @@ from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
-from tailgate.sql.definitions import restated
+from tailgate.sql.definitions import rename_references
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -145,7 +145,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.run_bounded(restated, item, catalog, after, statement))
+    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, statement))
     return "CREATE VIEW"
 
 
@@ -169,7 +169,7 @@ def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
 
 
 def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
-    return [restated(item, before, after) for item in items]
+    return [rename_references(item, before, after) for item in items]
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:

@@ -25,7 +25,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.names import listed
 from tailgate.lake.roles import Role
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
 ENTRY_BYTES = 100  # memory per item of a session's private catalog
@@ -180,7 +180,7 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
     for id, item in sorted(views.items()):
         after = _with(later, own, {**kept, id: item})
         try:
-            made = restated(item, before, after)
+            made = rename_references(item, before, after)
             if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
                 kept[id] = made
         except (TailgateError, KeyError):
