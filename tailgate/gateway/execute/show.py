@@ -77,7 +77,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
     match statement.what:
         case "errors":
             views = failing(statement, catalog, session.access)
-            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.time)
+            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
         case "subscriptions":
@@ -111,11 +111,11 @@ def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Fol
     if show.name is None:
         views = sorted(catalog.visible, key=lambda item: item.name)
         return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
-    wanted = catalog.relation(show.name)
-    if not wanted.errors:
-        raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
-    found = access.authorize(Followed(wanted))
-    return [found] if wanted.ready else []
+    item = catalog.relation(show.name)
+    if not item.errors:
+        raise WrongObjectType(f'"{item.name}" is not a materialized view', position=show.name.position)
+    view = access.authorize(Followed(item))
+    return [view] if item.ready else []
 
 
 def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
@@ -175,9 +175,9 @@ def _rows(
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
-            there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
-            there.sort(key=lambda i: i.name)
-            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in there]
+            indexes = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
+            indexes.sort(key=lambda i: i.name)
+            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in indexes]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)

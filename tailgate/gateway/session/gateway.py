@@ -34,7 +34,7 @@ class Gateway:
         self.background = Background()
         self.internal_errors = InternalErrors(mask_literals)
         self.secret = peers.secret(lake)
-        self.sessions = Sessions(lambda: serving.catalog)
+        self.sessions = Sessions(lambda: serving.progress.catalog)
         self.peers = Peers(lake, self.sessions, self.internal_errors, self.background)
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
