@@ -23,7 +23,6 @@ public final class NumberInput {
   private static final Pattern HEXADECIMAL =
       Pattern.compile("[+-]?0[xX](?:[0-9a-fA-F]+\\.?[0-9a-fA-F]*|\\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?");
   private static final Pattern NAN = Pattern.compile("[+-]?nan(?:\\(\\w*\\))?", Pattern.CASE_INSENSITIVE);
-  private static final int DIGITS_MAX = 131_072;  // of a numeric, before the decimal point
   // Digits and exponents beyond this scale never fit 38 digits, and expanding them takes long.
   private static final int SCALE_MAX = 20_000;
 
@@ -103,9 +102,6 @@ public final class NumberInput {
       if (value.signum() == 0) {
         value = BigDecimal.ZERO;
       } else if (Math.abs((long) value.scale()) > SCALE_MAX) {
-        if (value.precision() - (long) value.scale() > DIGITS_MAX) {
-          throw new SqlError("22003", "value overflows numeric format");
-        }
         if (value.scale() < 0) throw Numbers.fieldOverflow();
         value = BigDecimal.ZERO;
       }
