@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.engine.plan.replacing import ANEW, switched
+from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, switch
 from tailgate.engine.runtime.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
@@ -130,12 +130,12 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """Switches to the replacements of views in one entry, with the changes of the rows."""
         engine, catalog = self.engine, self.engine.catalog
-        change = switched(coming, catalog, lambda item, after: item)
+        change = switch(coming, catalog, lambda item, after: item)
         after = catalog.apply(change)
         changes = []
         for item in coming:
             if item.kind == "materialized view":
-                id = item.id if item.options.get(ANEW) else item.replaces
+                id = item.id if item.options.get(HAS_NEW_COLUMNS) else item.replaces
                 rows = self._rows(after[id], after)
                 if id == item.replaces:
                     rows = total(

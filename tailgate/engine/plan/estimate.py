@@ -96,8 +96,8 @@ def values(relation: Relation, columns: frozenset[int]) -> float:
             lefts, rights = frozenset(i for i in columns if i < width), frozenset(i - width for i in columns if i >= width)
             return values(left, lefts) * values(right, rights)
         case _:
-            there = rows(relation)
-            return there if any(key <= columns for key in keys(relation)) else min(there, VALUES ** len(columns))
+            row_count = rows(relation)
+            return row_count if any(key <= columns for key in keys(relation)) else min(row_count, VALUES ** len(columns))
 
 
 def _read(scalars: tuple[Scalar, ...]) -> frozenset[int]:

@@ -15,7 +15,7 @@ import pytest
 from tailgate.engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import equated
-from tailgate.engine.plan.sizes import sized
+from tailgate.engine.plan.sizes import with_scan_sizes
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
@@ -93,7 +93,7 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
     """Returns the plan with estimated sizes of its scans, which differ from the actual ones."""
     scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
-    return sized(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
+    return with_scan_sizes(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
 
 
 def compare(seeds: Iterable[int]) -> int:

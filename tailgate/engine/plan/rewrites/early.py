@@ -89,8 +89,8 @@ def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) 
     """
     side = join.left if start == 0 else join.right
     calls = [_of_side(call, start) for call in relation.aggregates]
-    made = [_made_of(call) for call in calls]
-    parts = tuple(dict.fromkeys(part for of in made for part in of))
+    parts_by_call = [_made_of(call) for call in calls]
+    parts = tuple(dict.fromkeys(part for of in parts_by_call for part in of))
     groups = tuple(dict.fromkeys(key))
     before = Aggregate(side, tuple(column(side, i) for i in groups), parts)
     place = {start + i: start + n for n, i in enumerate(groups)}
@@ -104,8 +104,8 @@ def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) 
     wholes = tuple(_whole(part, column(joined, start + len(groups) + n)) for n, part in enumerate(parts))
     after = Aggregate(joined, tuple(renumber(k, place) for k in relation.keys), wholes)
     width = len(relation.keys)
-    found = {part: column(after, width + n) for n, part in enumerate(parts)}
-    results = (_result(call, [found[p] for p in of], width > 0) for call, of in zip(calls, made, strict=True))
+    totals = {part: column(after, width + n) for n, part in enumerate(parts)}
+    results = (_result(call, [totals[p] for p in of], width > 0) for call, of in zip(calls, parts_by_call, strict=True))
     return Project(after, (*(column(after, i) for i in range(width)), *results), relation.columns)
 
 

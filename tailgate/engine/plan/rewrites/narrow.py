@@ -44,8 +44,8 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
         return reader
     read = (*scalars_of(reader), *conditions)
     width, whole = len(below.left.columns), len(below.columns)
-    asked = frozenset[int]() if below.condition is None else columns_of(below.condition)
-    plain = asked | frozenset(c for scalar in read for c in _plain(scalar, width))
+    condition_columns = frozenset[int]() if below.condition is None else columns_of(below.condition)
+    plain = condition_columns | frozenset(c for scalar in read for c in _plain(scalar, width))
     left = _candidates(read, plain, 0, width)
     right = _candidates(read, plain, width, whole)
     if not left and not right:
@@ -63,20 +63,20 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
 
 def _candidates(read: tuple[Scalar, ...], plain: frozenset[int], start: int, end: int) -> tuple[Scalar, ...]:
     """Returns the expressions over one side's columns that may move, each once."""
-    found: dict[Scalar, None] = {}
+    candidates: dict[Scalar, None] = {}
 
     def visit(scalar: Scalar) -> None:
         used = columns_of(scalar)
         if not isinstance(scalar, Column) and used and all(start <= i < end for i in used) and not fallible(scalar):
             if used - plain:
-                found[scalar] = None
+                candidates[scalar] = None
             return
         for part in parts(scalar):
             visit(part)
 
     for scalar in read:
         visit(scalar)
-    return tuple(found)
+    return tuple(candidates)
 
 
 def _plain(scalar: Scalar, width: int) -> frozenset[int]:

@@ -47,13 +47,15 @@ def _anti(relation: Relation) -> Relation:
     present = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
     present |= frozenset(width + i for i, f in enumerate(join.right.columns) if not f.nullable)
     conditions = conjuncts(relation.condition)
-    asked = [c for c in conditions if isinstance(c, IsNull) and isinstance(c.argument, Column) and width <= c.argument.index in present]
-    if not asked:
+    null_tests = [
+        c for c in conditions if isinstance(c, IsNull) and isinstance(c.argument, Column) and width <= c.argument.index in present
+    ]
+    if not null_tests:
         return relation
     nulls = tuple(Literal(None, f.type) for f in join.right.columns)
     alone = replace(join, kind="anti")
     rows = Project(alone, tuple(column(alone, i) for i in range(width)) + nulls, join.columns)
-    rest = tuple(c for c in conditions if c not in asked)
+    rest = tuple(c for c in conditions if c not in null_tests)
     return Filter(rows, conjunction(rest)) if rest else rows
 
 
@@ -92,11 +94,11 @@ def _join(join: Join, rejected: Columns) -> Relation:
         kind = "inner" if left and right else "left" if left else "right"
     elif (kind == "left" and right) or (kind == "right" and left):
         kind = "inner"
-    asked = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
+    condition_rejects = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
     # For the side that may be extended with NULLs the join condition must not reject rows: that
     # would be another join.
-    of_left = rejected | (asked if kind in ("inner", "right", "semi") else NO_COLUMNS)
-    of_right = rejected | (asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
+    of_left = rejected | (condition_rejects if kind in ("inner", "right", "semi") else NO_COLUMNS)
+    of_right = rejected | (condition_rejects if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
     sides = (
         _narrow(join.left, frozenset(i for i in of_left if i < width)),
         _narrow(join.right, frozenset(i - width for i in of_right if i >= width)),

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.plan.join_sides import MATCHED, WHOLE
 from tailgate.engine.plan.scalars import ties
-from tailgate.engine.plan.sides import MATCHED, WHOLE
 from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted, substituted
@@ -36,13 +36,13 @@ def _conditions_of_join(relation: Relation) -> Relation:
     """
     if not isinstance(relation, Join) or relation.condition is None:
         return relation
-    left, right, kept = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
+    left, right, rest = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
     if not left and not right:
         return relation
     sides = _push(relation.left, left), _push(relation.right, right)
-    if relation.kind == "inner" and not kept:
+    if relation.kind == "inner" and not rest:
         return Join(*sides, "cross", None, relation.position)
-    return Join(*sides, relation.kind, conjunction(kept), relation.position)
+    return Join(*sides, relation.kind, conjunction(rest), relation.position)
 
 
 def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
@@ -72,18 +72,18 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
                 below = _push(input, tuple(substituted(c, keys) for c in down))
                 return _keep(Aggregate(below, keys, aggregates), tuple(c for c in conditions if c not in down))
         case Join(kind="left" | "right" | "semi" | "anti" as kind):
-            left, right, kept = _sides(relation, conditions, WHOLE[kind])
+            left, right, rest = _sides(relation, conditions, WHOLE[kind])
             if left or right:
                 sides = _push(relation.left, left), _push(relation.right, right)
-                return _keep(Join(*sides, kind, relation.condition, relation.position), kept)
+                return _keep(Join(*sides, kind, relation.condition, relation.position), rest)
         case Join(kind="inner" | "cross" as kind):
-            left, right, kept = _sides(relation, conditions, WHOLE[kind])
-            into = tuple(c for c in _movable(kept) if _joins(relation, c))
+            left, right, rest = _sides(relation, conditions, WHOLE[kind])
+            into = tuple(c for c in _movable(rest) if _joins(relation, c))
             if left or right or into:
                 on = into if relation.condition is None else conjuncts(relation.condition) + into
                 sides = _push(relation.left, left), _push(relation.right, right)
                 join = Join(*sides, "inner", conjunction(on), relation.position) if on else Join(*sides, "cross", None, relation.position)
-                return _keep(join, tuple(c for c in kept if c not in into))
+                return _keep(join, tuple(c for c in rest if c not in into))
         case _:
             pass
     return _keep(relation, conditions, same)
