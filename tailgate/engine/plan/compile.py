@@ -26,7 +26,6 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported, of
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -37,6 +36,7 @@ from tailgate.sql.plan import (
     Literal,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -44,10 +44,10 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
 from tailgate.sql.plan.traversal import is_identity, read_by
@@ -96,14 +96,14 @@ class _Compiler:
                 return replace(below, shape=shape, columns=columns or ONE_COLUMN)
             case Join():
                 return self._join(plan)
-            case Aggregate():
+            case Reduce():
                 return self._aggregate(plan)
             case Distinct(input):
                 below = self.stream(input)
                 return Stream(change.Reduce(below, len(below.columns), ()), Steps(), below.columns, below.append_only)
             case Values():
                 return values(plan)
-            case Union_(each, columns):
+            case UnionAll(each, columns):
                 parts = tuple(self._as(i, columns) for i in each)
                 return Stream(change.Union(parts), Steps(), parts[0].columns, all(p.append_only for p in parts))
             case SetOperation(left, right, kind, all_rows, columns):
@@ -117,7 +117,7 @@ class _Compiler:
                 return self._generate(plan)
             case Window():
                 return self._window(plan)
-            case Recursive() | Working():
+            case Recursive() | WorkingTable():
                 raise FeatureNotSupported("WITH RECURSIVE in a materialized view is not supported")
             case _:
                 assert_never(plan)
@@ -205,7 +205,7 @@ class _Compiler:
             shape = then(shape, steps.Project(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
         return Stream(operator, shape, join.columns or ONE_COLUMN, append_only)
 
-    def _aggregate(self, node: Aggregate) -> Stream:
+    def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
         entering = OperatorInput(len(node.keys), list(node.keys))

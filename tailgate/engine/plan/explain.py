@@ -1,6 +1,6 @@
 """EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and how each node is maintained.
 
-    Aggregate: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
+    Reduce: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
     └─ Inner join: id = user_id                                  maintained by: join, both sides kept by key; shared with totals
        ├─ Scan: users (keyed)                                    maintained by: upsert on id
        └─ Scan: pageviews (append-only)
@@ -25,7 +25,7 @@ from tailgate.engine.plan.streams import PlanOf, bound_plan
 from tailgate.engine.plan.temporal import reads_clock
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
+from tailgate.sql.plan import Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window
 from tailgate.sql.plan.explain import lines
 from tailgate.sql.plan.traversal import walk
 
@@ -94,7 +94,7 @@ class _Explained:
     def operator(self, plan: Relation) -> Stateful | None:
         """Returns the operator that maintains a plan node, or None."""
         origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
-        if isinstance(origin, change.Reduce) and isinstance(plan, Aggregate):
+        if isinstance(origin, change.Reduce) and isinstance(plan, Reduce):
             # the aggregate determines how its input join is stored
             self._known[id(plan.input)] = origin.input.origin
         return origin if isinstance(origin, STATEFUL) else None
@@ -107,7 +107,7 @@ class _Explained:
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
             return nodes.upsert_node(item) if item.kind == "dead letters" or (item.kind == "source" and item.stored) else None
-        linear = not isinstance(plan, (Join, Aggregate, Distinct, SetOperation, Window, TopK))
+        linear = not isinstance(plan, (Join, Reduce, Distinct, SetOperation, Window, TopK))
         if linear and not (isinstance(plan, Filter) and reads_clock(plan.condition)):
             return None
         operator = self.operator(plan)
@@ -150,7 +150,7 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             operator = explained.operator(plan)
             assert isinstance(operator, change.Join)
             return f"join, {_join_state(operator)}{explained.shared(operator)}"
-        case Aggregate() | Distinct():
+        case Reduce() | Distinct():
             operator = explained.operator(plan)
             assert isinstance(operator, change.Reduce)
             state = "one row" if not operator.keys else "a row of state per group"

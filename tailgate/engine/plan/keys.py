@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from itertools import product
 
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -20,13 +19,14 @@ from tailgate.sql.plan import (
     Limit,
     Literal,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
 )
@@ -48,7 +48,7 @@ def key(relation: Relation) -> tuple[int, ...] | None:
 def keys(relation: Relation) -> Keys:
     """Returns keys of a relation, at most KEYS_MAX. A relation can have keys that are not found."""
     match relation:
-        case Scan(key=None) | Values() | Union_():
+        case Scan(key=None) | Values() | UnionAll():
             return frozenset()
         case Scan(key=tuple() as positions):
             return frozenset([frozenset(positions)])
@@ -62,7 +62,7 @@ def keys(relation: Relation) -> Keys:
                 if isinstance(e, Column):
                     places.setdefault(e.index, []).append(new)
             return _minimal(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
-        case Aggregate(keys=groups):
+        case Reduce(keys=groups):
             return frozenset([frozenset(range(len(groups)))])
         case Distinct(input):
             return keys(input) or frozenset([frozenset(range(len(input.columns)))])

@@ -110,11 +110,11 @@ def joined(events: plan.Relation, users: plan.Relation) -> plan.Join:
     return plan.Join(events, users, "inner", equal(0, len(events.columns)))
 
 
-def counted(relation: plan.Relation, *keys: int) -> plan.Aggregate:
+def counted(relation: plan.Relation, *keys: int) -> plan.Reduce:
     from tests.engine.plan.random_plans import aggregate
 
     by = tuple(plan.Column(k, relation.columns[k].type) for k in keys)
-    return plan.Aggregate(relation, by, (plan.AggregateCall(aggregate("count", None, INT8), (), INT8),))
+    return plan.Reduce(relation, by, (plan.AggregateCall(aggregate("count", None, INT8), (), INT8),))
 
 
 Build = Callable[[Shop], None]

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from tailgate.engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
 from tailgate.sql.plan import (
-    Aggregate,
     Column,
     Distinct,
     Filter,
@@ -23,10 +22,11 @@ from tailgate.sql.plan import (
     JoinKind,
     Literal,
     Project,
+    Reduce,
     Relation,
     SetOperation,
     Sort,
-    Union_,
+    UnionAll,
 )
 from tailgate.sql.plan.rewriting import conjunction, conjuncts
 from tailgate.sql.plan.traversal import bottom_up, column, inputs, with_inputs
@@ -76,9 +76,9 @@ def _narrow(relation: Relation, rejected: Columns) -> Relation:
             below = rejected | rejects_null(condition)
         case Project(_, expressions):
             below = NO_COLUMNS.union(*(strict_in(e) for i, e in enumerate(expressions) if i in rejected))
-        case Aggregate(_, keys):
+        case Reduce(_, keys):
             below = NO_COLUMNS.union(*(strict_in(k) for i, k in enumerate(keys) if i in rejected))
-        case Distinct() | Sort() | Union_() | SetOperation():
+        case Distinct() | Sort() | UnionAll() | SetOperation():
             below = rejected
         case _:
             below = NO_COLUMNS

@@ -14,7 +14,6 @@ from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import renumber
 from tailgate.sql.plan import (
-    Aggregate,
     Distinct,
     Filter,
     Generate,
@@ -22,16 +21,17 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
@@ -50,7 +50,7 @@ def prune_columns(relation: Relation) -> Relation:
 def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     """Returns a relation with the needed columns, and perhaps others, and the columns' new positions."""
     match relation:
-        case Scan() | Values() | Working() | Distinct():
+        case Scan() | Values() | WorkingTable() | Distinct():
             return _untouched(relation)
         case Filter(input, condition):
             below, places = _prune(input, needed | columns_of(condition))
@@ -74,7 +74,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
             joined = Join(one, other, kind, None if condition is None else renumber(condition, places), position)
             return joined, one_places if kind in ("semi", "anti") else places
-        case Aggregate(input, keys, aggregates):
+        case Reduce(input, keys, aggregates):
             call_positions = [i for i in range(len(aggregates)) if len(keys) + i in needed]
             if not keys and not call_positions:
                 call_positions = [0][: len(aggregates)]
@@ -83,13 +83,13 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(call_positions)}
-            return with_scalars(Aggregate(below, keys, calls), lambda s: renumber(s, places)), out
-        case Union_(each, columns):
+            return with_scalars(Reduce(below, keys, calls), lambda s: renumber(s, places)), out
+        case UnionAll(each, columns):
             positions = sorted(needed)
             branches = tuple(prune_columns(take(i, tuple(positions))) for i in each)
             if all(a is b for a, b in zip(branches, each, strict=True)):
                 return relation, _identity(relation)
-            return Union_(branches, tuple(columns[i] for i in positions)), {old: new for new, old in enumerate(positions)}
+            return UnionAll(branches, tuple(columns[i] for i in positions)), {old: new for new, old in enumerate(positions)}
         case Sort(input, keys, position):
             below, places = _prune(input, needed | _read(k.expression for k in keys))
             moved = with_scalars(Sort(below, keys, position), lambda s: renumber(s, places))

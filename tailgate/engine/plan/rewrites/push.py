@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from tailgate.engine.plan.join_sides import MATCHED, WHOLE
 from tailgate.engine.plan.scalars import ties
-from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
+from tailgate.sql.plan import Distinct, Filter, Join, Project, Reduce, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted, substituted
 from tailgate.sql.plan.traversal import inputs, with_inputs
@@ -57,20 +57,20 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
             return _push(input, conjuncts(condition) + conditions)
         case Project(input, expressions, columns):
             return Project(_push(input, tuple(substituted(c, expressions) for c in conditions)), expressions, columns)
-        case Union_(each, columns):
-            return Union_(tuple(_push(i, conditions) for i in each), columns)
+        case UnionAll(each, columns):
+            return UnionAll(tuple(_push(i, conditions) for i in each), columns)
         case Distinct(input):
             if not any(map(fallible, conditions)):
                 return Distinct(_push(input, conditions))
         case SetOperation():
             if not any(map(fallible, conditions)):
                 return replace(relation, left=_push(relation.left, conditions), right=_push(relation.right, conditions))
-        case Aggregate(input, keys, aggregates) if keys:
+        case Reduce(input, keys, aggregates) if keys:
             of_keys = frozenset(range(len(keys)))
             down = tuple(c for c in _movable(conditions) if columns_of(c) <= of_keys)
             if down:
                 below = _push(input, tuple(substituted(c, keys) for c in down))
-                return _keep(Aggregate(below, keys, aggregates), tuple(c for c in conditions if c not in down))
+                return _keep(Reduce(below, keys, aggregates), tuple(c for c in conditions if c not in down))
         case Join(kind="left" | "right" | "semi" | "anti" as kind):
             left, right, rest = _sides(relation, conditions, WHOLE[kind])
             if left or right:
