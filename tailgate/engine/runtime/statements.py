@@ -16,7 +16,7 @@ from typing import Any
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain, notices
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.attending import Attending
 from tailgate.engine.runtime.control import Client
@@ -111,7 +111,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_kind(CONNECTION, name, names.over(self._engine.catalog)))
+                self._validate(ddl.find_item(CONNECTION, name, names.over(self._engine.catalog)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -294,7 +294,7 @@ class Statements:
         if connection.options["type"] == "kafka":
             kafka.listed(connection.options["brokers"], self._engine.opened(said))
         else:
-            self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
+            self._registry.latest(connection.options["url"], ddl.PROBE_SUBJECT, settings(said, self._engine.catalog))
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """Returns the source with the channel it reads: a reader and a topic.
@@ -385,7 +385,7 @@ class Statements:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
-            item = ddl.of_kind("sink", target, catalog)
+            item = ddl.find_item("sink", target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))
