@@ -32,7 +32,7 @@ class Budget:
         self.name, self.limit, self.parent = name, limit, parent
         self.used = 0
         self.closed = False
-        self._lock: threading.RLock = parent._lock if parent is not None else threading.RLock()  # type: ignore[valid-type]
+        self._lock: threading.RLock = parent._lock if parent is not None else threading.RLock()
         self._caches: list[Callable[[int], int]] = parent._caches if parent is not None else []
 
     def charge(self, size: int) -> None:
