@@ -15,7 +15,7 @@ from tailgate.lake.types import Type
 NULL = b"\xff\xff\xff\xff"  # in place of a length
 
 
-class TrailingData(InvalidBinaryRepresentation):  # type: ignore[misc, valid-type]  # error classes are made by a function
+class TrailingData(InvalidBinaryRepresentation):
     """Bytes follow the value. PostgreSQL's message names the place, which the caller knows."""
 
     def __init__(self) -> None:
