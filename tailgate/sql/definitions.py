@@ -187,7 +187,7 @@ class _Text:
 def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the text after replacing each range (begin, end) by its new text.
 
-    >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
+    >>> apply_edits("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
     'FROM s.a, c AS b'
     """
     for begin, end, new in sorted(edits, reverse=True):
