@@ -187,7 +187,7 @@ async def commit(session: Session) -> None:
     await subscriptions.commit(session, pending.acknowledged)
 
 
-def _conflict() -> SerializationFailure:  # type: ignore[valid-type]
+def _conflict() -> SerializationFailure:
     return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
 
 
