@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lake.catalog import Catalog, Item
+from lake.catalog.roles import OPERATOR, Role
 from lake.errors import InsufficientPrivilege, InvalidAuthorizationSpecification, InvalidParameterValue, TailgateError
-from lake.roles import OPERATOR, Role
 from sql.authorization import Authorized, Demand, Followed, P, Plan, authorize
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from gateway.protocol.scram import Exchange
 from lake.catalog import Catalog
+from lake.catalog.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
+from lake.catalog.roles import OPERATOR_ID, Role
 from lake.errors import InvalidAuthorizationSpecification, TailgateError
-from lake.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
-from lake.roles import OPERATOR_ID, Role
 
 NONCE_BYTES = 18  # as in PostgreSQL
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from buenavista.core import BVType, Connection, QueryResult, Session
 
 from gateway.serving import Serving
+from lake.catalog.roles import Role
 from lake.errors import FeatureNotSupported
-from lake.roles import Role
 from lake.types import Field, Type
 from sql.authorization import authorize
 from sql.statements import Select, parse

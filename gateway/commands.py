@@ -14,7 +14,7 @@ from gateway.settings import find
 from gateway.transactions import Move, State
 from gateway.writing import committing
 from lake import errors as e
-from lake.names import list_of
+from lake.catalog.names import list_of
 from sql import statements as s
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from lake.errors import SystemError_, TailgateError, of
 
 if TYPE_CHECKING:
     from lake import Lake
-    from lake.resolution import Resolution
+    from lake.catalog.resolution import Resolution
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker

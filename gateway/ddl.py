@@ -17,7 +17,7 @@ from gateway.writing import committing
 from gateway.writing.pending import Pending
 from lake import errors as e
 from lake.catalog import SUBSCRIPTION
-from lake.passwords import kept
+from lake.catalog.passwords import kept
 from sql import statements as s
 from sql.resolving import resolve
 
@@ -91,7 +91,7 @@ async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
         resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
-        check_change(bound.statement, session.role, resolution.over(base), session.database)
+        check_change(bound.statement, session.role, base.with_resolution(resolution), session.database)
         try:
             return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)
         except e.SerializationFailure:

@@ -16,7 +16,7 @@ from gateway.encode.raw import values as raw_values
 from gateway.encode.remembered import Encoding
 from gateway.encode.style import Style
 from lake.catalog import Catalog
-from lake.indexes import KEY_TYPES, index, indexes
+from lake.catalog.indexes import KEY_TYPES, index, indexes
 from lake.types import Field, Type
 from sql import plan
 

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from lake.catalog import CONNECTION, SECRET, SUBSCRIPTION, Catalog, Item
-from lake.schemas import TEMPORARY_ID
+from lake.catalog.schemas import TEMPORARY_ID
 from lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
 SCHEMA = "tailgate"  # the schema of the relations

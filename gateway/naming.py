@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from gateway.budgets import Charged
 from gateway.serving.prepared import Seen
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, View
+from lake.catalog.names import listed
+from lake.catalog.roles import Role
+from lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from lake.errors import TailgateError
-from lake.names import listed
-from lake.roles import Role
-from lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from sql.definitions import bind_definition, restated
 
 if TYPE_CHECKING:
@@ -196,6 +196,6 @@ def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
         return then if then is not None and then is not item and then.columns != item.columns else None
 
     found = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
-    views = [item for item in base.items.values() if found and item.kind == "view"]
+    views = [item for item in base.items.values() if found and isinstance(item, View)]
     above = {view.id: then for view in views if (then := was(view)) is not None and not found.keys().isdisjoint(base.below(view))}
     return {**found, **above}

@@ -7,7 +7,7 @@
     CREATE ROLE, …    superusers; a role changes its own password
 
 The engine checks SELECT on the relations that a definition reads, while it holds the lock of the catalog (`engine.ddl.definitions`).
-Gateway and engine resolve names by the same `lake.resolution`. A name that does not exist passes here; the engine reports it.
+Gateway and engine resolve names by the same `lake.catalog.resolution`. A name that does not exist passes here; the engine reports it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from lake.catalog import Catalog, Item
+from lake.catalog.functions import find as find_function
+from lake.catalog.functions import matching
+from lake.catalog.names import Name
+from lake.catalog.roles import Role
+from lake.catalog.schemas import Schema
 from lake.errors import InsufficientPrivilege, TailgateError
-from lake.names import Name
-from lake.roles import Role
-from lake.routines import find as find_function
-from lake.routines import matching
-from lake.schemas import Schema
 from sql import statements as s
 from sql.authorization import kind_of
 from sql.definitions import reached_by

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.tls import Identity
     from lake.catalog import Catalog, Item
-    from lake.roles import Role
+    from lake.catalog.roles import Role
 
 EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
 STATEMENTS_MAX = 10_000  # prepared statements per session: a client that never closes them would fill memory

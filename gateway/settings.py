@@ -19,6 +19,7 @@ from functools import lru_cache
 from gateway.budgets import Charged
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
+from lake.catalog.names import listed
 from lake.errors import (
     CantChangeRuntimeParam,
     FeatureNotSupported,
@@ -27,7 +28,6 @@ from lake.errors import (
     TailgateError,
     UndefinedObject,
 )
-from lake.names import listed
 from lake.types import TIMESTAMPTZ
 from sql.input.literals import parse
 

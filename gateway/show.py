@@ -14,11 +14,11 @@ from gateway import lists
 from gateway.catalog import rows as catalog_rows
 from gateway.lists import LISTS, NAME
 from gateway.settings import Settings
-from lake import routines
-from lake.catalog import INDEX, Catalog, Item
+from lake.catalog import INDEX, Catalog, Function, Item
+from lake.catalog import functions as routines
+from lake.catalog.indexes import definition, index
+from lake.catalog.schemas import TEMPORARY_ID
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
-from lake.indexes import definition, index
-from lake.schemas import TEMPORARY_ID
 from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from sql.authorization import Authorized, Followed
 from sql.compute.regexp import likes
@@ -131,7 +131,7 @@ def _rows(
         case "objects":
             return [(i.name, i.kind) for i in items]
         case "functions":
-            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if i.kind == "function"]
+            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if isinstance(i, Function)]
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from lake import errors as e
 from lake.catalog import Catalog, Change, Item
-from lake.dropping import described, dropping
-from lake.names import Name
-from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from lake.catalog.dropping import described, dropping
+from lake.catalog.names import Name
+from lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from lake.types import Field
 from sql import statements as s
 from sql.authorization import Demand

@@ -16,8 +16,8 @@ from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
 from gateway.parsed import LONG_CHARACTERS
+from lake.catalog.names import Name
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
-from lake.names import Name
 from lake.types import Type
 from sql.authorization import EXECUTE
 from sql.grammar.names import position

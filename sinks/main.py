@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lake import Lake
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, Sink
 from lake.errors import Gone, TailgateError
 from lake.secrets import Vault, secrets_of, settings
 from sinks import copies
@@ -180,7 +180,7 @@ class Sinks:
 def _ready(catalog: Catalog) -> dict[int, Item]:
     """Returns the sinks that can run: they and their relations are ready."""
     items = catalog.items
-    return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
+    return {i.id: i for i in items.values() if isinstance(i, Sink) and i.ready and items[i.depends[0]].ready}
 
 
 def run(lake_path: str | Path, vault: Vault | None = None) -> int:

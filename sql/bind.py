@@ -12,8 +12,8 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from lake.catalog import Catalog
+from lake.catalog.names import Name
 from lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
-from lake.names import Name
 from lake.types import UNKNOWN, Field, Type
 from sql.binding.coercion import Parameters
 from sql.binding.queries import Queries

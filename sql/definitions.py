@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Function, Item
+from lake.catalog.names import Name, quoted
 from lake.errors import FeatureNotSupported
-from lake.names import Name, quoted
 from sql.bind import bind_query
 from sql.binding.routines import check_body
 from sql.grammar.names import position
@@ -159,7 +159,7 @@ class _Text:
         assert at is not None
         first, last = self._parts(at)
         said = self._said(first, last)
-        is_function = self._after[id].kind == "function"
+        is_function = isinstance(self._after[id], Function)
         found = self._after.functions(said) if is_function else (self._after.find(said),)
         if any(f is not None and f.id == id for f in found):
             return

@@ -1,4 +1,4 @@
-"""Resolves the names in a statement that changes the catalog: text to `lake.resolution.Resolution`.
+"""Resolves the names in a statement that changes the catalog: text to `lake.catalog.resolution.Resolution`.
 
 Every identifier of the text is looked up, alone and qualified with the identifier before its dot.
 This includes identifiers in strings, because a string may be the body of a function. Some of them
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lake.catalog import Catalog
+from lake.catalog.names import Name
+from lake.catalog.resolution import Resolution, authority, version
+from lake.catalog.schemas import TEMPORARY
 from lake.errors import TailgateError
-from lake.names import Name
-from lake.resolution import Resolution, authority, version
-from lake.schemas import TEMPORARY
 from sql.tokens import Token, tokens
 
 

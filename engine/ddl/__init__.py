@@ -19,14 +19,14 @@ from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
 from engine.ddl.letters import chosen as chosen_letters
-from engine.ddl.names import of_kind
+from engine.ddl.names import of_class
 from engine.ddl.refresh import refresh_schema
 from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
 from engine.ddl.schema import alter_schema, create_schema
 from engine.ddl.sink import create_sink, sink_schema, sink_view
-from engine.ddl.source import create_source
+from engine.ddl.source import StartOffsets, StartTime, create_source, start_of
 from engine.ddl.subscription import create_subscription
 from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
@@ -36,6 +36,8 @@ __all__ = [
     "Notice",
     "Registry",
     "SchemaLookup",
+    "StartOffsets",
+    "StartTime",
     "alter",
     "alter_schema",
     "alter_secret",
@@ -58,9 +60,10 @@ __all__ = [
     "drop_function",
     "drop_schemas",
     "errors_item",
-    "of_kind",
+    "of_class",
     "refresh_schema",
     "replace_view",
     "sink_schema",
     "sink_view",
+    "start_of",
 ]  # fmt: skip

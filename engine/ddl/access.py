@@ -4,17 +4,17 @@ The same options occur in CREATE CONNECTION, in WITH together with the topic's o
 registry's URL:
 
     SASL USERNAME = 'ann'           {"username": "ann"}
-    SASL PASSWORD = SECRET s        {"password": {"secret": id of s}}
-    ssl_ca_location = 'ca.pem'      {"ca": {"file": "ca.pem"}}
+    SASL PASSWORD = SECRET s        {"password": SecretReference(id of s)}
+    ssl_ca_location = 'ca.pem'      {"ca": FileReference("ca.pem")}
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from engine.ddl.names import of_kind
-from lake.catalog import SECRET, Catalog
+from engine.ddl.names import of_class
+from lake.catalog import Catalog, Secret
+from lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.statements import Options, OptionValue
 from sql.statements.values import SecretName
@@ -47,10 +47,10 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Access settings, as an item stores them, and the ids of the secrets that they use."""
+class AccessSettings:
+    """Access settings, as an item has them, and the ids of the secrets that they use."""
 
-    settings: dict[str, Any]
+    settings: ConnectionSettings
     secrets: tuple[int, ...] = ()
 
 
@@ -59,13 +59,12 @@ def is_access(option: str) -> bool:
     return option.startswith(PREFIXES)
 
 
-def kafka(options: Options, catalog: Catalog) -> Said:
+def kafka(options: Options, catalog: Catalog) -> AccessSettings:
     """Returns the settings for Kafka.
 
     Raises 22023 if options contradict each other, 0A000 if one is not supported.
     """
-    said = _said(options, KAFKA, "Kafka", catalog)
-    settings = said.settings
+    settings, secrets = _settings(options, KAFKA, "Kafka", catalog)
     for name in ("protocol", "mechanism"):
         if name in settings:
             settings[name] = str(settings[name]).upper()
@@ -73,7 +72,7 @@ def kafka(options: Options, catalog: Catalog) -> Said:
     tls = {"ca", "certificate", "key"} & settings.keys()
     if "protocol" not in settings and (sasl or tls):
         settings["protocol"] = "SASL_SSL" if sasl else "SSL"
-    protocol = settings.get("protocol", "PLAINTEXT")
+    protocol = str(settings.get("protocol", "PLAINTEXT"))
     if protocol not in PROTOCOLS:
         raise InvalidParameterValue(f'security protocol "{protocol}" is not known', hint=f"It is one of {', '.join(PROTOCOLS)}.")
     if sasl and not protocol.startswith("SASL"):
@@ -83,19 +82,19 @@ def kafka(options: Options, catalog: Catalog) -> Said:
     if protocol.startswith("SASL"):
         _check_sasl(settings)
     _check_pair(settings)
-    return said
+    return AccessSettings(settings, secrets)
 
 
-def registry(options: Options, catalog: Catalog) -> Said:
+def registry(options: Options, catalog: Catalog) -> AccessSettings:
     """Returns the settings for a schema registry. Raises 22023 or 0A000."""
-    said = _said(options, REGISTRY, "a schema registry", catalog)
-    if "password" in said.settings and "username" not in said.settings:
+    settings, secrets = _settings(options, REGISTRY, "a schema registry", catalog)
+    if "password" in settings and "username" not in settings:
         raise InvalidParameterValue("a PASSWORD needs a USERNAME")
-    _check_pair(said.settings)
-    return said
+    _check_pair(settings)
+    return AccessSettings(settings, secrets)
 
 
-def _check_sasl(settings: dict[str, Any]) -> None:
+def _check_sasl(settings: ConnectionSettings) -> None:
     """Raises 22023 or 0A000 if the settings of SASL are incomplete or not supported."""
     mechanism = settings.get("mechanism")
     if mechanism is None:
@@ -107,7 +106,7 @@ def _check_sasl(settings: dict[str, Any]) -> None:
             raise InvalidParameterValue(f"SASL mechanism {mechanism} needs SASL {name.upper()}")
 
 
-def _check_pair(settings: dict[str, Any]) -> None:
+def _check_pair(settings: ConnectionSettings) -> None:
     """Raises 22023 for a certificate without its key, or a key without its certificate."""
     if ("certificate" in settings) != ("key" in settings):
         raise InvalidParameterValue("SSL CERTIFICATE and SSL KEY belong together")
@@ -115,9 +114,11 @@ def _check_pair(settings: dict[str, Any]) -> None:
         raise InvalidParameterValue("SSL KEY PASSWORD needs an SSL KEY")
 
 
-def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) -> Said:
-    """Returns the settings for options. `known`: option → setting; `of`: the service, for errors."""
-    settings: dict[str, Any] = {}
+def _settings(
+    options: Options, known: dict[str, str], of: str, catalog: Catalog
+) -> tuple[dict[str, str | SecretReference | FileReference], tuple[int, ...]]:
+    """Returns the settings for options, and the ids of secrets. `known`: option → setting; `of`: the service, for errors."""
+    settings: dict[str, str | SecretReference | FileReference] = {}
     secrets: list[int] = []
     for option, value in options:
         setting = known.get(option) or FILES.get(option)
@@ -126,19 +127,19 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
         if setting in settings:
             raise InvalidParameterValue(f'option "{option}" says again what another option says')
         if isinstance(value, SecretName) and option not in FILES and setting not in ("protocol", "mechanism"):
-            secrets.append(of_kind(SECRET, value.name, catalog).id)
-            settings[setting] = {"secret": secrets[-1]}
+            secrets.append(of_class(Secret, value.name, catalog).id)
+            settings[setting] = SecretReference(secrets[-1])
         elif not isinstance(value, str):
             raise InvalidParameterValue(f'option "{option}" needs a text')
         elif option in FILES:
-            settings[setting] = {"file": value}
+            settings[setting] = FileReference(value)
         elif setting in SECRETS:
             raise InvalidParameterValue(
                 f'option "{option}" must be a SECRET', hint=f"CREATE SECRET name AS '…', then write {option} = SECRET name."
             )
         else:
             settings[setting] = value
-    return Said(settings, tuple(dict.fromkeys(secrets)))
+    return settings, tuple(dict.fromkeys(secrets))
 
 
 def text(value: OptionValue, option: str) -> str:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from engine.ddl.drop import Notice, found, notice
 from engine.ddl.history import OPTION, milliseconds
-from lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
+from lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item
+from lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from lake.errors import (
     DuplicateTable,
     FeatureNotSupported,
@@ -20,12 +21,8 @@ from lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from lake.reading import RETAIN_OPTION
-from lake.schemas import SYSTEM, TEMPORARY, Schema
 from sql.definitions import bind_definition, restated
 from sql.statements import AlterItem, Comment
-
-COMMENTS = "comments"  # option of an item: its comment under "", comments of its columns under their names
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -35,7 +32,7 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
     )
     if item is None:
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
-    if item.kind in COMPANIONS:
+    if isinstance(item, Companion):
         owner = catalog[item.depends[0]]
         raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
     if statement.options:
@@ -52,17 +49,17 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
     """Returns the change of ALTER … SET or RESET for the retained history."""
-    if not item.stored:
+    if not item.stored or not isinstance(item, HistoryItem):
         raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if item.id in catalog.replacements():
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
-    options = {name: value for name, value in item.options.items() if name != RETAIN_OPTION}
+    history = 0
     for name, value in statement.options:
         if name != OPTION:
             raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
         if value is not None:
-            options[RETAIN_OPTION] = milliseconds(value)
-    return Change(put=(replace(item, options=options),))
+            history = milliseconds(value)
+    return Change(put=(replace(item, retain_history_ms=history),))
 
 
 def _target(name: str, catalog: Catalog) -> Schema:
@@ -85,11 +82,11 @@ def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
     put = [replace(item, name=name, schema=schema.id)]
     catalog.check_new(name, schema)
     for other in catalog.dependents(item.id):
-        if other.kind in COMPANIONS:
+        if isinstance(other, Companion):
             companion = name + other.name.removeprefix(item.name)
             catalog.check_new(companion, schema)
             put.append(replace(other, name=companion, schema=schema.id))
-        elif other.kind == INDEX and schema.id != item.schema:
+        elif isinstance(other, Index) and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
     return followed(Change(put=tuple(put)), (item,), catalog)
@@ -107,13 +104,13 @@ def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change
     for id, item in affected.items():
         if id in coming or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
-        if item.kind not in GOING_ALONG:
+        if not isinstance(item, DroppedWithOwner):
             put[id] = restated(after[id], before, after)
     done = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():
-        if item.query and item.kind != "function":
+        if item.query and not isinstance(item, Function):
             _check(done[id], done)
-        elif item.kind in COMPANIONS:
+        elif isinstance(item, Companion):
             put[id] = replace(done[id], sql=done[item.depends[0]].sql)
     return replace(change, put=tuple(put.values()))
 
@@ -143,8 +140,8 @@ def comment(statement: Comment, catalog: Catalog) -> Change:
         there = found(statement.kind, statement.name, catalog, word="relation")
         assert there is not None
         item = there
-    comments = dict(item.options.get(COMMENTS, {}))
+    comments = dict(item.comments)
     comments.pop(statement.column, None)
     if statement.text:
         comments[statement.column] = statement.text
-    return Change(put=(replace(item, options={**item.options, COMMENTS: comments}),))
+    return Change(put=(replace(item, comments=comments),))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.ddl import access
-from engine.ddl.names import free, kept, of_kind
-from lake.catalog import CONNECTION, SECRET, Catalog, Item
+from engine.ddl.names import free, kept, of_class
+from lake.catalog import Catalog, Connection, Secret
+from lake.catalog.formats import ConnectionSettings
 from lake.errors import InvalidParameterValue, WrongObjectType
-from lake.secrets import SEALED
 from sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
 from sql.statements.kafka import addresses
 
@@ -23,41 +23,44 @@ HIDDEN = "'********'"  # replaces the value in the stored text of a secret's sta
 Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
 
 
-def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Item:
+def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Secret:
     """Returns the item of a secret: the value is encrypted, and masked in the stored text."""
     schema = free(statement.name, catalog)
     begin, end = statement.value_at
     id = catalog.next_id
-    options = {SEALED: seal(statement.value, id)}
-    item = Item(id, SECRET, statement.name.name, sql=text[:begin] + HIDDEN + text[end:], options=options, schema=schema.id)
+    masked = text[:begin] + HIDDEN + text[end:]
+    item = Secret(id, statement.name.name, sql=masked, schema=schema.id, ciphertext=seal(statement.value, id))
     return kept(item, statement, catalog)
 
 
-def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item | None:
+def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Secret | None:
     """Returns the secret with its new value; None if it does not exist and IF EXISTS is given."""
     if statement.if_exists and catalog.find(statement.name) is None:
         return None
-    item = of_kind(SECRET, statement.name, catalog)
-    return replace(item, options={**item.options, SEALED: seal(statement.value, item.id)})
+    item = of_class(Secret, statement.name, catalog)
+    return replace(item, ciphertext=seal(statement.value, item.id))
 
 
-def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Item:
+def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Connection:
     """Returns the item of a connection; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
-    options, said = _kafka(statement.options, catalog) if statement.kind == "kafka" else _registry(statement.options, catalog)
-    item = Item(
+    to_kafka = statement.kind == "kafka"
+    address, said = _kafka(statement.options, catalog) if to_kafka else _registry(statement.options, catalog)
+    item = Connection(
         id=catalog.next_id,
-        kind=CONNECTION,
         name=statement.name.name,
         depends=said.secrets,
         sql=text,
-        options={"type": statement.kind, **options, "settings": said.settings},
+        type="kafka" if to_kafka else "schema registry",
+        brokers=address if to_kafka else "",
+        url="" if to_kafka else address,
+        settings=said.settings,
         schema=schema.id,
     )
     return kept(item, statement, catalog)
 
 
-def _kafka(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.Said]:
+def _kafka(options: Options, catalog: Catalog) -> tuple[str, access.AccessSettings]:
     brokers: list[str] = []
     rest: list[tuple[str, Any]] = []
     for name, value in options:
@@ -67,10 +70,10 @@ def _kafka(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.S
             rest.append((name, value))
     if not brokers:
         raise InvalidParameterValue("a connection to Kafka needs a BROKER", hint="Write TO KAFKA (BROKER 'host:port').")
-    return {"brokers": addresses(",".join(brokers))}, access.kafka(tuple(rest), catalog)
+    return addresses(",".join(brokers)), access.kafka(tuple(rest), catalog)
 
 
-def _registry(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.Said]:
+def _registry(options: Options, catalog: Catalog) -> tuple[str, access.AccessSettings]:
     urls = [access.text(value, name) for name, value in options if name == "url"]
     if not urls:
         raise InvalidParameterValue("a connection to a schema registry needs a URL", hint="Write (URL 'http://host:port').")
@@ -82,7 +85,7 @@ def _registry(options: Options, catalog: Catalog) -> tuple[dict[str, Any], acces
     said = access.registry(tuple(o for o in options if o[0] != "url"), catalog)
     if url.startswith("http:") and {"ca", "certificate"} & said.settings.keys():
         raise InvalidParameterValue("options of SSL make no sense with a URL that begins with http:")
-    return {"url": url}, said
+    return url, said
 
 
 # ---- for sources and sinks ---------------------------------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class Reached:
     """
 
     address: str
-    settings: dict[str, Any]
+    settings: ConnectionSettings
     depends: tuple[int, ...]
 
 
@@ -127,10 +130,10 @@ def registry(connection: Name | None, url: str, options: Options, catalog: Catal
 
 def _connection(name: Name, kind: str, catalog: Catalog) -> Reached:
     """Returns the access that a connection gives. Raises 42809 if it has another kind."""
-    item = of_kind(CONNECTION, name, catalog)
-    if item.options["type"] != kind:
+    item = of_class(Connection, name, catalog)
+    if item.type != kind:
         raise WrongObjectType(f'connection "{item.name}" is not to {_WORDS[kind]}', position=name.position)
-    return Reached(item.options["brokers" if kind == "kafka" else "url"], item.options["settings"], (item.id,))
+    return Reached(item.brokers or item.url, item.settings, (item.id,))
 
 
 _WORDS = {"kafka": "Kafka", "schema registry": "a schema registry"}

@@ -12,10 +12,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from typing_extensions import assert_never
+
 from engine.plan.replacing import readers
-from lake.catalog import Catalog, Change, Item
+from lake.catalog import (
+    Catalog,
+    Change,
+    Connection,
+    DeadLetters,
+    Function,
+    Index,
+    Item,
+    MaterializedView,
+    Secret,
+    Sink,
+    Source,
+    Subscription,
+    Table,
+    View,
+    ViewErrors,
+)
+from lake.catalog.roles import Role
 from lake.errors import InsufficientPrivilege
-from lake.roles import Role
 from sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
 from sql.binding.routines import check_body, tree_of
 from sql.definitions import bind_definition
@@ -50,15 +68,17 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
 
 def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
     """Returns the privileges that the definition of an item requires."""
-    match item.kind:
-        case "view" | "materialized view":
+    match item:
+        case View() | MaterializedView():
             return bind_definition(item, catalog).demands
-        case "function":
+        case Function():
             return check_body(item, tree_of(item.query), catalog).demanded()
-        case "sink" | "subscription":
+        case Sink() | Subscription():
             return (Demand(SELECT, item.depends[0]),)
-        case _:
+        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Secret() | Connection():
             return ()
+        case _:
+            assert_never(item)
 
 
 def _owner(item: Item, catalog: Catalog) -> Role:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lake.catalog import COMPANIONS, CONNECTION, INDEX, SECRET, SUBSCRIPTION, Catalog, Change, Item
-from lake.dropping import described, dropping
+from lake.catalog import Catalog, Change, Companion, Item
+from lake.catalog.dropping import described, dropping
+from lake.catalog.names import Name
+from lake.catalog.schemas import BUILT_IN, Schema
 from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
-from lake.names import Name
-from lake.schemas import BUILT_IN, Schema
 from sql.statements import Drop, DropSchema
 
 Notice = dict[str, str | None]
@@ -64,7 +64,7 @@ def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notic
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     """Returns the item that a DROP names. Raises 2BP01 for a companion."""
     item = found(statement.kind, name, catalog, if_exists=statement.if_exists)
-    if item is not None and item.kind in COMPANIONS:
+    if item is not None and isinstance(item, Companion):
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
             f"cannot drop {item.name} because {described(catalog, owner)} requires it",
@@ -87,10 +87,10 @@ def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, a
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", SUBSCRIPTION, SECRET, CONNECTION)
-        missing = UndefinedObject if other or (kind == INDEX and not word) else UndefinedTable
+        other = kind in ("sink", "subscription", "secret", "connection")
+        missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
-    if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
+    if item.kind != kind and not isinstance(item, Companion) and not (any_relation and item.is_relation):
         hint = None if word else f"Use DROP {item.kind.upper()} to remove {a(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {a(kind)}', hint=hint)
     return item

@@ -5,11 +5,8 @@ The lake's `since` follows the longest of these durations.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.ddl.durations import DAY_MS, bounded
 from lake.errors import InvalidParameterValue
-from lake.reading import RETAIN_OPTION
 from sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
@@ -17,12 +14,12 @@ OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
 RETAIN_MAX_MS = 30 * DAY_MS
 
 
-def retained(options: Options) -> tuple[dict[str, Any], Options]:
-    """Returns the options of an item that set the history, and the statement's other options."""
-    found: dict[str, Any] = {}
+def retained(options: Options) -> tuple[int, Options]:
+    """Returns for how many ms an item retains its history, 0 by default, and the statement's other options."""
+    found = 0
     for name, value in options:
         if name == OPTION:
-            found[RETAIN_OPTION] = milliseconds(value)
+            found = milliseconds(value)
     return found, tuple((name, value) for name, value in options if name != OPTION)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from engine.ddl.durations import DAY_MS, milliseconds
-from engine.ddl.refresh import READERS, knowing
-from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
+from engine.ddl.refresh import knowing
+from lake.catalog import DEAD_LETTERS, Catalog, Change, DeadLetters, Item, Reader
+from lake.catalog.roles import Role
 from lake.errors import FeatureNotSupported, InvalidParameterValue
-from lake.roles import Role
 from sql.authorization import authorize
 from sql.bind import bind_query
 from sql.duckdb import render
@@ -22,7 +21,7 @@ from sql.duckdb_functions import error_of, install
 from sql.properties import relations
 from sql.statements import Expression, QueryText
 
-AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source
+AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # fields of a source
 RETENTION = {"dead letter retention": AGE, "dead letter retention bytes": BYTES}
 RETENTION_MS = 7 * DAY_MS
 RETENTION_BYTES = 1 << 30  # total size of keys and values
@@ -33,12 +32,12 @@ TIME_S = 60.0
 
 
 def option(name: str) -> str | None:
-    """Returns the item option that an option of WITH sets, or None if it is not about dead letters."""
+    """Returns the field of a source that an option of WITH sets, or None if it is not about dead letters."""
     return RETENTION.get(name.replace("_", " "))
 
 
-def retention(name: str, value: object) -> dict[str, Any]:
-    """Returns the item options for WITH (DEAD LETTER RETENTION [BYTES] = value). Raises 22023."""
+def retention(name: str, value: object) -> dict[str, int]:
+    """Returns the field of a source that WITH (DEAD LETTER RETENTION [BYTES] = value) sets, and its value. Raises 22023."""
     kept = RETENTION[name.replace("_", " ")]
     if kept == AGE:
         asked = milliseconds(value) if isinstance(value, str) else 0
@@ -89,7 +88,7 @@ def widened(catalog: Catalog) -> Change:
     """
     put: list[Item] = []
     for item in catalog.items.values():
-        if item.kind == "dead letters" and len(item.columns) < len(DEAD_LETTERS):
+        if isinstance(item, DeadLetters) and len(item.columns) < len(DEAD_LETTERS):
             put.append(replace(item, columns=DEAD_LETTERS))
-            put += [knowing(r, item) for r in catalog.dependents(item.id) if r.kind in READERS]
+            put += [knowing(r, item) for r in catalog.dependents(item.id) if isinstance(r, Reader)]
     return Change(put=tuple(put))

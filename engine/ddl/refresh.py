@@ -3,7 +3,7 @@
     the reader's schema, the newest one ──► the reader's with the new fields
                                         ──► columns: the old ones, then the new ones
 
-Items that read the source record the old number of its columns (`Item.widths`), so their texts keep
+Items that read the source record the old number of its columns (`known_columns`), so their texts keep
 their meaning.
 
 Rows that were decoded earlier, and messages with older schemas, have NULL in the new columns. A
@@ -22,12 +22,11 @@ from engine.ddl.names import check_columns
 from engine.ddl.registry import SchemaLookup
 from engine.ddl.source import value_format
 from engine.plan.sources import avro, layout, protobuf
-from lake.catalog import WIDTHS, Catalog, Change, Item
+from lake.catalog import Catalog, Change, Item, Reader, Source, formats
+from lake.catalog.formats import MessageFormat
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
 from lake.types import Field
 from sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
-
-READERS = ("view", "materialized view", "function", "sink")  # kinds of items whose texts contain columns of a source
 
 
 def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaLookup) -> tuple[Change, list[Notice]]:
@@ -39,27 +38,27 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
     item = found("source", statement.name, catalog, if_exists=statement.if_exists, word="relation")
     if item is None:
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
-    if item.kind != "source":
+    if not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a source', position=statement.name.position)
     _check_still(item, catalog)
     newest = value_format(_in_registry(item), catalog.stored, registry)
-    options = {**item.options, "value_format": _merged(item, newest)}
-    added = [c.name for c in layout(options).columns if c.name not in {old.name for old in item.columns}]
-    options["added"] = [*item.options.get("added", ()), *added]
-    options["first_columns"] = item.options.get("first_columns", len(item.columns))
-    of = layout(options)
+    merged = replace(item, value_format=_merged(item, newest))
+    added = [c.name for c in layout(merged).columns if c.name not in {old.name for old in item.columns}]
+    first = len(item.columns) if item.first_columns is None else item.first_columns
+    refreshed = replace(merged, added=(*item.added, *added), first_columns=first)
+    of = layout(refreshed)
     check_columns(of.columns)
     known = of.columns[: len(item.columns)]
     if of.key != item.key or [(c.name, c.type) for c in known] != [(c.name, c.type) for c in item.columns]:
         raise _other(item)
-    told = _told(item, {**item.options, "value_format": newest}, of.columns)
+    told = _told(item, replace(item, value_format=newest), of.columns)
     if of.columns == item.columns:
         return Change(), [*told, notice(f'source "{item.name}" has all columns of its schema')]
-    readers = [other for other in catalog.dependents(item.id) if other.kind in READERS] if added else []
-    return Change(put=(replace(item, columns=of.columns, options=options), *(knowing(r, item) for r in readers))), told
+    readers = [other for other in catalog.dependents(item.id) if isinstance(other, Reader)] if added else []
+    return Change(put=(replace(refreshed, columns=of.columns), *(knowing(r, item) for r in readers))), told
 
 
-def _in_registry(item: Item) -> CreateSource:
+def _in_registry(item: Source) -> CreateSource:
     """Returns the source's CREATE statement. Raises if its schema is not the registry's newest."""
     statement = parse(item.sql)
     assert isinstance(statement, CreateSource)
@@ -85,17 +84,19 @@ def _check_still(item: Item, catalog: Catalog) -> None:
             raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
 
 
-def _merged(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
+def _merged(item: Source, newest: MessageFormat) -> MessageFormat:
     """Returns the source's format with the fields of the newest schema added."""
-    format = item.options["value_format"]
-    if format["type"] == "protobuf":
-        return {**format, "schema": protobuf.merged(format["schema"], newest["schema"])}
-    old, new = avro.parse(format["schema"]), avro.parse(newest["schema"])
-    if item.options["envelope"] == "debezium":
-        return {**format, "schema": avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]})}
+    format = item.value_format
+    if isinstance(format, formats.Protobuf) and isinstance(newest, formats.Protobuf):
+        return replace(format, schema=protobuf.merged(format.schema, newest.schema))
+    if not isinstance(format, formats.Avro) or not isinstance(newest, formats.Avro):
+        raise _other(item)
+    old, new = avro.parse(format.schema), avro.parse(newest.schema)
+    if item.envelope == "debezium":
+        return replace(format, schema=avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]}))
     if avro.is_record(old) != avro.is_record(new):
         raise _other(item)
-    return {**format, "schema": avro.written(avro.merged(old, new) if avro.is_record(old) else old)}
+    return replace(format, schema=avro.written(avro.merged(old, new) if avro.is_record(old) else old))
 
 
 def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
@@ -114,10 +115,10 @@ def _other(item: Item) -> InvalidObjectDefinition:
     )
 
 
-def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> list[Notice]:
+def _told(item: Source, newest: Source, columns: tuple[Field, ...]) -> list[Notice]:
     """Returns a notice for each added, missing or changed column.
 
-    `newest`: the source's options with the newest schema.
+    `newest`: the source with the newest schema.
     """
     told = [notice(f'column "{c.name}" of type {c.type} was added') for c in columns[len(item.columns) :]]
     # raised for a column whose new type is not supported; the column does not change
@@ -131,7 +132,6 @@ def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> lis
     return told
 
 
-def knowing(other: Item, relation: Item) -> Item:
+def knowing(other: Reader, relation: Item) -> Reader:
     """Records in an item that reads `relation` how many columns the relation has now."""
-    widths = other.options.get(WIDTHS, {})
-    return replace(other, options={**other.options, WIDTHS: {str(relation.id): len(relation.columns), **widths}})
+    return replace(other, known_columns={relation.id: len(relation.columns), **other.known_columns})

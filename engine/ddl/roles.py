@@ -9,7 +9,10 @@ from dataclasses import replace
 
 from engine.ddl.drop import Notice, found, notice
 from lake.catalog import Catalog, Change, Item
-from lake.dropping import described
+from lake.catalog.dropping import described
+from lake.catalog.passwords import kept
+from lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from lake.catalog.schemas import Schema
 from lake.errors import (
     DependentObjectsStillExist,
     DuplicateObject,
@@ -19,9 +22,6 @@ from lake.errors import (
     ReservedName,
     WrongObjectType,
 )
-from lake.passwords import kept
-from lake.roles import BUILT_IN, PUBLIC_ID, Role
-from lake.schemas import Schema
 from sql.statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, Name, RoleOptions
 
 RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole

@@ -7,10 +7,10 @@ from dataclasses import replace
 from engine.ddl.alter import followed
 from engine.ddl.drop import Notice, notice
 from lake.catalog import Catalog, Change
+from lake.catalog.names import Name
+from lake.catalog.roles import OPERATOR_ID
+from lake.catalog.schemas import BUILT_IN, Schema
 from lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
-from lake.names import Name
-from lake.roles import OPERATOR_ID
-from lake.schemas import BUILT_IN, Schema
 from sql.statements import AlterSchema, CreateSchema
 
 

@@ -2,7 +2,7 @@
 
 The reader's Avro schema is the newest in the registry at the time of the statement. It is stored
 with the source, without the parts that are not read. Records with older and newer schemas are
-resolved to it. `engine.plan.sources.layout` documents the options.
+resolved to it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from engine.ddl import access, connection, letters, protobuf
@@ -18,14 +18,14 @@ from engine.ddl.connection import Reached
 from engine.ddl.history import retained
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
-from engine.ddl.transactions import OPTION as TRANSACTIONS
 from engine.ddl.transactions import metadata
 from engine.plan.sources import avro, debezium, layout
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source, formats
+from lake.catalog.formats import DeclaredColumn, Include, MessageFormat
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
 from lake.protobuf.text import parsed
 from lake.secrets import settings
-from lake.types import Field, field_to_json
+from lake.types import Field
 from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
 
 GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the syntax of Python or Java
@@ -53,7 +53,7 @@ LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_second": 10_000_0
 DECIMALS = ("precise", "double", "string")
 
 
-def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
+def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Source, DeadLetters]:
     """Returns the items of a source and of its dead letters, `<name>_dead_letters`.
 
     `text` is the statement as typed.
@@ -62,30 +62,20 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
     name = f"{statement.name.name}_dead_letters"
     catalog.check_new(name, schema)
     _refuse(statement)
-    made_of = _Statement(statement, catalog, registry)
-    options = made_of.options()
-    made = layout(options)
-    check_columns(made.columns)
-    id = catalog.next_id
-    source = Item(
-        id=id,
-        kind="source",
-        name=statement.name.name,
-        columns=made.columns,
-        key=made.key,
-        stored=made.stored,
-        depends=tuple(sorted(made_of.depends)),
-        sql=text,
-        options=options,
-        schema=schema.id,
-    )
+    source = _Statement(statement, catalog, registry).source()
+    start_of(statement)  # raises its errors
+    of = layout(source)
+    check_columns(of.columns)
+    source = replace(source, columns=of.columns, key=of.key, stored=of.stored, sql=text, schema=schema.id)
     source = kept(source, statement, catalog)
-    others = Item(id + 1, "dead letters", name, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=(id,))
-    return source, replace(others, sql=source.sql, schema=schema.id)
+    depends = (source.id,)
+    return source, DeadLetters(
+        source.id + 1, name, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=depends, sql=source.sql, schema=schema.id
+    )
 
 
-def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> dict[str, Any]:
-    """Returns the option `value_format` that this statement would give a source now."""
+def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> MessageFormat:
+    """Returns the format of the value that this statement would give a source now."""
     return _Statement(statement, catalog, registry).value_format()
 
 
@@ -140,13 +130,13 @@ def _refuse(statement: CreateSource) -> None:
         raise FeatureNotSupported(f'option "{name}" of a source is not supported')
 
 
-# ---- options -----------------------------------------------------------------------------------------------------------------------
+# ---- the source ----------------------------------------------------------------------------------------------------------------------
 
 
 class _Statement:
-    """The derivation of a source's options from a CREATE SOURCE statement.
+    """The derivation of a source from a CREATE SOURCE statement.
 
-    `depends`: ids of connections and secrets, complete after the options have been derived.
+    `depends`: ids of connections and secrets, complete after the formats have been derived.
     """
 
     def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
@@ -154,43 +144,38 @@ class _Statement:
         self.depends: set[int] = set()
         self._envelope: avro.Schema | None = None  # the complete Avro schema of an envelope
 
-    def options(self) -> dict[str, Any]:
-        """Returns the options of the source (`engine.plan.sources.layout`)."""
+    def source(self) -> Source:
+        """Returns the source without its columns and without its text."""
         statement = self._statement
         reached = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
         self.depends |= set(reached.depends)
-        options: dict[str, Any] = {
-            "brokers": reached.address,
-            "topic": statement.topic,
-            "channel": f"{reached.address}/{statement.topic}",
-            "kafka": reached.settings,
-            "envelope": statement.envelope,
-            "value_format": self.value_format(),
-            "key_format": self._key_format(),
-            "columns": None,
-            "primary_key": list(statement.primary_key),
-            "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
-        }
-        if statement.materialized:
-            options["materialized"] = True
-        if statement.columns is not None:
-            options["columns"] = [_column(c) for c in statement.columns]
-        if option(statement.options, "decimal_handling_mode") == "string":
-            options["decimals"] = "string"
-        if statement.on_error != "dead letter":
-            options["on_error"] = statement.on_error
-        options |= {name: value for name, value in statement.options if name in LIMITS} | retained(statement.options)[0]
-        for name, value in statement.options:
-            options |= letters.retention(name, value) if letters.option(name) is not None else {}
-        if (start := _start(statement)) is not None:
-            options["start"] = start
-        for format in (options["value_format"], options["key_format"]):
-            if format is not None and "registry" in format:
-                options["registry"] = format["registry"]
+        of_value, of_key = self.value_format(), self._key_format()
+        registries = [f.registry for f in (of_value, of_key) if isinstance(f, formats.Avro) and f.registry]
+        source = Source(
+            self._catalog.next_id,
+            statement.name.name,
+            brokers=reached.address,
+            topic=statement.topic,
+            channel=f"{reached.address}/{statement.topic}",
+            kafka=reached.settings,
+            envelope=statement.envelope,
+            value_format=of_value,
+            key_format=of_key,
+            declared=None if statement.columns is None else tuple(map(_column, statement.columns)),
+            primary_key=tuple(statement.primary_key),
+            include=tuple(Include(i.kind, i.name, i.header, i.bytes) for i in statement.include),
+            materialized=statement.materialized,
+            decimals="string" if option(statement.options, "decimal_handling_mode") == "string" else "precise",
+            on_error=statement.on_error,
+            registry=registries[-1] if registries else "",
+            retain_history_ms=retained(statement.options)[0],
+            **_limits(statement),
+        )
         if statement.transactions is not None:
-            options[TRANSACTIONS] = metadata(statement.transactions, options, self._envelope, self._catalog)
-            self.depends.add(options[TRANSACTIONS]["source"])
-        return options
+            transactions = metadata(statement.transactions, source, self._envelope, self._catalog)
+            self.depends.add(transactions.source)
+            source = replace(source, transactions=transactions)
+        return replace(source, depends=tuple(sorted(self.depends)))
 
     # ---- formats
 
@@ -214,7 +199,7 @@ class _Statement:
             raise UndefinedObject(f"schema registry has no schema {strategy}")
         return found
 
-    def value_format(self) -> dict[str, Any]:
+    def value_format(self) -> MessageFormat:
         """Returns the format of the value. Raises 42704 if the registry lacks its schema."""
         statement, format = self._statement, self._statement.value_format
         if isinstance(format, Protobuf):
@@ -226,7 +211,7 @@ class _Statement:
             if statement.envelope == "debezium":
                 self._envelope = schema
                 envelope_of(schema, "the statement", before=statement.key_format is None)  # also the writer's schema, so nothing is removed
-            return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
+            return formats.Avro(schema=avro.written(schema), wire=_wire(format))
         at = self._registry(format)
         subject = f"{statement.topic}-value"
         found = self._schema(at, "value", format.value_strategy)
@@ -239,7 +224,7 @@ class _Statement:
             schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
         return _by_registry(at, schema)
 
-    def _key_format(self) -> dict[str, Any] | None:
+    def _key_format(self) -> MessageFormat | None:
         """Returns the format of the key, or None.
 
         It is the KEY FORMAT of the statement. With one FORMAT for both, it is the registry's schema
@@ -253,7 +238,7 @@ class _Statement:
         if isinstance(format, Avro) and format.schema is not None:
             if statement.key_format is None:
                 return None
-            return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
+            return formats.Avro(schema=avro.written(avro.parse(_json(format.schema))), wire=_wire(format))
         if isinstance(format, Avro):
             at = self._registry(format)
             found = self._schema(at, "key", format.key_strategy)
@@ -275,13 +260,13 @@ class _Statement:
             raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
         return _plain(format)
 
-    def _protobuf(self, format: Protobuf, part: str) -> dict[str, Any] | None:
+    def _protobuf(self, format: Protobuf, part: str) -> formats.Protobuf | None:
         """Returns a Protobuf format, or None if the registry does not have the subject."""
         if format.schema is not None:
             return protobuf.written_out(format)
         at = self._registry(format)
         found = self._lookup.protobuf(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
-        return None if found is None else protobuf.options(tuple(map(parsed, found)), format.message, wire=True)
+        return None if found is None else protobuf.message_format(tuple(map(parsed, found)), format.message, wire=True)
 
 
 def _absent(subject: str) -> NoReturn:
@@ -292,58 +277,72 @@ def _absent(subject: str) -> NoReturn:
     )
 
 
-def _by_registry(at: Reached, schema: Any) -> dict[str, Any]:
-    found = {"type": "avro", "registry": at.address, "schema": avro.written(schema)}
-    return {**found, "access": at.settings} if at.settings else found
+def _by_registry(at: Reached, schema: Any) -> formats.Avro:
+    return formats.Avro(registry=at.address, schema=avro.written(schema), access=at.settings)
 
 
-def _start(statement: CreateSource) -> dict[str, Any] | None:
-    """Returns the start of the source, or None for the first record.
+def _limits(statement: CreateSource) -> dict[str, Any]:
+    """Returns the fields of a source that limit its input, and the retention of its dead letters."""
+    found: dict[str, Any] = {name: value for name, value in statement.options if name in LIMITS}
+    for name, value in statement.options:
+        found |= letters.retention(name, value) if letters.option(name) is not None else {}
+    return found
 
-    It is {"offsets": [one per partition]} or {"time": ms, relative to now if negative}. The runtime
-    looks up the offsets in Kafka.
-    """
+
+@dataclass(frozen=True, slots=True)
+class StartOffsets:
+    """The offsets of the first records of a source, by partition."""
+
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartTime:
+    """The time of the first record of a source in ms, relative to now if negative."""
+
+    time: int
+
+
+def start_of(statement: CreateSource) -> StartOffsets | StartTime | None:
+    """Returns where a source starts, or None for the first record. The runtime looks up the offsets in Kafka."""
     offsets, time = option(statement.options, "start_offset"), option(statement.options, "kafka_time_offset")
     if offsets is not None and time is not None:
         raise InvalidParameterValue("a start offset and a start timestamp exclude one another")
     if time is not None:
         if not isinstance(time, int) or isinstance(time, bool):
             raise InvalidParameterValue("a start timestamp is a number of milliseconds")
-        return {"time": time}
+        return StartTime(time)
     if offsets is None:
         return None
-    given = list(offsets) if isinstance(offsets, tuple) else [offsets]
-    if not all(isinstance(o, int) and not isinstance(o, bool) and o >= 0 for o in given):
-        raise InvalidParameterValue("start offsets are numbers from 0 up")
-    return {"offsets": given}
+    found = []
+    for offset in offsets if isinstance(offsets, tuple) else (offsets,):
+        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
+            raise InvalidParameterValue("start offsets are numbers from 0 up")
+        found.append(offset)
+    return StartOffsets(tuple(found))
 
 
-def _column(column: ColumnDefinition) -> dict[str, Any]:
-    """Returns the JSON form of a declared column."""
-    out = field_to_json(Field(column.name, column.type, column.nullable))
-    return out if column.precision is None else {**out, "precision": column.precision}
+def _column(column: ColumnDefinition) -> DeclaredColumn:
+    return DeclaredColumn(field=Field(column.name, column.type, column.nullable), precision=column.precision)
 
 
-def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
-    """Returns the options of a format without a schema."""
+def _plain(format: Format, *, declared: bool = False) -> MessageFormat:
+    """Returns a format without a schema."""
     match format:
         case Csv(columns, header, delimiter):
             names = list(header) or [f"column{i + 1}" for i in range(columns)]
-            return {"type": "csv", "names": names, "header": list(header), "delimiter": delimiter, "nulls": declared}
+            return formats.Csv(names=tuple(names), header=tuple(header), delimiter=delimiter, nulls=declared)
         case Regex(pattern):
             named = {at: name for name, at in re.compile(GROUP.sub("(?P<", pattern)).groupindex.items()}
             count = re.compile(GROUP.sub("(?P<", pattern)).groups
-            return {
-                "type": "regex",
-                "pattern": GROUP.sub("(?<", pattern),
-                "names": [named.get(i + 1, f"column{i + 1}") for i in range(count)],
-            }
+            names = [named.get(i + 1, f"column{i + 1}") for i in range(count)]
+            return formats.Regex(pattern=GROUP.sub("(?<", pattern), names=tuple(names))
         case Bytes():
-            return {"type": "bytes"}
+            return formats.Bytes()
         case Text():
-            return {"type": "text"}
+            return formats.Text()
         case _:
-            return {"type": "json"}
+            return formats.Json()
 
 
 def _wire(format: Avro) -> bool:

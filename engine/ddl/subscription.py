@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from engine.ddl.durations import bounded
 from engine.ddl.names import free, kept, stored
-from lake.catalog import SUBSCRIPTION, Catalog, Item
+from lake.catalog import Catalog, Subscription
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.readers import AGE_MAX_MS
-from lake.subscriptions import PROGRESS, RETENTION, RETENTION_MS, SNAPSHOT
+from lake.subscriptions import RETENTION_MS
 from sql.statements import CreateSubscription
 
 
-def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Item:
+def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Subscription:
     """Returns the item of a subscription; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     relation = stored(
@@ -25,7 +25,14 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
             f'{relation.kind} "{relation.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
         )
     retention = RETENTION_MS if statement.retention is None else bounded("RETENTION", statement.retention, AGE_MAX_MS)
-    options = {RETENTION: retention, SNAPSHOT: statement.snapshot, PROGRESS: statement.progress}
-    named = statement.name.name
-    item = Item(catalog.next_id, SUBSCRIPTION, named, depends=(relation.id,), sql=text, options=options, schema=schema.id)
+    item = Subscription(
+        catalog.next_id,
+        statement.name.name,
+        depends=(relation.id,),
+        sql=text,
+        schema=schema.id,
+        retention_ms=retention,
+        snapshot=statement.snapshot,
+        progress=statement.progress,
+    )
     return kept(item, statement, catalog)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.ddl.history import retained
 from engine.ddl.names import check_columns, free, kept
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Table
+from lake.catalog.formats import CheckConstraint
 from lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
 from sql.binding.targets import check_of, default_of
@@ -16,11 +15,8 @@ from sql.statements import CreateTable
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
 
 
-def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
-    """Returns the item of a table; `text` is the statement as typed.
-
-    Its options are `defaults` by column, `constraint` and `checks`.
-    """
+def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
+    """Returns the item of a table; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for column in statement.key:
@@ -47,26 +43,28 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
     history, others = retained(statement.options)
     if others:
         raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
-    item = Item(
+    item = Table(
         id=catalog.next_id,
-        kind="table",
         name=statement.name.name,
         columns=columns,
         key=tuple(names.index(k) for k in statement.key) or None,
         stored=True,
         sql=text,
-        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {}), **history},
+        defaults=defaults,
+        constraint=statement.constraint,
+        checks=checks,
+        retain_history_ms=history,
         schema=schema.id,
     )
     return kept(item, statement, catalog)
 
 
-def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
+def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckConstraint, ...]:
     """Returns the check constraints sorted by name, the order in which PostgreSQL evaluates them.
 
     Raises 42710 for a duplicate name, and the errors of the expressions.
     """
-    table, found = statement.name.name, dict[str, dict[str, Any]]()
+    table, found = statement.name.name, dict[str, CheckConstraint]()
     taken = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
         try:
@@ -81,8 +79,8 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str
         if name == statement.constraint:
             raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
         taken.add(name)
-        found[name] = {"name": name, "text": check.text, "columns": sorted(read)}
-    return [found[name] for name in sorted(found, key=str.encode)]
+        found[name] = CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)))
+    return tuple(found[name] for name in sorted(found, key=str.encode))
 
 
 def _free(name: str, taken: set[str]) -> str:

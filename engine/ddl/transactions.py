@@ -1,82 +1,74 @@
 """CREATE SOURCE … (TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')).
 
-The source's option has the information with which the reader of the topic keeps database
+`Source.transactions` has the information with which the reader of the topic keeps database
 transactions whole (`engine.runtime.transactions`, engine/java's `Transactions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from engine.ddl.names import of_kind
+from engine.ddl.names import of_class
 from engine.plan.sources import avro
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Source, formats
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
 from sql.statements import TransactionMetadata
 
-OPTION = "transactions"  # option of a source: {"source", "topic", "topic_id", "collection", "marks", "block"}
 MARK = frozenset({"status", "id", "data_collections"})  # fields of messages in the transaction topic
 BLOCK = "transaction"  # field of a change event
 
 
-def metadata(said: TransactionMetadata, source: Mapping[str, Any], envelope: avro.Schema | None, catalog: Catalog) -> dict[str, Any]:
-    """Returns the option of a source with TRANSACTION METADATA.
+def metadata(said: TransactionMetadata, source: Source, envelope: avro.Schema | None, catalog: Catalog) -> formats.TransactionMetadata:
+    """Returns the transaction metadata of a source.
 
-    `source`: the source's other options. `envelope`: the complete Avro schema of its changes.
-    "marks" and "block" of the option have the formats of the transaction topic's messages and of
-    the changes, like `value_format`.
+    `source`: the source without it. `envelope`: the complete Avro schema of its changes.
     """
-    of = of_kind("source", said.source, catalog)
+    of = of_class(Source, said.source, catalog)
     _check(of, said, source, catalog)
-    block = {"type": "json"}
+    block: formats.MessageFormat = formats.Json()
     if envelope is not None:
+        assert isinstance(source.value_format, formats.Avro)
         if BLOCK not in avro.fields(envelope):
             raise InvalidObjectDefinition(
-                f'the schema of "{source["topic"]}-value" has no field {BLOCK}', hint="Set provide.transaction.metadata of the connector."
+                f'the schema of "{source.topic}-value" has no field {BLOCK}', hint="Set provide.transaction.metadata of the connector."
             )
-        block = {name: value for name, value in source["value_format"].items() if name != "schema"}
-        cut = {**envelope, "fields": [f for f in envelope["fields"] if f["name"] == BLOCK]} if "registry" in block else envelope
-        block["schema"] = avro.written(cut)
-    return {
-        "source": of.id,
-        "topic": of.options["topic"],
-        "topic_id": of.options.get("topic_id"),
-        "collection": said.collection,
-        "marks": of.options["value_format"],
-        "block": block,
-    }
+        fields = [f for f in envelope["fields"] if f["name"] == BLOCK]
+        cut = {**envelope, "fields": fields} if source.value_format.registry else envelope
+        block = replace(source.value_format, schema=avro.written(cut))
+    return formats.TransactionMetadata(
+        source=of.id, topic=of.topic, topic_id=of.topic_id, collection=said.collection, marks=of.value_format, block=block
+    )
 
 
-def _check(of: Item, said: TransactionMetadata, source: Mapping[str, Any], catalog: Catalog) -> None:
+def _check(of: Source, said: TransactionMetadata, source: Source, catalog: Catalog) -> None:
     """Raises an error if a source cannot be the transaction topic of another source."""
-    format = of.options["value_format"]
-    if of.options["envelope"] != "none" or format["type"] not in ("avro", "json"):
+    format = of.value_format
+    if of.envelope != "none" or not isinstance(format, formats.Avro | formats.Json):
         raise FeatureNotSupported(
             f'source "{of.name}" as the transaction topic is not supported', hint="It has FORMAT AVRO or JSON, and no envelope."
         )
-    if format["type"] == "avro":
-        schema = avro.parse(format["schema"])
+    if isinstance(format, formats.Avro):
+        schema = avro.parse(format.schema)
         if not avro.is_record(schema) or not set(avro.fields(schema)) >= MARK:
             raise InvalidObjectDefinition(
                 f'source "{of.name}" is not of a transaction topic',
                 detail=f"A record with the fields {', '.join(sorted(MARK))} is expected.",
             )
-    if (of.options["brokers"], of.options["kafka"]) != (source["brokers"], source["kafka"]):
+    if (of.brokers, of.kafka) != (source.brokers, source.kafka):
         raise InvalidParameterValue(
             f'source "{of.name}" reaches Kafka in another way',
             hint="A topic and its transaction topic are read from one Kafka by one connection.",
         )
-    if "max_records_per_second" in source:
+    if source.max_records_per_second is not None:
         raise FeatureNotSupported("max_records_per_second with TRANSACTION METADATA is not supported")
-    for other in catalog.items.values():
-        known = other.options.get(OPTION, {}) if other.kind == "source" else {}
-        if known.get("source") != of.id:
+    for other in catalog.each(Source):
+        known = other.transactions
+        if known is None or known.source != of.id:
             continue
-        if other.options["topic"] == source["topic"]:
+        if other.topic == source.topic:
             raise FeatureNotSupported(
-                f'a second source of topic "{source["topic"]}" with the transactions of "{of.name}" is not supported',
+                f'a second source of topic "{source.topic}" with the transactions of "{of.name}" is not supported',
                 hint=f'Create a view of "{other.name}".',
             )
-        if known["collection"] == said.collection:
+        if known.collection == said.collection:
             raise InvalidParameterValue(f'collection "{said.collection}" is that of source "{other.name}"')

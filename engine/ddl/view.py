@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Literal, NamedTuple
 
 from engine.ddl.history import retained
 from engine.ddl.names import free, kept
 from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
-from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
+from lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from lake.failed import failure
 from sql.bind import bind_view
 from sql.statements import CreateView
 
 
-def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> Item:
+def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> View | MaterializedView:
     """Returns the item of a view; `text` is the statement as typed.
 
     A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
     """
     schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
-    options = _options(statement)
+    options = _view_options(statement)
     query = bind_view(statement, catalog)
     id, named = catalog.next_id, statement.name.name
-    item = Item(id, "view", named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id)
-    item = kept(item, statement, catalog)
+    item = kept(
+        View(id, named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
+    )
     if not statement.materialized:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
         catalog.check_new(errors_name(named), schema)
-    view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
+    view = MaterializedView(
+        id,
+        named,
+        item.columns,
+        key(query.plan),
+        stored=True,
+        errors=id + 1,
+        depends=item.depends,
+        sql=item.sql,
+        query=item.query,
+        schema=item.schema,
+        on_error=options.on_error,
+        retain_history_ms=options.retain_history_ms,
+    )
     after = catalog.stored.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
     coming = catalog.replacements()
@@ -54,11 +67,18 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     return view
 
 
-def errors_item(view: Item) -> Item:
+def errors_item(view: MaterializedView) -> ViewErrors:
     """Returns the relation of a view's errors. Its rows are in the log; the item gives them a name."""
-    name = errors_name(view.name)
-    item = Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
-    return replace(item, schema=view.schema)
+    return ViewErrors(
+        view.errors,
+        errors_name(view.name),
+        ERRORS,
+        stored=True,
+        depends=(view.id,),
+        sql=view.sql,
+        owner=view.owner,
+        schema=view.schema,
+    )
 
 
 def errors_name(view: str) -> str:
@@ -66,13 +86,21 @@ def errors_name(view: str) -> str:
     return f"{view}_errors"
 
 
-def _options(statement: CreateView) -> dict[str, Any]:
-    """Returns the options of a view's item. Raises 0A000 or 22023."""
-    found, others = retained(statement.options) if statement.materialized else ({}, statement.options)
+class _Options(NamedTuple):
+    """The options of a materialized view."""
+
+    on_error: Literal["fail", "skip"]
+    retain_history_ms: int
+
+
+def _view_options(statement: CreateView) -> _Options:
+    """Returns the options of a view. Raises 0A000 or 22023."""
+    on_error: Literal["fail", "skip"] = "fail"
+    history, others = retained(statement.options) if statement.materialized else (0, statement.options)
     for name, value in others:
-        if name != ON_ERROR or not statement.materialized:
+        if name != "on_error" or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
         if value not in ("fail", "skip"):
             raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
-        found[name] = str(value)
-    return found
+        on_error = "skip" if value == "skip" else "fail"
+    return _Options(on_error, history)

@@ -75,7 +75,18 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams
 from engine.plan.sources import decoding, entering
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, Catalog, Item, skips
+from lake.catalog import (
+    DEAD_LETTERS,
+    DEAD_LETTERS_FIRST,
+    DEAD_LETTERS_KEY,
+    Catalog,
+    DeadLetters,
+    Item,
+    MaterializedView,
+    Table,
+    items,
+    skips,
+)
 from lake.inbox import TABLE
 from lake.types import BOOL, Field
 
@@ -110,13 +121,13 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
     return builder.graph()
 
 
-def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
+def fill_inputs(item: MaterializedView, stream: Stream) -> tuple[FillInput, ...]:
     """Returns the inputs of the backfill of a materialized view that is not ready."""
     found = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.fill_node(item, i)
         # the generation is part of the name, so late batches of an earlier backfill are ignored
-        channel = f"{FILL}{node}/{nodes.generation(item)}"
+        channel = f"{FILL}{node}/{item.numberings}"
         match leaf:
             case Unit():
                 found.append(FillInput("unit", 0, node, channel))
@@ -176,38 +187,38 @@ class _Builder:
 
     def add(self, item: Item) -> None:
         """Adds an item's nodes to the graph, unless they exist or it has none."""
-        match item.kind:
-            case "source" if item.stored:
+        match item:
+            case items.Source(stored=True):
                 self._stored(item)
-            case "dead letters":
+            case DeadLetters():
                 self._dead_letters(item)
-            case "materialized view" if nodes.maintained(item):
+            case MaterializedView() if nodes.maintained(item):
                 self._view(item)
             case _:
                 pass  # append-only sources are added with the views that read them; plain views and sinks have no nodes
 
     # ---- sources ---------------------------------------------------------------------------------------------------------------
 
-    def _source(self, item: Item, node: int, channel: str) -> int:
+    def _source(self, item: items.Source, node: int, channel: str) -> int:
         """Returns the node that decodes a source's records from a channel; creates it if necessary.
 
         Records that cannot be decoded go to the source's dead letters.
         """
         if node not in self.sources:
             decoder, shape, columns = decoding(item)
-            self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.options.get("on_error", "dead letter"))
+            self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.on_error)
             for letters in self.catalog.dependents(item.id):
-                if letters.kind == "dead letters":
+                if isinstance(letters, DeadLetters):
                     self._dead_letters(letters)
                     self.dead_letter_edges.add(DeadLetterEdge(node, _letter(item), nodes.upsert_node(letters), 0))
         return node
 
-    def _stored(self, item: Item) -> None:
+    def _stored(self, item: items.Source) -> None:
         """Adds a stored source."""
         upsert = nodes.upsert_node(item)
         if item.id in self.relations:
             return
-        origin = self._source(item, nodes.source_node(item), item.options["channel"])
+        origin = self._source(item, nodes.source_node(item), item.channel)
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
         if item.append_only:  # earlier rows do not matter
             self.outputs.append(Output(origin, Linear(), item.id))
@@ -217,7 +228,7 @@ class _Builder:
             self.edges.append(Edge(origin, shape, upsert, 0))
         self.outputs.append(Output(upsert, Linear(), item.id))
 
-    def _table(self, item: Item) -> int:
+    def _table(self, item: Table) -> int:
         """Creates and returns the node for rows that are written to a table, when a view reads it.
 
         The log contains the table's changes without this node.
@@ -226,7 +237,7 @@ class _Builder:
         self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Linear(), item.columns)
         return node
 
-    def _dead_letters(self, item: Item) -> None:
+    def _dead_letters(self, item: DeadLetters) -> None:
         """Adds the relation of a source's dead letters."""
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
@@ -238,7 +249,7 @@ class _Builder:
 
     # ---- views -----------------------------------------------------------------------------------------------------------------
 
-    def _view(self, item: Item) -> None:
+    def _view(self, item: MaterializedView) -> None:
         """Adds a materialized view and the items that it reads."""
         if item.id in self.relations:
             return
@@ -252,7 +263,7 @@ class _Builder:
         for place in self._places(item, stream):
             self.outputs.append(Output(place.node, place.shape, item.id))
 
-    def _operator(self, item: Item, operator: Stateful) -> None:
+    def _operator(self, item: MaterializedView, operator: Stateful) -> None:
         """Adds an operator of a view with the edges that lead to it."""
         node = self._node(item, operator)
         if node in self.operators:
@@ -263,10 +274,10 @@ class _Builder:
                 self.edges.append(Edge(place.node, place.shape, node, port))
         self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
 
-    def _node(self, item: Item, operator: Stateful) -> int:
+    def _node(self, item: MaterializedView, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
 
-    def _places(self, item: Item, wanted: Stream) -> list[_Place]:
+    def _places(self, item: MaterializedView, wanted: Stream) -> list[_Place]:
         """Returns the places where the changes of a part of the view's stream can be read.
 
         These are the live places and, during a backfill, also that of the history.
@@ -278,21 +289,21 @@ class _Builder:
             places.append(_Place(self._history(item, wanted.origin), _known(wanted.origin)))
         return [p.then(wanted.shape) for p in places]
 
-    def _live(self, item: Item, origin: Origin) -> list[_Place]:
+    def _live(self, item: MaterializedView, origin: Origin) -> list[_Place]:
         """Returns the places where the live changes of an origin can be read."""
         match origin:
             case Source(id):
-                source = self.catalog[id]
-                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), _known(origin))]
-            case Kept(id) if self.catalog[id].kind == "table":
-                return [_Place(self._table(self.catalog[id]), Linear())]
+                source = self.catalog.expect(items.Source, id)
+                return [_Place(self._source(source, nodes.source_node(source), source.channel), _known(origin))]
+            case Kept(id) if isinstance(table := self.catalog[id], Table):
+                return [_Place(self._table(table), Linear())]
             case Kept(id):
                 kept = self.catalog[id]
                 self.add(kept)
-                upserts = kept.kind == "dead letters" or not kept.append_only
+                upserts = isinstance(kept, DeadLetters) or not kept.append_only
                 return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), _known(origin))]
             case View(id, below):
-                view = self.catalog[id]
+                view = self.catalog.expect(MaterializedView, id)
                 self._view(view)
                 return [p.then(below.shape) for p in self._live(view, below.origin)]
             case Unit():
@@ -304,12 +315,12 @@ class _Builder:
             case _:
                 assert_never(origin)
 
-    def _history(self, item: Item, leaf: Leaf) -> int:
+    def _history(self, item: MaterializedView, leaf: Leaf) -> int:
         """Returns the node that sends the history of a leaf to a new view; creates it if necessary."""
         fill = self.fills[item.id][self.numbers[item.id][leaf]]
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
-                self._source(self.catalog[leaf.item], fill.node, fill.channel)
+                self._source(self.catalog.expect(items.Source, leaf.item), fill.node, fill.channel)
             else:
                 columns = UNIT if isinstance(leaf, Unit) else self.catalog[leaf.item].columns
                 self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(columns), Linear(), columns)
@@ -343,22 +354,22 @@ def _known(leaf: Leaf) -> Linear:
     return Linear() if width is None else Linear((Select(tuple(f"c{i}" for i in range(width))),))
 
 
-def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
+def _keeper(node: int, item: items.Source) -> UpsertNode | CaptureNode:
     """Returns the operator that stores the rows of a keyed source."""
-    columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.options.get("first_columns")
-    if item.options["envelope"] == "debezium":
+    columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.first_columns
+    if item.envelope == "debezium":
         return CaptureNode(node, columns, item.key, fingerprint, first)
     assert item.key is not None
     return UpsertNode(node, columns, item.key, fingerprint, first)
 
 
-def _letter(source: Item) -> Linear:
+def _letter(source: items.Source) -> Linear:
     """Returns the step from a dead letter to the input of its upsert.
 
     A record without an error was decoded by a retry, so its dead letter is deleted. The topic is
     that of the source, because the record's column may contain the name of a channel.
     """
-    columns = ["'" + source.options["topic"] + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
+    columns = ["'" + source.topic + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
     return Linear((Select((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
 
 

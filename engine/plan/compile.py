@@ -21,7 +21,7 @@ from engine.plan.rewrites.equijoin import matching
 from engine.plan.shape import NOTHING, names, select, then, where
 from engine.plan.temporal import bounds, check, temporal
 from engine.plan.windows import window_function
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, DeadLetters, Item, MaterializedView, ViewErrors, items
 from lake.errors import FeatureNotSupported, of
 from lake.types import INT8, Field
 from sql.plan import (
@@ -161,16 +161,16 @@ class _Compiler:
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
-        if item.kind == "materialized view":
+        if isinstance(item, MaterializedView):
             below = self._views(item)
             return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
-        if item.kind == "view errors":
+        if isinstance(item, ViewErrors):
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
         # fewer columns than the item: columns were added to it later
         width = None if len(scan.columns) == len(item.columns) else len(scan.columns)
-        if item.kind == "dead letters" or item.stored:
-            return Stream(Kept(item.id, width), Linear(), scan.columns, item.kind == "source" and item.append_only)
-        if item.kind == "source":
+        if isinstance(item, DeadLetters) or item.stored:
+            return Stream(Kept(item.id, width), Linear(), scan.columns, isinstance(item, items.Source) and item.append_only)
+        if isinstance(item, items.Source):
             return Stream(Source(item.id, width), Linear(), scan.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 

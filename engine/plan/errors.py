@@ -22,7 +22,7 @@ from fractions import Fraction
 from engine.plan.change import STATEFUL, Kept, Leaf, Merged, Origin, Source, Stream, Unit, View, inputs, stateful
 from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, SetNode, UpsertNode
 from engine.plan.nodes import node_of
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, MaterializedView
 
 Site = int | Edge | tuple[int, Linear]  # an operator; an edge to an operator; the rows that leave a node, after the steps
 Sum = Counter[Site]
@@ -112,6 +112,7 @@ class _Sums:
             case Unit():
                 return [(CONSTANT, Linear())]
             case _:
+                assert isinstance(item, MaterializedView)
                 return [(node_of(item, stateful(whole).index(origin)), Linear())]
 
     def above(self, node: int) -> set[Site]:

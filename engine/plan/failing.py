@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from engine.plan.graph import Graph
 from engine.plan.nodes import maintained
 from engine.plan.replacing import bases, group
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, MaterializedView
 
 
 def reached(graph: Graph, node: int) -> frozenset[int]:
@@ -27,7 +27,7 @@ def reached(graph: Graph, node: int) -> frozenset[int]:
 def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     """Returns the maintained views with one of these (error) relations and all views above, by id."""
     wanted = set(relations)
-    views = [i for i in catalog.items.values() if i.kind == "materialized view" and maintained(i)]
+    views = [i for i in catalog.items.values() if isinstance(i, MaterializedView) and maintained(i)]
     found = {i.id for i in views if i.id in wanted or i.errors in wanted}
     while more := {i.id for i in views if i.id not in found and not found.isdisjoint(reads(i, catalog))}:
         found |= more

@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 from engine.plan.circuit import FILL
 from engine.plan.graph import Edge, Graph, Linear
-from engine.plan.nodes import maintained, record, with_record
-from lake.catalog import Catalog, Item
+from engine.plan.nodes import maintained, with_record
+from lake.catalog import Catalog, MaterializedView
 
 Sum: TypeAlias = tuple[int, int]
 # whether two operators have the same state
@@ -68,21 +68,21 @@ class Sharing:
                 self._edges.setdefault(edge.to, []).append(edge)
         self._replaced: dict[int, int] = {}
 
-    def __call__(self, item: Item, catalog: Catalog) -> Item:
+    def __call__(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
         """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
         known: dict[str, list[int]] = {}
-        for other in sorted(catalog.items.values(), key=lambda i: i.id):
-            if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
-                for digest, node in record(other):
+        for other in sorted(catalog.each(MaterializedView), key=lambda i: i.id):
+            if other.ready and maintained(other) and other.id != item.id:
+                for digest, node in other.nodes:
                     known.setdefault(digest, []).append(node)
-        for digest, node in record(item):
+        for digest, node in item.nodes:
             inputs = self._inputs(node)
             one = next((n for n in known.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
             if one is not None:
                 self._replaced[node] = one
             else:
                 known.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
-        return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
+        return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in item.nodes])
 
     def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
         """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""

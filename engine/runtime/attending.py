@@ -13,11 +13,11 @@ from engine.runtime import kafka
 from engine.runtime.installing import Installation
 from engine.runtime.letters import of_source
 from engine.runtime.readers import beginning, reader_name
-from lake.catalog import CONNECTION, Catalog, Change, Item
+from lake.catalog import CONNECTION, Catalog, Change, Item, Source
+from lake.catalog.resolution import Resolution
+from lake.catalog.roles import OPERATOR
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
-from lake.resolution import Resolution
-from lake.roles import OPERATOR
 from sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
@@ -46,11 +46,11 @@ class Attending:
         together: raises 55000 if the statement omits one of them.
         """
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
             channels = {i.options["channel"] for i in sources.values()}
             for other in catalog.items.values():
-                if other.kind == "source" and other.options["channel"] in channels and other.id not in sources:
+                if isinstance(other, Source) and other.options["channel"] in channels and other.id not in sources:
                     raise ObjectNotInPrerequisiteState(
                         f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
                     )
@@ -63,7 +63,7 @@ class Attending:
 
     def retry(self, name: Name, names: Resolution) -> str:
         """Retries each dead letter of a source once. Returns a command tag with their number."""
-        source = _source(name, names.over(self._engine.catalog))
+        source = _source(name, self._engine.catalog.with_resolution(names))
         return f"RETRY {self._installation.letters.retry(source)}"
 
     def delete(self, statement: DeleteDeadLetters, role: str | None, names: Resolution) -> str:
@@ -71,7 +71,7 @@ class Attending:
 
         The condition is evaluated with the privileges of `role`; None is the operator.
         """
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         source = _source(statement.name, catalog)
         letters = of_source(source, catalog)
         asker = catalog.role(role) if role else OPERATOR
@@ -85,7 +85,7 @@ class Attending:
         The loss is logged and recorded in the item of the source.
         """
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             if statement.if_exists and catalog.find(statement.name) is None:
                 return [f'relation "{statement.name.name}" does not exist, skipping']
             source = _source(statement.name, catalog)
@@ -99,7 +99,7 @@ class Attending:
             if not lost:
                 return [f'source "{source.name}" has lost no records']
             said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
-            together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
+            together = [i for i in catalog.items.values() if isinstance(i, Source) and i.options["channel"] == source.options["channel"]]
             for line in said:
                 log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
             self._engine.resume([source.options["channel"]])
@@ -122,7 +122,7 @@ class Attending:
     def print(self, statement: Print, names: Resolution) -> list[str]:
         """Returns the first or the last records of a topic, as lines of text."""
         if statement.connection is not None:
-            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
+            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, self._engine.catalog.with_resolution(names)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:
@@ -182,7 +182,7 @@ def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[I
 def _source(name: Name, catalog: Catalog) -> Item:
     """Returns the source with this name. Raises 42809 if it is not a source."""
     item = catalog.named(name)
-    if item.kind != "source":
+    if not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     return item
 

@@ -28,10 +28,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
+from lake.catalog.resolution import Resolution
 from lake.errors import InvalidParameterValue
 from lake.http import BadRequest, body_length
 from lake.internal_errors import DEFECT, InternalErrors
-from lake.resolution import Resolution
 from sql.masking import masked
 
 POLL_S = 10.0  # longest long poll

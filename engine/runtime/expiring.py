@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from engine.ddl.letters import AGE, BYTES, RETENTION_BYTES, RETENTION_MS
 from engine.runtime.engine import Engine
 from engine.runtime.letters import KEY, Letters, of_source
-from lake.catalog import Item
+from lake.catalog import Item, Source
 from lake.errors import Gone
 from lake.types import WEIGHT
 
@@ -58,7 +58,7 @@ class Expiring(threading.Thread):
         """Deletes the letters that are too old, and the oldest ones of sources over their limit."""
         engine = self._engine
         newest, catalog = engine.newest, engine.catalog
-        sources = {of_source(i, catalog).id: i for i in catalog.items.values() if i.kind == "source"}
+        sources = {of_source(i, catalog).id: i for i in catalog.items.values() if isinstance(i, Source)}
         known = set(self._bytes)
         for entry in engine.lake.log.after(self._n, newest.n) if known else ():
             for section in entry.header.relations:

@@ -34,7 +34,7 @@ from engine.runtime.letters import Letters
 from engine.runtime.readers import beginning, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
-from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
+from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, MaterializedView, Sink, Source, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from lake.failed import error_change, failure
@@ -99,7 +99,7 @@ class Installation:
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
-                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
+                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)})
                 state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
             errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
@@ -122,7 +122,7 @@ class Installation:
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
         """Returns the ready views whose state cannot keep them up to date, lower views first."""
-        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
+        views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None]
         streams = Streams(catalog)
         own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
         above = [i for i in readers([i.id for i in own], catalog) if i in views]
@@ -151,7 +151,7 @@ class Installation:
         live = self._live(after)
         joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
-        views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
+        views = tuple(after[i.id] for i in fill if isinstance(i, MaterializedView))
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
@@ -178,7 +178,7 @@ class Installation:
         try:
             for item in change.put:
                 if item.id not in self.engine.catalog.items:
-                    if item.kind == "sink":
+                    if isinstance(item, Sink):
                         held.append(f"sink-{item.id}")
                         lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
                     elif item.kind == SUBSCRIPTION:
@@ -206,10 +206,10 @@ class Installation:
         Views get the start offsets of their topics, the sizes of their inputs, and new operators.
         """
         catalog = catalog.apply(Change(put=tuple(items)))
-        begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
+        begun = [self._begun(i, catalog) if isinstance(i, MaterializedView) else i for i in items]
         catalog = catalog.apply(Change(put=tuple(begun)))
         streams = Streams(catalog)
-        return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
+        return [nodes.number(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
 
     def _begun(self, item: Item, catalog: Catalog) -> Item:
         """Returns a view with the start offsets of its topics and the sizes of its inputs.
@@ -225,7 +225,7 @@ class Installation:
             source = catalog[id]
             if source.stored and source.ready and id not in coming:
                 rows[id] = about(self.engine.lake, id) + self._coming(source)
-            if source.kind == "source" and not source.stored:
+            if isinstance(source, Source) and not source.stored:
                 try:
                     there = kafka.topic(*self.engine.place(source)).bounds
                 # the broker does not answer, or a secret cannot be decrypted
@@ -245,7 +245,7 @@ class Installation:
 
     def _coming(self, source: Item) -> int:
         """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
-        if source.kind != "source":
+        if not isinstance(source, Source):
             return 0
         try:
             there = kafka.topic(*self.engine.place(source)).bounds
@@ -299,10 +299,10 @@ class Installation:
 
     def _live(self, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the sources to read: keyed ones, and those that a materialized view reads."""
-        wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
+        wanted = {i.id for i in catalog.items.values() if isinstance(i, Source) and i.stored}
         for item in catalog.items.values():
-            if item.kind == "materialized view" and failure(item) is None:
-                wanted |= {s for s in bases(item, catalog) if catalog[s].kind == "source"}
+            if isinstance(item, MaterializedView) and failure(item) is None:
+                wanted |= {s for s in bases(item, catalog) if isinstance(catalog[s], Source)}
         return tuple(catalog[i] for i in sorted(wanted))
 
     def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
@@ -316,7 +316,7 @@ class Installation:
         """Starts the fill of an item; `header` is the entry in which it begins."""
         catalog = self.engine.catalog
         histories = []
-        inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
+        inputs = circuit.fill_inputs(item, streams(item)) if isinstance(item, MaterializedView) else ()
         for input in inputs:
             if input.kind == "unit":
                 histories.append(History(input.channel))
@@ -419,7 +419,7 @@ class Installation:
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
-        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
+        pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.options.get(ANEW)]
         made = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])

@@ -22,8 +22,8 @@ from engine.plan import nodes
 from engine.plan.failing import reached, stopped
 from engine.plan.replacing import group
 from engine.runtime.installing import Installation, being_filled
-from lake.catalog import Change, Item
-from lake.dropping import dropping
+from lake.catalog import Change, DeadLetters, Item, Source
+from lake.catalog.dropping import dropping
 from lake.entry import stream
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import Failure, error_change, failed
@@ -49,8 +49,8 @@ class Isolation:
         with self._installation.lock:
             engine = self._engine
             item = engine.catalog.items.get(nodes.owner(node)) if node else None
-            if item is not None and item.kind in ("source", "dead letters"):
-                source = item if item.kind == "source" else engine.catalog[item.depends[0]]
+            if item is not None and isinstance(item, Source | DeadLetters):
+                source = item if isinstance(item, Source) else engine.catalog[item.depends[0]]
                 engine.stall_source(source, message)
                 return True
             relations = reached(engine.graph, node) if node else {relation}

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from engine.plan import nodes
 from engine.plan.graph import Graph
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, DeadLetters, Item, MaterializedView
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.inbox import Record
 from lake.weights import positive
@@ -63,7 +63,7 @@ class Backfill:
 
 def of_source(source: Item, catalog: Catalog) -> Item:
     """Returns the relation of a source's dead letters."""
-    return next(i for i in catalog.dependents(source.id) if i.kind == "dead letters")
+    return next(i for i in catalog.dependents(source.id) if isinstance(i, DeadLetters))
 
 
 class Letters:
@@ -144,7 +144,7 @@ class _Having:
         # None: the view dates from a version that did not record backfills
         self._backfills: dict[int, Backfill | None] = {}
         for view in self._catalog.items.values():
-            if view.kind != "materialized view":
+            if not isinstance(view, MaterializedView):
                 continue
             if view.ready:
                 noted = view.options.get(FILLED, {}).get(str(source.id))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.runtime import kafka
 from engine.runtime.readers import reader_name
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, Source
 from lake.errors import QueryCanceled
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def sources(relations: Iterable[int], catalog: Catalog) -> list[Item]:
     seen = {item.id for item in queue}
     while queue:
         item = queue.pop()
-        if item.kind == "source" and "topic" in item.options:
+        if isinstance(item, Source) and "topic" in item.options:
             found[item.id] = item
         for id in item.depends:
             if id not in seen and id in catalog.items:

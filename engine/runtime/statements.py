@@ -21,12 +21,12 @@ from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import apart, reader_name
-from lake.catalog import CONNECTION, Catalog, Change, Item
-from lake.dropping import dropping
+from lake.catalog import CONNECTION, Catalog, Change, Item, MaterializedView, Source
+from lake.catalog.dropping import dropping
+from lake.catalog.resolution import Resolution
+from lake.catalog.roles import OPERATOR_ID
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.events import Part
-from lake.resolution import Resolution
-from lake.roles import OPERATOR_ID
 from lake.secrets import settings
 from sql.statements import (
     AlterItem,
@@ -118,7 +118,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_kind(CONNECTION, name, names.over(self._engine.catalog)))
+                self._validate(ddl.of_kind(CONNECTION, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -155,7 +155,7 @@ class Statements:
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
             old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
@@ -173,7 +173,7 @@ class Statements:
             header = self._installation.install(Change(put=items), fill=fill)
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
-            views = [i for i in fill if i.kind == "materialized view"]
+            views = [i for i in fill if isinstance(i, MaterializedView)]
             told = [_notice(n) for item in views for n in notices(item, streams(item))]
         if fill:
             try:
@@ -185,7 +185,7 @@ class Statements:
 
     def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
         with self._installation.lock:
-            item, told = ddl.create_index(statement, names.over(self._engine.catalog))
+            item, told = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": told}
@@ -245,7 +245,7 @@ class Statements:
                 return (self._on_channel(source, catalog), *others)
             case CreateView():
                 item = ddl.create_view(statement, text, catalog)
-                return self._filled(item) if item.kind == "materialized view" else (item,)
+                return self._filled(item) if isinstance(item, MaterializedView) else (item,)
             case CreateSink():
                 view = ddl.sink_view(statement, catalog)
                 if view is None:
@@ -265,7 +265,7 @@ class Statements:
     def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
         with self._installation.lock:
-            item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
+            item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
@@ -277,7 +277,7 @@ class Statements:
         Refills views whose plan changes.
         """
         with self._installation.lock:
-            change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
+            change, said = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
@@ -304,7 +304,7 @@ class Statements:
         found = kafka.topic(brokers, topic, access)
         said = source.options.get("start")
         start = {} if said is None else {"start": kafka.start(brokers, topic, access, found.bounds, said)}
-        others = [i for i in catalog.items.values() if i.kind == "source"]
+        others = [i for i in catalog.items.values() if isinstance(i, Source)]
         alone = source.stored or source.options.get("on_error") == "fail"
         taken = {
             i.options["channel"]
@@ -324,7 +324,7 @@ class Statements:
 
     def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case Drop(kind=kind):
                     tag = f"DROP {kind.upper()}"
@@ -344,7 +344,7 @@ class Statements:
         """Runs a statement that changes the catalog but not the running circuit."""
         said: list[ddl.Notice] = []
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
@@ -366,10 +366,10 @@ class Statements:
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
             item = catalog.relation(target)
-            if analyze and item.kind != "materialized view":
+            if analyze and not isinstance(item, MaterializedView):
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
             item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
@@ -379,7 +379,7 @@ class Statements:
 
     def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
             item = ddl.of_kind("sink", target, catalog)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 from engine.plan import nodes
 from engine.runtime.attending import lags
 from engine.runtime.installing import Installation
-from lake.catalog import Item
+from lake.catalog import Item, MaterializedView, Sink, Source
 from lake.failed import failure
 
 Answer = dict[str, Any]
@@ -31,12 +31,12 @@ class Status:
         catalog = engine.catalog
         items = catalog.visible
         durations = sorted(engine.durations)
-        sources = [i for i in items if i.kind == "source"]
+        sources = [i for i in items if isinstance(i, Source)]
         behind = lags((i for i in sources if engine.stall(i) is None), engine.newest.offsets, engine.place)
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
-            "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
-            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
+            "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},
+            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if isinstance(i, Sink)},
             "ticks": engine.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
             "state_versions": engine.pacing.lineage,

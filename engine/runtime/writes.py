@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import crash
-from lake.catalog import Catalog
+from lake.catalog import Catalog, Table
 from lake.errors import ProgramLimitExceeded, UndefinedTable
 from lake.inbox import TABLE, Inbox, Record
 from lake.types import WEIGHT, arrow_schema
@@ -117,7 +117,7 @@ class Writes:
         catalog = self._catalog()
         for table in {*write.reads, *(p.table for p in write.parts)}:
             item = catalog.items.get(table)
-            if item is None or item.kind != "table":
+            if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
 
     def _conflict(self, write: Write) -> int:

@@ -32,7 +32,7 @@ from gateway.catalog.functions import Functions
 from gateway.catalog.reading import CatalogQuery, Described, catalog_query, catalog_tree, described, is_catalog_query, parsed
 from lake import errors
 from lake.catalog import Catalog
-from lake.roles import OPERATOR_ID
+from lake.catalog.roles import OPERATOR_ID
 from lake.types import Field, Type, arrow_schema
 from sql.authorization import Authorized
 

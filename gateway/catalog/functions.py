@@ -20,12 +20,12 @@ from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, name_text,
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.catalog.signatures import ENCODINGS, Signature
 from gateway.settings import SERVER_VERSION
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Function, Item
+from lake.catalog.functions import arguments_of, result_of
+from lake.catalog.indexes import definition
+from lake.catalog.names import Name, quoted
+from lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
-from lake.indexes import definition
-from lake.names import Name, quoted
-from lake.routines import arguments_of, result_of
-from lake.schemas import TEMPORARY, TEMPORARY_ID
 from sql.definitions import shown
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
@@ -415,7 +415,7 @@ class Functions:
             if oid in self.facts.signatures:
                 return fixed(self.facts.signatures[oid])
             item = self.facts.item(oid)
-            return told(item) if item is not None and item.kind == "function" else None
+            return told(item) if item is not None and isinstance(item, Function) else None
 
         return by_oid
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gateway.catalog.facts import Facts, Session
+from lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
+from lake.catalog.schemas import SYSTEM
 from lake.errors import InvalidParameterValue, UndefinedObject
-from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
-from lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]

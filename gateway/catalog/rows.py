@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lake.catalog import Catalog, Item
-from lake.indexes import Index, index, indexes
-from lake.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
-from lake.routines import routine
-from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
+from lake.catalog import Catalog, Function, Index, Item, Table, View
+from lake.catalog.functions import routine
+from lake.catalog.indexes import Index, index, indexes
+from lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
 CHECKS_MAX = 1 << 4  # CHECK constraints of a table that have oids
@@ -84,7 +84,7 @@ def indexed(catalog: Catalog) -> list[Indexed]:
 
 def keyed(catalog: Catalog) -> list[Item]:
     """Returns relations with a key index: not plain views, nor relations whose key has no columns."""
-    return [item for item in relations(catalog) if item.key and item.kind != "view"]
+    return [item for item in relations(catalog) if item.key and not isinstance(item, View)]
 
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
@@ -164,7 +164,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
     """Yields the defaults of tables' columns, as written in the statement."""
     for item in relations(catalog):
-        defaults = item.options.get("defaults", {}) if item.kind == "table" else {}
+        defaults = item.options.get("defaults", {}) if isinstance(item, Table) else {}
         for number, field in enumerate(item.columns, 1):
             if field.name in defaults:
                 oid = DEFAULTS + item.id * 256 + number % 256
@@ -256,8 +256,8 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
             if name in numbers:
                 found[CLASS, item.id, numbers[name]] = text
     for item in catalog.visible:
-        if item.kind in ("function", "index") and "" in item.options.get("comments", {}):
-            found[PROC if item.kind == "function" else CLASS, item.id, 0] = item.options["comments"][""]
+        if isinstance(item, Function | Index) and "" in item.options.get("comments", {}):
+            found[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.options["comments"][""]
     return found
 
 
@@ -284,7 +284,7 @@ def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
 
 def pg_proc(catalog: Catalog) -> Iterator[Row]:
     for item in catalog.visible:
-        if item.kind != "function":
+        if not isinstance(item, Function):
             continue
         made = routine(item)
         columns = made.rows if made.rows is not None and made.rows[0].name else ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from lake.catalog import FIRST_ID
-from lake.names import quoted
+from lake.catalog.names import quoted
 
 MODES = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 # in the order of PostgreSQL's encoding numbers

@@ -12,8 +12,8 @@ from sqlglot import exp
 from gateway.catalog.database import relations, table_name
 from gateway.catalog.trees import folded
 from lake.catalog import Catalog
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
-from lake.names import Name
 
 # Functions in FROM that never return rows: Tailgate has no foreign tables, partitions or text search.
 EMPTY = {

@@ -16,7 +16,7 @@ import hashlib
 import hmac
 from struct import Struct
 
-from lake.passwords import MECHANISM, Verifier
+from lake.catalog.passwords import MECHANISM, Verifier
 
 PLUS = MECHANISM + "-PLUS"
 BINDING = "tls-server-end-point"

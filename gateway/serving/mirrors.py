@@ -27,7 +27,7 @@ from gateway.serving.entries import Entries, Known
 from gateway.serving.mirror import Shape
 from gateway.serving.sandbox import Sandbox
 from gateway.serving.wake import Wake
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, ViewErrors
 from lake.errors import Gone, UndefinedTable
 from lake.stored import begun
 from lake.types import WEIGHT
@@ -145,7 +145,7 @@ class Mirrors:
         """Starts to fill the mirror of an item, unless it exists."""
         with self._lock:
             entry = self._mirrored.get(item.id)
-            if entry is None and item.kind == "view errors":  # a view's errors are mirrored with the view
+            if entry is None and isinstance(item, ViewErrors):  # a view's errors are mirrored with the view
                 entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
             elif entry is None:
                 entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))

@@ -19,8 +19,8 @@ from gateway.serving import mirror, overlay
 from gateway.turns import Asking, Quota
 from lake import errors
 from lake.catalog import Catalog, Item
-from lake.names import quoted
-from lake.roles import SCHEMA_ID
+from lake.catalog.names import quoted
+from lake.catalog.roles import SCHEMA_ID
 from lake.types import WEIGHT
 
 if TYPE_CHECKING:

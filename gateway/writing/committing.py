@@ -25,7 +25,7 @@ from gateway.writing.evaluation import Effect, Evaluation
 from gateway.writing.fitting import fitted
 from gateway.writing.pending import Pending
 from gateway.writing.plans import ChangePlan, InsertPlan, WritePlan
-from lake.catalog import Item
+from lake.catalog import Item, MaterializedView
 from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from sql.authorization import Authorized
 from sql.writes import INCOMING, TruncateTables
@@ -229,7 +229,7 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
     catalog = session.serving.catalog
     for relation in relations:
         item = catalog.items.get(relation)
-        if item is not None and item.kind == "materialized view" and writes.changes and _reaches(item, set(writes.changes), session):
+        if item is not None and isinstance(item, MaterializedView) and writes.changes and _reaches(item, set(writes.changes), session):
             raise FeatureNotSupported(
                 f'reading materialized view "{item.name}" in a transaction that has written a table below it is not supported',
                 hint="Commit first: the view has the rows when COMMIT answers.",

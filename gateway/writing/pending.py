@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from gateway.serving.overlay import Written
 from gateway.writing.evaluation import Effect
 from gateway.writing.plans import WritePlan
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, Table
 from lake.entry import stream
 from lake.types import WEIGHT
 from lake.weights import net
@@ -106,6 +106,6 @@ def _tables_below(relation: int, catalog: Catalog) -> set[int]:
     item = catalog.items.get(relation)
     if item is None:
         return set()
-    if item.kind == "table":
+    if isinstance(item, Table):
         return {relation}
     return set().union(*(_tables_below(d, catalog) for d in item.depends)) if item.depends else set()

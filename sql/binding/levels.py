@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lake.catalog.names import Name
 from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
-from lake.names import Name
 from sql.binding.scope import Table
 from sql.correlation import arguments_of, arguments_read
 from sql.grammar.names import position

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lake.catalog import View
 from lake.errors import FeatureNotSupported
 from lake.types import BOOL
 from sql.grammar.names import position
@@ -47,7 +48,7 @@ def _has_pages(binder: Expressions, alias: str) -> bool:
     if any(c.name == "ctid" for c in binder.scope.columns):
         return False
     catalog = binder.level.names.catalog
-    return any(t.item and catalog[t.item].kind != "view" for t in binder.scope.tables if alias in ("", t.alias))
+    return any(t.item and not isinstance(catalog[t.item], View) for t in binder.scope.tables if alias in ("", t.alias))
 
 
 def _tid(node: exp.Expr) -> tuple[int, int] | None:

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lake.catalog import Catalog, Item
+from lake.catalog.functions import Routine, routine
+from lake.catalog.names import Name
 from lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -30,8 +32,6 @@ from lake.errors import (
     TailgateError,
     UndefinedFunction,
 )  # fmt: skip
-from lake.names import Name
-from lake.routines import Routine, routine
 from lake.types import FACTS, INT8, Field, Type
 from sql.authorization import EXECUTE
 from sql.binding.coercion import Parameters, coerce, plain, spelled

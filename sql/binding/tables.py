@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, View
+from lake.catalog.names import Name
 from lake.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -19,7 +20,6 @@ from lake.errors import (
     SyntaxError_,
     UndefinedColumn,
 )  # fmt: skip
-from lake.names import Name
 from lake.types import BOOL, Field
 from sql.authorization import SELECT, SESSION, Demand
 from sql.binding import scope as scopes
@@ -233,7 +233,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if at is not None:
         names.places[at] = item.id
     columns = item.columns[: names.widths.get(item.id)]
-    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, columns, item.key, item.name, at)
+    plan = _expanded(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, Source, Table, View
+from lake.catalog.names import Name
 from lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
@@ -21,7 +22,6 @@ from lake.errors import (
     UndefinedColumn,
     WrongObjectType,
 )
-from lake.names import Name
 from lake.types import UNKNOWN, Field
 from sql.binding import scope as scopes
 from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
@@ -41,10 +41,10 @@ from sql.tokens import Cursor
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
     """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
     item = catalog.relation(name)
-    if item.kind == "view":
+    if isinstance(item, View):
         raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
-    if item.kind != "table":
-        hint = "Rows come from Kafka." if item.kind == "source" else None
+    if not isinstance(item, Table):
+        hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
     return item
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
+from lake.catalog import Catalog, Item, items
 from lake.errors import (
     InvalidColumnReference,
     SyntaxError_,
@@ -347,7 +347,7 @@ class Writes:
         tables = []
         for name in statement.tables:
             item = self.catalog.named(replace(name, position=None))
-            if item.kind != "table":
+            if not isinstance(item, items.Table):
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lake import words
+from lake.catalog import keywords
 from lake.errors import SyntaxError_, TailgateError
 from sql.grammar import calls, expressions, queries
 from sql.grammar.names import identifier, is_name, label, place
@@ -113,7 +113,7 @@ def _is_literal(cursor: Cursor) -> bool:
         ahead += 1
         while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in ("with", "without", "time", "zone"):
             ahead += 1
-    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1)
+    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in keywords.COLUMN and ahead > 1)
 
 
 def _typed_literal(cursor: Cursor) -> exp.Expr:
@@ -130,13 +130,13 @@ def _named(cursor: Cursor) -> exp.Expr:
     """Parses a column, a call, or a literal that follows the name of its type."""
     token = cursor.token
     following = cursor.peek()
-    if following.kind == "string" and is_name(token, words.RESERVED | words.COLUMN):
+    if following.kind == "string" and is_name(token, keywords.RESERVED | keywords.COLUMN):
         return _typed_literal(cursor)
-    if cursor.at("(", 1) and is_name(token, words.NOT_A_FUNCTION):
+    if cursor.at("(", 1) and is_name(token, keywords.NOT_A_FUNCTION):
         cursor.advance()
         return calls.call(cursor, identifier(token))
     if not is_name(token):
-        if is_name(token, words.RESERVED | words.COLUMN):  # left('abc', 1): such a word can only be the name of a function
+        if is_name(token, keywords.RESERVED | keywords.COLUMN):  # left('abc', 1): such a word can only be the name of a function
             cursor.advance()
         raise cursor.error()
     cursor.advance()

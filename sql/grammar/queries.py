@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lake import words
+from lake.catalog import keywords
 from lake.errors import FeatureNotSupported, StatementTooComplex, TailgateError
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
@@ -223,7 +223,7 @@ def _labelled(cursor: Cursor, node: exp.Expr) -> exp.Expr:
     if cursor.word("as"):
         return exp.Alias(this=node, alias=label(cursor))
     token = cursor.token
-    if token.kind == "quoted" or (token.kind == "word" and token.value not in words.LABEL_NEEDS_AS):
+    if token.kind == "quoted" or (token.kind == "word" and token.value not in keywords.LABEL_NEEDS_AS):
         cursor.advance()
         return exp.Alias(this=node, alias=identifier(token))
     return node

@@ -6,7 +6,7 @@ text ──► split ──► parse ──► the parser for the first word (`p
                      └─ anything else ──► 42601 with its position
 """
 
-from lake.names import Name
+from lake.catalog.names import Name
 from sql.statements.asked import (
     SHOWS,
     Acknowledge,

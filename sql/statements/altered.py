@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported
-from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.statements.external import RefreshSchema, ResumeSource

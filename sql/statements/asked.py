@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lake.names import Name
+from lake.catalog.names import Name
 from lake.types import Type
 from sql.statements.defined import CreateView
 from sql.statements.external import CreateSink

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, InvalidParameterValue
-from lake.names import Name
 from sql.grammar.names import names, place, relation
 from sql.statements.asked import CopyTo, Select, Tail
 from sql.statements.pieces import options

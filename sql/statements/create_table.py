@@ -5,8 +5,8 @@ Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 
 from __future__ import annotations
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxError_, TailgateError
-from lake.names import Name
 from sql.grammar import expressions as grammar
 from sql.grammar import names
 from sql.grammar.types import type_name

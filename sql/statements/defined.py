@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from lake.names import Name
-from lake.routines import Volatility
+from lake.catalog.functions import Volatility
+from lake.catalog.names import Name
 from lake.types import Type
 from sql.statements.values import Options, OptionValue, QueryText
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from lake import words
+from lake.catalog import keywords
+from lake.catalog.functions import Volatility
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject
-from lake.names import Name
-from lake.routines import Volatility
 from lake.types import Type
 from sql.grammar import expressions, queries
 from sql.grammar.names import is_name, name, place
@@ -34,7 +34,7 @@ TYPE_WORDS = {
     "double": ("precision",), "character": ("varying",), "char": ("varying",), "national": ("character", "char"), "bit": ("varying",),
     "time": ("with", "without"), "timestamp": ("with", "without"), "interval": ("year", "month", "day", "hour", "minute", "second"),
 }  # fmt: skip
-NAMES = words.RESERVED | words.COLUMN  # key words that cannot be names of arguments
+NAMES = keywords.RESERVED | keywords.COLUMN  # key words that cannot be names of arguments
 RESULTLESS = ("void", "trigger", "event_trigger", "record")
 LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, UndefinedObject
-from lake.names import Name
 from sql.grammar import expressions
 from sql.grammar.names import is_name, name
 from sql.statements.defined import CreateIndex, IndexColumn

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from lake.catalog.names import Name
 from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
-from lake.names import Name
 from lake.types import Type
 from sql.grammar.names import name
 from sql.grammar.types import type_name

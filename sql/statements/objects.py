@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported
-from lake.names import Name
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
 from sql.statements.asked import Explain, Select, Show, Tail

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.catalog.names import Name
 from lake.errors import InvalidParameterValue
-from lake.names import Name
 from sql.grammar import expressions, names, queries
 from sql.statements.asked import Select
 from sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
-from lake.names import Name
 from sql.grammar import queries
 from sql.grammar.names import name
 from sql.statements.asked import CloseCursor, DeclareCursor, Fetch, FetchSubscription, KeyEnvelope, OrderWithin, Select, Tail

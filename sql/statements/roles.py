@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from lake.catalog.names import Name
+from lake.catalog.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from lake.errors import FeatureNotSupported, SyntaxError_
-from lake.names import Name
-from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
 from sql.statements.pieces import relation_name
 from sql.statements.sessions import AlterRole, CreateRole, DropRole, Grant, GrantRole, RoleOptions

@@ -5,8 +5,8 @@ Source: PostgreSQL 15, "CREATE SCHEMA", "ALTER SCHEMA", "DROP SCHEMA".
 
 from __future__ import annotations
 
+from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported
-from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.defined import AlterSchema, CreateSchema, DropSchema
 from sql.statements.roles import role_name

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from lake.names import Name
+from lake.catalog.names import Name
 
 
 @dataclass(frozen=True, slots=True)

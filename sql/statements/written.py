@@ -10,7 +10,7 @@ from sqlglot import exp
 from lake.types import Type
 
 if TYPE_CHECKING:
-    from lake.names import Name
+    from lake.catalog.names import Name
     from sql.statements.values import Options, QueryText
 
 

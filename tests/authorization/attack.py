@@ -25,7 +25,7 @@ import pyarrow as pa
 from gateway.presto import main as presto
 from gateway.protocol.backend import frame
 from lake.catalog import ERRORS, Catalog
-from lake.passwords import verifier
+from lake.catalog.passwords import verifier
 from lake.types import arrow_schema
 from sql.statements import parse, split
 from tests.authorization.grammar import Grammar, Step

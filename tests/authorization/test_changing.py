@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from lake.catalog.names import Name
+from lake.catalog.resolution import Resolution
 from lake.errors import SerializationFailure, TailgateError
-from lake.names import Name
-from lake.resolution import Resolution
 from sql.resolving import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World

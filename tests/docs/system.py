@@ -14,7 +14,7 @@ from embedded.children import free_port
 from embedded.supervisor import Plan, Supervisor
 from examples.shop.debezium import Table, topic
 from lake import Lake
-from lake.schemas import BUILT_IN
+from lake.catalog.schemas import BUILT_IN
 from lake.secrets import KEY_BYTES
 from sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records

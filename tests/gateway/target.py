@@ -19,8 +19,8 @@ import psycopg
 
 from embedded.children import Child, free_port
 from lake.catalog import Change
-from lake.passwords import kept
-from lake.roles import Role
+from lake.catalog.passwords import kept
+from lake.catalog.roles import Role
 from tests.gateway.serving.made import Made
 
 ROOT = Path(__file__).parents[2]

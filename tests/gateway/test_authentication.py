@@ -14,10 +14,10 @@ from gateway.authentication import Challenged, Peer, Trusted, decide
 from gateway.protocol.scram import Exchange, Refused, WrongPassword
 from lake import Lake
 from lake.catalog import Catalog, Change
+from lake.catalog.passwords import parse, prepared, verifier
+from lake.catalog.roles import OPERATOR_ID, Role
 from lake.errors import TailgateError
-from lake.passwords import parse, prepared, verifier
 from lake.peers import secret
-from lake.roles import OPERATOR_ID, Role
 
 HERE, NEAR_TLS = Peer("127.0.0.1"), Peer("127.0.0.1", tls=True, end_point=b"x")
 FAR, FAR_TLS = Peer("10.0.0.7", loopback=False), Peer("10.0.0.7", loopback=False, tls=True, end_point=b"x")

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from examples.shop.recompute import Topics, plain
 from lake import Lake
-from lake.names import Name
+from lake.catalog.names import Name
 from lake.stored import COUNT, table_path
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt

@@ -136,7 +136,7 @@ REFUSED = {
 
 def create(catalog: Catalog, text: str) -> Catalog:
     from engine.ddl import create_function
-    from lake.roles import OPERATOR_ID
+    from lake.catalog.roles import OPERATOR_ID
     from sql.statements import CreateFunction
 
     statement = parse(text)
@@ -195,7 +195,7 @@ def test_what_a_call_becomes_is_bounded() -> None:
 
 def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
     from engine.ddl.alter import moved
-    from lake.schemas import PUBLIC
+    from lake.catalog.schemas import PUBLIC
     from lake.types import INT4, TEXT, Field
 
     table = Item(Catalog().next_id, "table", "t", (Field("a", INT4), Field("b", TEXT)), stored=True, sql="CREATE TABLE t (a int, b text)")

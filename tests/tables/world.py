@@ -21,9 +21,9 @@ from engine.runtime.writes import Writes, written
 from gateway.server import Gateway
 from gateway.serving import Serving
 from lake import Lake, crash
+from lake.catalog.resolution import Resolution
 from lake.engines import Announcement
 from lake.inbox import Inbox, Record
-from lake.resolution import Resolution
 from lake.writing import open_epoch
 from tests import sparkless
 from tests.sparkless import WithoutKafka

@@ -9,8 +9,8 @@ import threading
 from typing import Any
 
 from engine.runtime.control import Control
+from lake.catalog.resolution import Resolution
 from lake.engines import Announcement
-from lake.resolution import Resolution
 from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from engine.runtime.control import Control
+from lake.catalog.resolution import Resolution
 from lake.engines import Announcement
 from lake.errors import DuplicateTable
-from lake.resolution import Resolution
 from tests.wire.live import Live
 
 

@@ -12,8 +12,8 @@ import psycopg2
 import pytest
 from psycopg import errors
 
-from lake.passwords import parse, verifier
-from lake.roles import OPERATOR
+from lake.catalog.passwords import parse, verifier
+from lake.catalog.roles import OPERATOR
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors
 
 from lake.catalog import Change
-from lake.schemas import Schema
+from lake.catalog.schemas import Schema
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

@@ -10,8 +10,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
+from lake.catalog.names import quoted
 from lake.errors import FeatureNotSupported, InvalidParameterValue, of
-from lake.names import quoted
 from sql.compute.regexp.ambiguity import analyze
 from sql.compute.regexp.patterns import compiled, for_re2, translated
 from sql.compute.regexp.search import Pattern

@@ -8,8 +8,8 @@ import pytest
 
 from engine.ddl import chosen_letters, create_function, create_table
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
+from lake.catalog.roles import OPERATOR, Role
 from lake.errors import FeatureNotSupported, InsufficientPrivilege
-from lake.roles import OPERATOR, Role
 from lake.types import arrow_schema
 from sql.statements import parse
 

@@ -14,9 +14,9 @@ from engine import ddl
 from engine.ddl.view import errors_item
 from lake import Lake
 from lake.catalog import Catalog, Change, Item, ready
+from lake.catalog.names import Name, list_of, listed
+from lake.catalog.schemas import PUBLIC
 from lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
-from lake.names import Name, list_of, listed
-from lake.schemas import PUBLIC
 from lake.stored import relations
 from sql.bind import bind_query
 from sql.definitions import bind_definition, shown

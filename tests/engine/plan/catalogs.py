@@ -12,7 +12,7 @@ from engine.plan.keys import key
 from engine.plan.plans import Streams
 from engine.plan.sharing import Same, Sharing
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
-from lake.dropping import dropping
+from lake.catalog.dropping import dropping
 from lake.types import BYTEA, INT8, TEXT, Field, field_to_json
 from sql import plan
 

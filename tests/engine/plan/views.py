@@ -31,9 +31,9 @@ from engine.plan.change import Kept, Reduced, View, leaves, stateful
 from engine.plan.plans import Streams
 from engine.plan.sizes import SIZES
 from lake.catalog import Catalog, Change, Item
+from lake.catalog.roles import OPERATOR_ID
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.inbox import TABLE
-from lake.roles import OPERATOR_ID
 from lake.types import Field, arrow_schema, field_to_json
 from sql import plan
 from sql.bind import bind_query

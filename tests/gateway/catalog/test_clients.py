@@ -24,8 +24,8 @@ from gateway.catalog import CatalogQuery, SystemCatalog, catalog_query, is_catal
 from gateway.serving.sandbox import open_sandbox
 from gateway.settings import Settings
 from lake.catalog import Catalog, Item
+from lake.catalog.roles import OPERATOR
 from lake.errors import SyntaxError_
-from lake.roles import OPERATOR
 from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 from sql.authorization import Authorized, authorize
 from tests.postgres import Postgres

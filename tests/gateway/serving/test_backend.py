@@ -8,7 +8,7 @@ from buenavista.core import BVType
 
 from gateway.backend import TailgateConnection
 from lake import errors
-from lake.roles import OPERATOR
+from lake.catalog.roles import OPERATOR
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, Type
 from tests.gateway.serving.made import Made, serving
 
