@@ -16,10 +16,10 @@ from typing import Any
 import duckdb
 
 from gateway.catalog import rows
-from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
+from gateway.catalog.object_names import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.catalog.signatures import ENCODINGS, Signature
-from gateway.settings import SERVER_VERSION
+from gateway.settings.settings import SERVER_VERSION
 from lake.catalog import Catalog, Function, Item
 from lake.catalog.functions import arguments_of, result_of
 from lake.catalog.indexes import definition
