@@ -69,6 +69,11 @@ def _setting(value: str | SecretReference | FileReference, catalog: Catalog) -> 
             return value
 
 
+def without_secrets(references: ConnectionSettings) -> dict[str, str]:
+    """Returns the settings that are texts: all of them if an item uses no secrets and no files."""
+    return {name: value for name, value in references.items() if isinstance(value, str)}
+
+
 def secrets_of(item: Item, catalog: Catalog) -> Iterator[Secret]:
     """Yields the secrets that an item or its connection depends on."""
     for id in item.depends:

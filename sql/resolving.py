@@ -44,7 +44,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
             functions[name] = ids
     found = {*relations.values(), *(id for ids in functions.values() for id in ids)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
-    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(found)}, authority(base))
+    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(found)}, authority(base.roles, base.schemas))
 
 
 def names_in(text: str) -> Iterator[Name]:

@@ -24,14 +24,14 @@ def reached(graph: Graph, node: int) -> frozenset[int]:
     return frozenset(output.relation for output in graph.outputs if output.origin in found)
 
 
-def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
+def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[MaterializedView, ...]:
     """Returns the maintained views with one of these (error) relations and all views above, by id."""
     wanted = set(relations)
-    views = [i for i in catalog.items.values() if isinstance(i, MaterializedView) and maintained(i)]
+    views = [i for i in catalog.each(MaterializedView) if maintained(i)]
     found = {i.id for i in views if i.id in wanted or i.errors in wanted}
     while more := {i.id for i in views if i.id not in found and not found.isdisjoint(reads(i, catalog))}:
         found |= more
-    return tuple(catalog[id] for id in sorted(found))
+    return tuple(i for i in sorted(views, key=lambda i: i.id) if i.id in found)
 
 
 def reads(item: Item, catalog: Catalog) -> set[int]:

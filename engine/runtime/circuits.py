@@ -10,7 +10,7 @@ ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -39,8 +39,11 @@ from engine.plan.graph import (
     Where,
     WindowFunction,
 )
+from lake.catalog.codec import decode_settings
+from lake.catalog.formats import ConnectionSettings
 from lake.clients import plain_key
 from lake.errors import TailgateError, of
+from lake.secrets import without_secrets
 from lake.types import Field
 
 DEAD_LETTER = (
@@ -49,7 +52,7 @@ DEAD_LETTER = (
 )
 
 
-Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # decrypts the settings of an item
+Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings of an item
 
 
 class Circuits:
@@ -61,7 +64,7 @@ class Circuits:
         self._shapes: dict[tuple[str, Linear], Any] = {}
         self._structs: dict[str, Any] = {}
 
-    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
+    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets) -> Any:
         """Returns the sealed circuit.
 
         The state of the `forgotten` nodes is removed in the background.
@@ -179,13 +182,13 @@ class Circuits:
         if not access:
             return ""
         try:
-            said = opened(json.loads(access))
+            said = opened(decode_settings(json.loads(access)))
             said = said if "key" not in said else {**said, "key": plain_key(said)}
         except TailgateError as e:
             said = {"error": e.message}
         return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
 
-    def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
+    def decoder(self, spec: DecoderSpec, opened: Opened = without_secrets) -> Any:
         """Returns the Java decoder for this specification."""
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):

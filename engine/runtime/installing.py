@@ -22,7 +22,7 @@ from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.failing import reads
 from engine.plan.plans import Streams
-from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
+from engine.plan.replacing import bases, group, readers, replacement, switched
 from engine.plan.sharing import Sharing, equal_sums
 from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
@@ -34,7 +34,7 @@ from engine.runtime.letters import Letters
 from engine.runtime.readers import beginning, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
-from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, MaterializedView, Sink, Source, ready, skips
+from lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from lake.failed import error_change, failure
@@ -106,7 +106,7 @@ class Installation:
             if state is not None:
                 remove_lost(engine, state[0])
 
-    def planned_anew(self, change: Change) -> list[Item]:
+    def planned_anew(self, change: Change) -> list[MaterializedView]:
         """Installs a change after which views may have new plans (a column becomes nullable).
 
         Returns those views; they are filled again. The caller holds the lock.
@@ -120,7 +120,7 @@ class Installation:
         self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
         return broken
 
-    def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
+    def _broken(self, catalog: Catalog, lost: bool) -> list[MaterializedView]:
         """Returns the ready views whose state cannot keep them up to date, lower views first."""
         views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None]
         streams = Streams(catalog)
@@ -180,8 +180,8 @@ class Installation:
                 if item.id not in self.engine.catalog.items:
                     if isinstance(item, Sink):
                         held.append(f"sink-{item.id}")
-                        lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
-                    elif item.kind == SUBSCRIPTION:
+                        lake.hold(held[-1], at.n, at.time if item.snapshot else None)
+                    elif isinstance(item, Subscription):
                         held.append(subscriptions.reader(item.id))
                         subscriptions.begin(lake, item, at.n, at.time)
             yield
@@ -211,15 +211,14 @@ class Installation:
         streams = Streams(catalog)
         return [nodes.number(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
 
-    def _begun(self, item: Item, catalog: Catalog) -> Item:
+    def _begun(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
         """Returns a view with the start offsets of its topics and the sizes of its inputs.
 
         If a broker does not answer, the start offsets are those of the last fill. Relations that
         are not ready or about to be replaced have no size here: their replacements will have other
         ids.
         """
-        known: dict[str, dict[str, int]] = item.options.get("starts", {})
-        starts, rows = {}, dict[int, int]()
+        starts, rows = dict[int, Mapping[str, int]](), dict[int, int]()
         coming = catalog.replacements()
         for id in sorted(bases(item, catalog)):
             source = catalog[id]
@@ -230,17 +229,15 @@ class Installation:
                     there = kafka.topic(*self.engine.place(source)).bounds
                 # the broker does not answer, or a secret cannot be decrypted
                 except (ConnectionFailure, ObjectNotInPrerequisiteState):
-                    if str(id) not in known:
+                    if id not in item.starts:
                         raise
-                    starts[str(id)] = known[str(id)]
+                    starts[id] = item.starts[id]
                     continue
-                starts[str(id)] = beginning(source, there)
-                rows[id] = sum(high - starts[str(id)].get(p, low) for p, (low, high) in there.items())
-                if any(begin > known.get(str(id), {}).get(p, begin) for p, begin in starts[str(id)].items()):
-                    log.warning(
-                        "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
-                    )
-        begun = replace(item, options={**item.options, "starts": starts})
+                starts[id] = beginning(source, there)
+                rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in there.items())
+                if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
+                    log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
+        begun = replace(item, starts=starts)
         return measured(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
 
     def _coming(self, source: Item) -> int:
@@ -251,10 +248,10 @@ class Installation:
             there = kafka.topic(*self.engine.place(source)).bounds
         except TailgateError:
             return 0
-        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.options["topic"], {})
+        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.topic, {})
         return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
 
-    def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
+    def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """Returns the sums that a new view's errors begin with (`errors_to_fill`).
 
         Relations that are filled from the same entry on are omitted: they are empty. Raises 55000
@@ -277,7 +274,7 @@ class Installation:
             return {}
         return {relation: n for relation, n in found.items() if relation not in beginning}
 
-    def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
+    def _joining(self, live: tuple[Source, ...]) -> dict[str, kafka.Offsets]:
         """Returns start offsets of the topics that no reader reads yet.
 
         Keyed sources and transaction topics begin at the first record, other sources at the end,
@@ -286,7 +283,7 @@ class Installation:
         known = self.engine.newest.offsets
         out: dict[str, kafka.Offsets] = {}
         for source in live:
-            reader, topic = reader_name(source), source.options["topic"]
+            reader, topic = reader_name(source), source.topic
             for other in transactions.topics(source)[1:]:
                 if other not in known.get(reader, {}):
                     brokers, _, said = self.engine.place(source)
@@ -297,13 +294,13 @@ class Installation:
                 out.setdefault(reader, {})[topic] = begin
         return out
 
-    def _live(self, catalog: Catalog) -> tuple[Item, ...]:
+    def _live(self, catalog: Catalog) -> tuple[Source, ...]:
         """Returns the sources to read: keyed ones, and those that a materialized view reads."""
-        wanted = {i.id for i in catalog.items.values() if isinstance(i, Source) and i.stored}
-        for item in catalog.items.values():
-            if isinstance(item, MaterializedView) and failure(item) is None:
+        wanted = {i.id for i in catalog.each(Source) if i.stored}
+        for item in catalog.each(MaterializedView):
+            if failure(item) is None:
                 wanted |= {s for s in bases(item, catalog) if isinstance(catalog[s], Source)}
-        return tuple(catalog[i] for i in sorted(wanted))
+        return tuple(catalog.expect(Source, i) for i in sorted(wanted))
 
     def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
         """Returns the operators whose state is still to be removed, `gone` included."""
@@ -323,8 +320,8 @@ class Installation:
                 continue
             source = catalog[input.item]
             if input.kind == "topic":
-                end = header.offsets[reader_name(source)][source.options["topic"]]
-                begin = item.options["starts"][str(source.id)]
+                end = header.offsets[reader_name(source)][source.topic]
+                begin = item.starts[source.id]
                 at = {"n": header.n, "time": header.time}
                 histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
             elif source.ready:
@@ -419,7 +416,7 @@ class Installation:
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
-        pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.options.get(ANEW)]
+        pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.has_new_columns]
         made = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])
@@ -433,7 +430,7 @@ class Installation:
             self.settled.notify_all()
 
 
-def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
+def _replacements(items: Iterable[MaterializedView], catalog: Catalog) -> list[MaterializedView]:
     """Returns a replacement for each of these items, as one group."""
     return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
 

@@ -21,7 +21,7 @@ from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import apart, reader_name
-from lake.catalog import CONNECTION, Catalog, Change, Item, MaterializedView, Source
+from lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
 from lake.catalog.dropping import dropping
 from lake.catalog.resolution import Resolution
 from lake.catalog.roles import OPERATOR_ID
@@ -118,7 +118,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_kind(CONNECTION, name, self._engine.catalog.with_resolution(names)))
+                self._validate(ddl.of_class(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -241,14 +241,14 @@ class Statements:
                     self._validate(item)
                 return (item,)
             case CreateSource():
-                source, *others = ddl.create_source(statement, text, catalog, self._registry)
-                return (self._on_channel(source, catalog), *others)
+                source, letters = ddl.create_source(statement, text, catalog, self._registry)
+                return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateView():
                 item = ddl.create_view(statement, text, catalog)
                 return self._filled(item) if isinstance(item, MaterializedView) else (item,)
             case CreateSink():
                 view = ddl.sink_view(statement, catalog)
-                if view is None:
+                if not isinstance(view, MaterializedView):
                     return (ddl.create_sink(statement, text, catalog),)
                 items = self._filled(view)
                 return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
@@ -257,7 +257,7 @@ class Statements:
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
 
-    def _filled(self, view: Item) -> tuple[Item, Item]:
+    def _filled(self, view: MaterializedView) -> tuple[Item, Item]:
         """Returns a materialized view that is ready to be filled, and its errors relation."""
         (item,) = self._installation.numbered((replace(view, ready=False),))
         return item, ddl.errors_item(item)
@@ -281,19 +281,18 @@ class Statements:
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
-    def _validate(self, connection: Item) -> None:
+    def _validate(self, connection: Connection) -> None:
         """Connects to a broker or registry.
 
         Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
         """
-        said = connection.options["settings"]
-        if connection.options["type"] == "kafka":
-            kafka.listed(connection.options["brokers"], self._engine.opened(said))
+        if connection.type == "kafka":
+            kafka.listed(connection.brokers, self._engine.opened(connection.settings))
         else:
-            self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
+            self._registry.latest(connection.url, ddl.ANSWERS, settings(connection.settings, self._engine.catalog))
 
-    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
-        """Returns the source with the channel it reads: a reader and a topic.
+    def _on_channel(self, source: Source, start: ddl.StartOffsets | ddl.StartTime | None, catalog: Catalog) -> Source:
+        """Returns the source with the channel it reads, a reader and a topic, and its first offsets.
 
         Sources share a reader unless they need one for themselves. A stored source reads its topic
         from the beginning and shares no reader with another source of that topic. A source of a
@@ -302,23 +301,18 @@ class Statements:
         """
         brokers, topic, access = self._engine.place(source)
         found = kafka.topic(brokers, topic, access)
-        said = source.options.get("start")
-        start = {} if said is None else {"start": kafka.start(brokers, topic, access, found.bounds, said)}
-        others = [i for i in catalog.items.values() if isinstance(i, Source)]
-        alone = source.stored or source.options.get("on_error") == "fail"
-        taken = {
-            i.options["channel"]
-            for i in others
-            if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
-        }
+        first = None if start is None else kafka.start(brokers, topic, access, found.bounds, start)
+        others = catalog.each(Source)
+        alone = source.stored or source.on_error == "fail"
+        taken = {i.channel for i in others if alone or i.stored or i.on_error == "fail" or i.paused or i.topic_id != found.id}
         other_ways = {reader_name(i) for i in others if apart(i, source)}
         together = transactions.group(source)
         if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
-            return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{reader_name(member)}/{topic}"})
+            return replace(source, start=first, topic_id=found.id, channel=f"{reader_name(member)}/{topic}")
         number = 0
         while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1
-        return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
+        return replace(source, start=first, topic_id=found.id, channel=f"{brokers}#{number}/{topic}")
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
@@ -381,7 +375,7 @@ class Statements:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
-            item = ddl.of_kind("sink", target, catalog)
+            item = ddl.of_class(Sink, target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))

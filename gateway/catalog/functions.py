@@ -395,7 +395,7 @@ class Functions:
             names = [quoted(found.relation.columns[i].name) for i in found.columns]
             return names[column - 1] if column <= len(names) else ""
         table = self.regclass_out(found.relation.id) if pretty else self._qualified(found.relation)
-        return definition(found.name, table, found.relation, found.made)
+        return definition(found.index, table, found.relation)
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
         """Returns the definition of one of PostgreSQL's own indexes."""
@@ -408,7 +408,7 @@ class Functions:
         kind = "UNIQUE INDEX" if unique else "INDEX"
         return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
 
-    def _of_function(self, told: Callable[[Item], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
+    def _of_function(self, told: Callable[[Function], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
         """Returns a function from an oid to text: by `told` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
@@ -423,8 +423,8 @@ class Functions:
         if oid >= rows.CHECKS:
             id, number = divmod(oid - rows.CHECKS, rows.CHECKS_MAX)
             table = self.facts.item(id)
-            checks = table.options.get("checks", ()) if table is not None else ()
-            return f"CHECK (({checks[number]['text']}))" if number < len(checks) else None
+            checks = rows.checks_of(table) if table is not None else ()
+            return f"CHECK (({checks[number].text}))" if number < len(checks) else None
         if (index := self.facts.fixed_constraints.get(oid)) is not None:
             word, names = index
             return f"{word} ({', '.join(map(quoted, names))})"

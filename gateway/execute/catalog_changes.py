@@ -15,7 +15,7 @@ from gateway.security.ownership import check_change
 from gateway.session.portals import Bound
 from gateway.writes.pending import Pending
 from lake import errors as e
-from lake.catalog import SUBSCRIPTION
+from lake.catalog import Subscription
 from lake.catalog.passwords import kept
 from sql import statements as s
 from sql.resolving import resolve
@@ -74,7 +74,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
-    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    count = sum(item.owner == role.id for item in session.serving.catalog.each(Subscription))
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."

@@ -14,9 +14,9 @@ from gateway.catalog import item_status
 from gateway.catalog import rows as catalog_rows
 from gateway.catalog.item_status import LISTS, NAME
 from gateway.settings.settings import Settings
-from lake.catalog import INDEX, Catalog, Function, Item
+from lake.catalog import Catalog, Function, Index, Item
 from lake.catalog import functions as routines
-from lake.catalog.indexes import definition, index
+from lake.catalog.indexes import definition
 from lake.catalog.schemas import TEMPORARY_ID
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
 from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
@@ -148,7 +148,7 @@ def _rows(
         assert show.name is not None
         if what == "create function":
             function = routines.find(show.name, show.types, catalog)
-            return [(function.shown, shown(function, catalog).sql)]
+            return [(function.display_name, shown(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     return item_status.rows(what, items, catalog, status, may_see)
 
@@ -169,11 +169,11 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
     if item is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
     if item.kind != kind:
-        article = "an" if kind == INDEX else "a"
+        article = "an" if kind == "index" else "a"
         raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
-    if item.kind == INDEX:
+    if isinstance(item, Index):
         relation = catalog[item.depends[0]]
-        return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
+        return item.name, definition(item, Name(relation.name, catalog.schema_of(relation).name).sql, relation)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
     return item.name, shown(item, catalog).sql

@@ -24,7 +24,7 @@ from gateway.session.portals import Bound, Rows, TableRows, Tagged
 from gateway.session.transactions import State
 from lake import errors as e
 from lake import subscriptions
-from lake.catalog import SUBSCRIPTION, Catalog, Item
+from lake.catalog import Catalog, Subscription
 from lake.subscriptions import Place
 from sql import statements as s
 from sql.authorization import Authorized, Followed
@@ -56,12 +56,12 @@ class Follower:
                 return
 
 
-def find(catalog: Catalog, name: s.Name) -> Item:
+def find(catalog: Catalog, name: s.Name) -> Subscription:
     """Returns the subscription with this name. Raises 42704 or 42809."""
     item = catalog.find(name)
     if item is None:
         raise e.UndefinedObject(f'subscription "{name}" does not exist', position=name.position)
-    if item.kind != SUBSCRIPTION:
+    if not isinstance(item, Subscription):
         raise e.WrongObjectType(f'"{item.name}" is not a subscription', position=name.position)
     return item
 
@@ -72,13 +72,13 @@ async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | 
     if isinstance(statement, s.FetchSubscription):
         known = session.following_durably.get(item.id)  # keeps its columns, even if the relation has got more
         shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
-        return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
+        return {"columns": tail.columns(shape, item.progress), "body": shape}
     if isinstance(statement.up_to, int):
         return {}
     return {"prepared": await time_expressions.constant(session, statement.up_to, "ACKNOWLEDGE", oids)}
 
 
-def _authorized(session: Session, item: Item) -> Authorized[Followed]:
+def _authorized(session: Session, item: Subscription) -> Authorized[Followed]:
     """Returns the authorized plan of the relation that the subscription follows.
 
     Raises 42501 if the role does not own the subscription, whose place all sessions share, or may not read the relation any more.
@@ -96,13 +96,13 @@ def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     newest, oldest = lake.log.newest(), lake.since()
     found: dict[str, dict[str, Any]] = {}
     for id, place in subscriptions.places(lake, catalog).items():
-        item = catalog[id]
+        item = catalog.expect(Subscription, id)
         error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
         found[catalog.stored.name_of(item).sql] = {
             "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
             "acknowledged": None if place.snapshot else place.time,
             "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
-            "retention_ms": int(item.options[subscriptions.RETENTION]),
+            "retention_ms": item.retention_ms,
             "status": "running" if error is None else "stopped",
             "error": error,
         }
@@ -132,7 +132,7 @@ async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) 
     return Tagged(TableRows(bound.columns or (), table), "FETCH")
 
 
-async def _follower(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> Follower:
+async def _follower(session: Session, bound: Bound, item: Subscription, source: Authorized[Followed]) -> Follower:
     """Returns the session's follower of a subscription.
 
     Creates it on first use, and again if another session has acknowledged a later time than this follower has read.
@@ -149,7 +149,7 @@ async def _follower(session: Session, bound: Bound, item: Item, source: Authoriz
     rewind(session, item.id)
     if place.time < session.serving.oldest():
         raise _behind(item, session.serving.oldest())
-    progress = bool(item.options[subscriptions.PROGRESS])
+    progress = item.progress
     rows = tail.TailRows(
         session.serving, source, bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
     )  # fmt: skip
@@ -157,7 +157,7 @@ async def _follower(session: Session, bound: Bound, item: Item, source: Authoriz
     return follower
 
 
-async def _fetched(session: Session, item: Item, follower: Follower, count: int | None, timeout: float | None) -> pa.Table:
+async def _fetched(session: Session, item: Subscription, follower: Follower, count: int | None, timeout: float | None) -> pa.Table:
     """Waits for rows. Advances the place while there are none, and raises 42704 as soon as the subscription is dropped."""
     serving = session.serving
     task = asyncio.ensure_future(follower.rows.fetch(count, timeout))
@@ -180,7 +180,7 @@ async def _fetched(session: Session, item: Item, follower: Follower, count: int 
                 await task
 
 
-async def _advance(session: Session, item: Item, follower: Follower) -> None:
+async def _advance(session: Session, item: Subscription, follower: Follower) -> None:
     """Acknowledges the times after the place up to the follower's position, if they have no rows."""
     rows, place = follower.rows, follower.place
     nothing = follower.given < place.time if place.snapshot else follower.given <= place.time
@@ -189,7 +189,7 @@ async def _advance(session: Session, item: Item, follower: Follower) -> None:
         follower.place = taken or place
 
 
-def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
+def _behind(item: Subscription, oldest: int, reason: str = "") -> e.TailgateError:
     return e.ObjectNotInPrerequisiteState(
         f'subscription "{item.name}" has fallen behind: changes that it has not given are no longer kept',
         detail=f"The oldest time that can be read is {oldest}.{reason}",

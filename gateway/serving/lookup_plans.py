@@ -16,7 +16,7 @@ from gateway.encode.raw import values as raw_values
 from gateway.encode.remembered import Encoding
 from gateway.encode.style import Style
 from lake.catalog import Catalog
-from lake.catalog.indexes import KEY_TYPES, index, indexes
+from lake.catalog.indexes import KEY_TYPES, indexes
 from lake.types import Field, Type
 from sql import plan
 
@@ -135,7 +135,7 @@ def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:
     if scan.key:
         yield Way(scan.relation, scan.key, scan.key, len(scan.columns))
     for item in indexes(catalog, scan.relation):
-        yield Way(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, len(scan.columns), declared=True)
+        yield Way(scan.relation, tuple(dict.fromkeys(item.positions)), scan.key, len(scan.columns), declared=True)
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:

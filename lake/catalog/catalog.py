@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from lake.catalog.items import Function, Index, Item
+from lake.catalog.items import Function, Index, Item, ItemType
 from lake.catalog.names import Name
 from lake.catalog.resolution import Resolution, authority, changed, version
 from lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
@@ -21,8 +20,6 @@ from lake.catalog.schemas import BUILT_IN as SCHEMAS
 from lake.catalog.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
 from lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.types import Type
-
-ItemType = TypeVar("ItemType", bound=Item)
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
 

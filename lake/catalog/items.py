@@ -376,7 +376,7 @@ class Connection(_Item):
 Item: TypeAlias = (
     Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Subscription | Secret | Connection
 )
-ItemType = TypeVar("ItemType", bound=_Item)
+ItemType = TypeVar("ItemType", bound=Item)
 
 Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with another item
 DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index  # dropped with the item that they depend on

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import Item
+from lake.catalog import Function
 from lake.errors import FeatureNotSupported, InvalidColumnReference
 from lake.types import INT8, Field
 from sql.binding import routines
@@ -76,7 +76,7 @@ def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Ca
     return Call(found, made, result(found, made), at)
 
 
-def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
+def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Function, ...]) -> tuple[Relation, Scope]:
     """Binds a user-defined function in FROM. Raises 0A000, 42P10."""
     at = position(call)
     if node.args.get("ordinality"):

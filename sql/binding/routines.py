@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item
-from lake.catalog.functions import Routine, routine
+from lake.catalog import Catalog
+from lake.catalog import Function as Routine
 from lake.catalog.names import Name
 from lake.errors import (
     AmbiguousFunction,
@@ -75,37 +75,37 @@ CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
-def named(binder: Expressions, node: exp.Anonymous) -> tuple[Item, ...]:
+def named(binder: Expressions, node: exp.Anonymous) -> tuple[Routine, ...]:
     """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
-def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
+def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Routine, ...]) -> Scalar:
     """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
-    item, made, given = _chosen(binder, node, items)
+    made, given = _chosen(binder, node, items)
     if made.rows is not None:
         raise FeatureNotSupported(
             f"set-returning functions are not supported in {binder.clause}",
-            hint=f"Put it into FROM, as in FROM t, {item.name}(t.x).",
+            hint=f"Put it into FROM, as in FROM t, {made.name}(t.x).",
             position=position(node),
         )
-    found = value(_inside(binder, item, made, given, position(node)), made, tree_of(item.query))
+    found = value(_inside(binder, made, given, position(node)), made, tree_of(made.query))
     if _size(found) > INLINED_MAX:
-        raise ProgramLimitExceeded(f"the expression that function {item.name} becomes is too large", position=position(node))
+        raise ProgramLimitExceeded(f"the expression that function {made.name} becomes is too large", position=position(node))
     return found
 
 
-def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
+def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Routine, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
     """Binds a call in FROM.
 
     Returns its rows, its columns, and whether the function's columns are unnamed.
     """
-    item, made, given = _chosen(binder, node, items)
-    inner = _inside(binder, item, made, given, position(node))
+    made, given = _chosen(binder, node, items)
+    inner = _inside(binder, made, given, position(node))
     if made.rows is None:
-        columns = (Field(item.name, made.returns),)
-        return Project(Values(((),), ()), (value(inner, made, tree_of(item.query)),), columns), columns, True
-    return rows(inner, made, tree_of(item.query)), made.rows, not made.rows[0].name
+        columns = (Field(made.name, made.returns),)
+        return Project(Values(((),), ()), (value(inner, made, tree_of(made.query)),), columns), columns, True
+    return rows(inner, made, tree_of(made.query)), made.rows, not made.rows[0].name
 
 
 def _size(scalar: Scalar) -> int:
@@ -124,13 +124,12 @@ class _Candidate:
     the function as `choose` takes it.
     """
 
-    item: Item
     routine: Routine
     places: tuple[int, ...]
     row: Function
 
 
-def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
+def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Routine, ...]) -> tuple[Routine, tuple[Scalar, ...]]:
     """Returns the function that a call refers to, and its arguments.
 
     The arguments are cast to the declared types; defaults replace omitted ones.
@@ -164,15 +163,14 @@ def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -
         hint = "No function matches the given name and argument types. " + CASTS_HINT
         raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
     candidate = next(c for c in candidates if c.row is found)
-    return candidate.item, candidate.routine, _arguments(binder, candidate, given)
+    return candidate.routine, _arguments(binder, candidate, given)
 
 
-def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
+def _candidate(made: Routine, names: list[str | None]) -> _Candidate | None:
     """Returns the function as a candidate for a call, or None if the arguments do not fit.
 
     `names` has the name of each argument of the call, None for positional ones.
     """
-    made = routine(item)
     known = [a.name for a in made.arguments]
     places = []
     for i, name in enumerate(names):
@@ -183,7 +181,7 @@ def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
     if len(set(places)) < len(places) or not set(required) <= set(places):
         return None
     types = tuple(spelled(made.arguments[p].type) for p in places)
-    return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
+    return _Candidate(made, tuple(places), Function(made.name, types, spelled(made.returns)))
 
 
 def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
@@ -194,9 +192,9 @@ def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) 
         if i in candidate.places:
             scalar = coerce(given[candidate.places.index(i)], argument.type, binder.parameters)
         else:
-            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.item)))
+            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.routine)))
             scalar = default(own, argument, made.defaults[i - first])
-        assert scalar is not None, (candidate.item.name, argument)
+        assert scalar is not None, (candidate.routine.name, argument)
         found.append(scalar)
     return tuple(found)
 
@@ -236,20 +234,20 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
+def _inside(binder: Expressions, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
     """Returns the binder of a call's body.
 
     Records the use of the function. Raises 0A000 for recursion.
     """
     names = binder.level.names
-    if item.id in names.inside:
+    if made.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
-    names.demand(EXECUTE, item)
-    if item.id not in names.used:
-        names.used.append(item.id)
+    names.demand(EXECUTE, made)
+    if made.id not in names.used:
+        names.used.append(made.id)
     if at is not None:
-        names.places[at] = item.id
-    return body_binder(binder, item.name, made, given, names.within(item))
+        names.places[at] = made.id
+    return body_binder(binder, made.name, made, given, names.within(made))
 
 
 def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
@@ -373,7 +371,7 @@ def is_built_in(name: str) -> bool:
 SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_object jsonb_build_array tumble hop session".split())
 
 
-def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
+def check_body(made: Routine, tree: exp.Expr, catalog: Catalog) -> Names:
     """Binds a function's body over arguments of its types, and returns the names that it uses.
 
     Raises the errors of the body and of the defaults.
@@ -382,21 +380,21 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
     from sql.binding.queries import Queries
     from sql.binding.tables import Names
 
-    made, names = routine(item), Names(catalog.stored)
+    names = Names(catalog.stored)
     nowhere = Expressions(Scope(), Level(Queries(), names), aggregates=False)
     for argument, text in zip(made.arguments[len(made.arguments) - len(made.defaults) :], made.defaults, strict=True):
         default(nowhere, argument, text)
     columns = tuple(Column(i, t) for i, t in enumerate(made.types))
     arguments = Values((), made.arguments)
-    inside = Names(catalog, used=names.used, inside=(item.id,), widths=item.widths, demands=names.demands)
+    inside = Names(catalog, used=names.used, inside=(made.id,), widths=made.known_columns, demands=names.demands)
     if made.rows is None:
-        scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
-        plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))
+        scalar = value(body_binder(nowhere, made.name, made, columns, inside), made, tree)
+        plan: Relation = Project(arguments, (scalar,), (Field(made.name, scalar.type),))
     else:
         around = Closure(nowhere)
         within = replace(nowhere, level=Level(Queries(outer=around), names))
         given = tuple(around.capture(c) for c in columns)
-        plan = rows(body_binder(within, item.name, made, given, inside), made, tree)
+        plan = rows(body_binder(within, made.name, made, given, inside), made, tree)
         plan = as_relation(Dependent(arguments, plan, around.depth, around.arguments(plan), "inner", None))
     decorrelate(plan)
     return inside

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item, View
+from lake.catalog import Catalog, Function, Item, View
 from lake.catalog.names import Name
 from lake.errors import (
     AmbiguousColumn,
@@ -77,7 +77,7 @@ class Names:
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
-    def within(self, function: Item) -> Names:
+    def within(self, function: Function) -> Names:
         """Returns the names for a function's body, whose owner needs the privileges, too."""
         readers = self.readers if function.id in self.readers else (*self.readers, function.id)
         inside = (*self.inside, function.id)
@@ -86,19 +86,19 @@ class Names:
             depth=self.depth,
             inside=inside,
             views=self.views,
-            widths=function.widths,
+            widths=function.known_columns,
             demands=self.demands,
             readers=readers,
         )
 
-    def below(self, view: Item) -> Names:
+    def below(self, view: View) -> Names:
         """Returns the names for a plain view's query. Only its owner needs the privileges."""
         return Names(
             self.catalog.stored,
             depth=self.depth + 1,
             inside=self.inside,
             views=self.views,
-            widths=view.widths,
+            widths=view.known_columns,
             demands=self.demands,
             readers=(view.id,),
         )
@@ -237,7 +237,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 
-def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
+def _expanded(item: View, names: Names, queries: Queries, at: int | None) -> Relation:
     """Returns the plan of a plain view, with the view's column names.
 
     If a statement names the view several times, it gets the same object each time.

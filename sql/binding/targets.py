@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import Catalog, Item, Source, Table, View
+from lake.catalog import Catalog, Source, Table, View
 from lake.catalog.names import Name
 from lake.errors import (
     DatatypeMismatch,
@@ -38,7 +38,7 @@ from sql.statements.written import ColumnName
 from sql.tokens import Cursor
 
 
-def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
+def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Table:
     """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
     item = catalog.relation(name)
     if isinstance(item, View):
@@ -49,12 +49,12 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> It
     return item
 
 
-def constraint_of(table: Item) -> str:
+def constraint_of(table: Table) -> str:
     """Returns the name of a table's primary key constraint."""
-    return str(table.options.get("constraint") or f"{table.name}_pkey")
+    return table.constraint or f"{table.name}_pkey"
 
 
-def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
+def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
     """Returns the indexes of the columns that a statement names, or of all if it names none.
 
     Raises 42703, 42701.
@@ -106,9 +106,9 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
 
 
-def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
+def checks_of(table: Table) -> tuple[tuple[str, Scalar], ...]:
     """Returns the names and conditions of a table's checks, in the order of their evaluation."""
-    return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
+    return tuple((c.name, check_of(table.name, table.columns, c.text)) for c in table.checks)
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from lake.catalog.functions import Volatility
+from lake.catalog.items import Volatility
 from lake.catalog.names import Name
 from lake.types import Type
 from sql.statements.values import Options, OptionValue, QueryText

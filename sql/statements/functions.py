@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lake.catalog import keywords
-from lake.catalog.functions import Volatility
+from lake.catalog.items import Volatility
 from lake.catalog.names import Name
 from lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject
 from lake.types import Type
