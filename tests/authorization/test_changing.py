@@ -13,10 +13,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.catalog.names import Name
-from lake.catalog.resolution import Resolution
-from lake.errors import SerializationFailure, TailgateError
-from sql.resolving import resolve
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.errors import SerializationFailure, TailgateError
+from tailgate.sql.resolving import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from engine.runtime.control import Control
-from lake.catalog.resolution import Resolution
-from lake.engines import Announcement
+from tailgate.engine.runtime.control import Control
+from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.engines import Announcement
 from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 

@@ -1,0 +1,106 @@
+"""CREATE VIEW and CREATE MATERIALIZED VIEW: the view's catalog item."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tailgate.engine.ddl.history import retained
+from tailgate.engine.ddl.names import free, kept
+from tailgate.engine.plan.change import Unit, leaves
+from tailgate.engine.plan.keys import key
+from tailgate.engine.plan.plans import Streams, bound
+from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
+from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
+from tailgate.lake.failed import failure
+from tailgate.sql.bind import bind_view
+from tailgate.sql.statements import CreateView
+
+
+def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> View | MaterializedView:
+    """Returns the item of a view; `text` is the statement as typed.
+
+    A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
+    """
+    schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
+    options = _view_options(statement)
+    query = bind_view(statement, catalog)
+    id, named = catalog.next_id, statement.name.name
+    item = kept(
+        View(id, named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
+    )
+    if not statement.materialized:
+        return item
+    if not query.columns:
+        raise InvalidObjectDefinition("a materialized view needs a column at least")
+    if replacing is None:
+        catalog.check_new(errors_name(named), schema)
+    view = MaterializedView(
+        id,
+        named,
+        item.columns,
+        key(query.plan),
+        stored=True,
+        errors=id + 1,
+        depends=item.depends,
+        sql=item.sql,
+        query=item.query,
+        schema=item.schema,
+        on_error=options.on_error,
+        retain_history_ms=options.retain_history_ms,
+    )
+    after = catalog.stored.apply(Change(put=(view,)))
+    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
+    coming = catalog.replacements()
+    for changing in (catalog[i] for i in sorted(catalog.below(item)) if i in coming):
+        said = f'{changing.kind} "{changing.name}" is still being replaced'
+        raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
+    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
+        if skips(base) and not skips(view):
+            raise FeatureNotSupported(
+                f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
+                hint="Create it WITH (on_error = 'skip'), too.",
+            )
+        if (why := failure(base)) is not None:
+            raise ObjectNotInPrerequisiteState(why.message, hint="Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW.")
+        if not base.ready:
+            raise ObjectNotInPrerequisiteState(f'{base.kind} "{base.name}" is still being filled', hint="Create the view when it is ready.")
+    return view
+
+
+def errors_item(view: MaterializedView) -> ViewErrors:
+    """Returns the relation of a view's errors. Its rows are in the log; the item gives them a name."""
+    return ViewErrors(
+        view.errors,
+        errors_name(view.name),
+        ERRORS,
+        stored=True,
+        depends=(view.id,),
+        sql=view.sql,
+        owner=view.owner,
+        schema=view.schema,
+    )
+
+
+def errors_name(view: str) -> str:
+    """Returns the name of the relation of a view's errors."""
+    return f"{view}_errors"
+
+
+class _Options(NamedTuple):
+    """The options of a materialized view."""
+
+    on_error: Literal["fail", "skip"]
+    retain_history_ms: int
+
+
+def _view_options(statement: CreateView) -> _Options:
+    """Returns the options of a view. Raises 0A000 or 22023."""
+    on_error: Literal["fail", "skip"] = "fail"
+    history, others = retained(statement.options) if statement.materialized else (0, statement.options)
+    for name, value in others:
+        if name != "on_error" or not statement.materialized:
+            raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
+        if value not in ("fail", "skip"):
+            raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
+        on_error = "skip" if value == "skip" else "fail"
+    return _Options(on_error, history)

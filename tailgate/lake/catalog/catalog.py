@@ -1,0 +1,304 @@
+"""The catalog: items, roles and schemas by id and by name, as one frozen value.
+
+Each change of the catalog is a log entry (W6), so the catalog has a time like any relation. Ids are
+never reused; names may be. A maintained item has two relations: its rows (`id`) and the weighted
+errors of its rows (`errors`). The log treats both alike.
+
+    CREATE … ──► Change(put=…) ──► log entry {"catalog": change} ──► Catalog.apply(change) in every process
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tailgate.lake.catalog.items import Function, Index, Item, ItemType
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
+from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
+from tailgate.lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.types import Type
+
+FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the catalog, as carried by a log entry.
+
+    Items, roles and schemas in `put…` are added, or replace the one with the same id. `drop…` are ids.
+    """
+
+    put: tuple[Item, ...] = ()
+    drop: tuple[int, ...] = ()
+    put_roles: tuple[Role, ...] = ()
+    drop_roles: tuple[int, ...] = ()
+    put_schemas: tuple[Schema, ...] = ()
+    drop_schemas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All items, roles and schemas at one time.
+
+    `next_id` only grows. `roles` and `schemas` hold only those that statements created or changed.
+
+    `path` is the search path for names without a schema. It belongs to a session and is not stored;
+    the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
+    one statement if they are already resolved; then `find` and `functions` know only these names.
+    """
+
+    items: Mapping[int, Item] = field(default_factory=dict)
+    next_id: int = FIRST_ID
+    roles: Mapping[int, Role] = field(default_factory=dict)
+    schemas: Mapping[int, Schema] = field(default_factory=dict)
+    path: tuple[str, ...] = (SCHEMA,)
+    resolution: Resolution | None = field(default=None, compare=False, repr=False)
+
+    def apply(self, change: Change) -> Catalog:
+        """Returns the catalog after a change."""
+        items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
+        roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
+        schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
+        used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
+        after = replace(self, items=items, next_id=max([self.next_id, *(id + 1 for id in used)]), roles=roles, schemas=schemas)
+        if self.resolution is None:
+            return after
+        created = tuple(item for item in change.put if item.id not in self.items)
+        return replace(after, resolution=self.resolution.including(created, after.all_schemas()))
+
+    def along(self, path: tuple[str, ...]) -> Catalog:
+        """Returns the same catalog with another search path."""
+        return self if path == self.path else replace(self, path=path)
+
+    @property
+    def stored(self) -> Catalog:
+        """Returns the same catalog with the search path that the texts of its items assume."""
+        return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None)
+
+    def with_resolution(self, resolution: Resolution) -> Catalog:
+        """Returns the catalog in which the names of one statement have these meanings, and no other names exist.
+
+        Raises 40001 if an item, role or schema has changed since the names were resolved.
+        """
+        if authority(self.roles, self.schemas) != resolution.authority:
+            raise changed("roles or schemas")
+        for id, known in resolution.versions.items():
+            if id not in self.items or version(self.items[id]) != known:
+                raise changed("an object that the statement names")
+        return replace(self, path=resolution.path, resolution=resolution)
+
+    # ---- roles
+
+    @property
+    def has_roles(self) -> bool:
+        """Returns whether any role was created or altered. If not, every client on the lake's machine may do everything."""
+        return any(id not in (PUBLIC_ID,) for id in self.roles)
+
+    def all_roles(self) -> Mapping[int, Role]:
+        """Returns all roles by id, including the built-in ones."""
+        return {**BUILT_IN, **self.roles}
+
+    def role(self, name: str, position: int | None = None) -> Role:
+        """Returns the role with this name. Raises 42704 if it does not exist."""
+        found = self.find_role(name)
+        if found is None:
+            raise UndefinedObject(f'role "{name}" does not exist', position=position)
+        return found
+
+    def find_role(self, name: str) -> Role | None:
+        """Returns the role with this name, or None. PUBLIC is not a role."""
+        return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
+
+    def may(self, role: Role, privilege: str, object: int) -> bool:
+        """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges."""
+        owned = self.items.get(object) or self.schemas.get(object)
+        if role.superuser:
+            return True
+        acting = self.acting(role.id)
+        if owned is not None and owned.owner in acting:
+            return True
+        roles = self.all_roles()
+        return any(privilege in roles[id].grants.get(object, ()) for id in (*acting, PUBLIC_ID) if id in roles)
+
+    def acting(self, role: int) -> frozenset[int]:
+        """Returns the ids of the role and of all roles that it is a direct or indirect member of; it has their privileges."""
+        if role not in self.roles or not self.roles[role].member_of:
+            return frozenset((role,))
+        found, waiting = {role}, [role]
+        while waiting:
+            known = self.roles.get(waiting.pop())
+            new = set(known.member_of) - found if known is not None else ()
+            found.update(new)
+            waiting.extend(new)
+        return frozenset(found)
+
+    def administers(self, role: Role, group: int) -> bool:
+        """Returns whether a role may add members to `group`."""
+        return role.superuser or any(self.roles[id].member_of.get(group) for id in self.acting(role.id) if id in self.roles)
+
+    # ---- schemas
+
+    def all_schemas(self) -> Mapping[int, Schema]:
+        """Returns all schemas by id, including the built-in ones."""
+        return {**SCHEMAS, **self.schemas}
+
+    def find_schema(self, name: str) -> Schema | None:
+        """Returns the schema with this name, or None. `pg_temp` means the temporary schema in the path."""
+        if name == TEMPORARY:
+            name = next((p for p in self.path if p.startswith(f"{TEMPORARY}_")), name)
+        return next((s for s in self.all_schemas().values() if s.name == name), None)
+
+    def schema(self, name: str, position: int | None = None) -> Schema:
+        """Returns the schema with this name. Raises 3F000 if it does not exist."""
+        found = self.find_schema(name)
+        if found is None:
+            raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
+        return found
+
+    def home(self, name: Name) -> Schema:
+        """Returns the schema in which a new item with this name is created: the named one, or the first in the path that exists.
+
+        Raises 3F000 if there is none, and 42501 for system schemas.
+        """
+        if name.schema is not None:
+            found = self.schema(name.schema, name.position)
+        else:
+            durable = (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))
+            there = next((s for s in durable if s is not None), None)
+            if there is None:
+                raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
+            found = there
+        if found.id in SYSTEM:
+            raise InsufficientPrivilege(
+                f'permission denied to create "{found.name}.{name.name}"', detail="System catalog modifications are currently disallowed."
+            )
+        return found
+
+    def schema_of(self, item: Item) -> Schema:
+        return self.all_schemas()[item.schema]
+
+    # ---- items
+
+    def each(self, kind: type[ItemType]) -> tuple[ItemType, ...]:
+        """Returns all items of a class."""
+        return tuple(item for item in self.items.values() if isinstance(item, kind))
+
+    def find(self, name: Name | str) -> Item | None:
+        """Returns the item with this name, or None. Functions are not considered.
+
+        A name without a schema is searched along the path. All kinds except functions share one
+        namespace, as relations do in PostgreSQL's pg_class.
+        """
+        if isinstance(name, str):
+            name = Name(name)
+        if self.resolution is not None:
+            return self.items.get(self.resolution.relations.get(name, 0))
+        named = [i for i in self.items.values() if i.name == name.name and not i.replaces and not isinstance(i, Function)]
+        places = self._places(name) if named else []
+        return next((i for place in places for i in named if i.schema == place), None)
+
+    def at(self, name: str, schema: Schema) -> Item | None:
+        """Returns the item with this name in a schema, or None. Functions are not considered."""
+        named = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
+        return next((i for i in named if not i.replaces and not isinstance(i, Function)), None)
+
+    def functions(self, name: Name | str) -> tuple[Function, ...]:
+        """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
+        if isinstance(name, str):
+            name = Name(name)
+        if self.resolution is not None:
+            resolved = (self.items.get(id) for id in self.resolution.functions.get(name, ()))
+            return tuple(item for item in resolved if isinstance(item, Function))
+        named = [i for i in self.each(Function) if i.name == name.name and not i.replaces]
+        found: dict[tuple[Type, ...], Function] = {}
+        for schema in self._places(name) if named else ():
+            for item in named:
+                if item.schema == schema:
+                    found.setdefault(item.types, item)
+        return tuple(found.values())
+
+    def _places(self, name: Name) -> list[int]:
+        """Returns the ids of the schemas in which a name is searched, in order."""
+        schemas = map(self.find_schema, self.path if name.schema is None else (name.schema,))
+        return [schema.id for schema in schemas if schema is not None]
+
+    def name_of(self, item: Item) -> Name:
+        """Returns the shortest name that finds the item along the path; it has a schema only where one is needed."""
+        if self.resolution is not None:
+            return replace(self, resolution=None).name_of(item)
+        schema = self.schema_of(item).name
+        if schema not in self.path:
+            return Name(item.name, schema)
+        if schema == self.path[0]:
+            return Name(item.name)
+        found: tuple[Item | None, ...] = self.functions(item.name) if isinstance(item, Function) else (self.find(item.name),)
+        return Name(item.name, None if any(f is not None and f.schema == item.schema for f in found) else schema)
+
+    @property
+    def visible(self) -> tuple[Item, ...]:
+        """Returns all items by id, without unfinished replacements."""
+        return tuple(self.items[i] for i in sorted(self.items) if not self.items[i].replaces)
+
+    def replacements(self) -> dict[int, Item]:
+        """Returns the unfinished replacements, by the id of the item that each will replace."""
+        return {i.replaces: i for i in self.items.values() if i.replaces}
+
+    def replaced(self) -> Catalog:
+        """Returns the catalog as if all replacements had finished and taken the names of the items that they replace."""
+        coming = self.replacements()
+        if not coming:
+            return self
+        there = {i: item for i, item in self.items.items() if i not in coming}
+        return replace(self, items={i: replace(item, replaces=0) for i, item in there.items()})
+
+    def relation(self, name: Name | str) -> Item:
+        """Returns the relation with this name. Raises 42P01 or 42809 at the position of the name."""
+        item, position = self.find(name), name.position if isinstance(name, Name) else None
+        if item is not None and isinstance(item, Index):
+            raise WrongObjectType(f'"{item.name}" is an index', position=position)
+        if item is None or not item.is_relation:
+            raise UndefinedTable(f'relation "{name}" does not exist', position=position)
+        return item
+
+    def named(self, name: Name) -> Item:
+        """Returns the relation with this name. Raises 3F000 if its schema does not exist, otherwise as `relation`."""
+        self.check_schema(name)
+        return self.relation(name)
+
+    def check_schema(self, name: Name) -> None:
+        """Raises 3F000 if the name has a schema that does not exist."""
+        if name.schema is not None:
+            self.schema(name.schema)
+
+    def __getitem__(self, id: int) -> Item:
+        return self.items[id]
+
+    def expect(self, kind: type[ItemType], id: int) -> ItemType:
+        """Returns the item with this id, which is of this class."""
+        item = self.items[id]
+        assert isinstance(item, kind), f"item {id} is a {item.kind}"
+        return item
+
+    def check_new(self, name: str, schema: Schema) -> None:
+        """Raises 42P07 if the schema has an item with this name."""
+        if self.at(name, schema) is not None:
+            raise DuplicateTable(f'relation "{name}" already exists')
+
+    def dependents(self, id: int) -> tuple[Item, ...]:
+        """Returns the items whose definitions name this one directly, and its replacement if there is one."""
+        return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
+
+    def below(self, item: Item, through: Callable[[Item], bool] = lambda other: True) -> set[int]:
+        """Returns the ids of all items that an item depends on, directly or through items for which `through` is true."""
+        found: set[int] = set()
+        queue = list(item.depends)
+        while queue:
+            id = queue.pop()
+            if id not in found:
+                found.add(id)
+                if through(other := self[id]):
+                    queue += other.depends
+        return found
