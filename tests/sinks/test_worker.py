@@ -23,6 +23,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import checkpoints, reading, retention, segments, tending
 from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
@@ -310,7 +311,7 @@ def test_an_absent_registry_delays_its_sink_alone(feed: Feed, kafka: Kafka, regi
 
 
 def test_a_sink_that_cannot_be_says_why(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
-    feed.create_sink(kafka.address, registry.url, topic, value_format={"type": "csv", "registry": "", "options": {}})
+    feed.create_sink(kafka.address, registry.url, topic, value_format=SinkFormat(type="csv", registry=""))
     until(lambda: copy(feed.lake).get("status") == "stopped")
     assert copy(feed.lake)["error"] == "0A000: sinks of format CSV are not supported"
     feed.drop(FIRST_SINK)

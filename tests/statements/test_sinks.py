@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailgate.lake.catalog import Sink
 from tests.statements.conftest import World
 
 INTO = "INTO KAFKA BROKER 'nowhere:1' TOPIC 'out' KEY (item)"
@@ -19,7 +20,7 @@ def stock(sql: psycopg.Connection, world: World) -> Iterator[psycopg.Connection]
     sql.execute("CREATE TABLE stock (item text PRIMARY KEY, n int, meta jsonb)")
     yield sql
     for item in world.lake.catalog().visible:
-        if item.kind == "sink":
+        if isinstance(item, Sink):
             sql.execute(f"DROP SINK {item.name}")
 
 

@@ -138,8 +138,8 @@ def _rows(
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
             there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
-            there.sort(key=lambda i: i.name)
-            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in there]
+            there.sort(key=lambda i: i.index.name)
+            return [(i.index.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.index.positions)) for i in there]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)

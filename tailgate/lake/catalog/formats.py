@@ -17,7 +17,7 @@ class Record:
     """
 
     _: KW_ONLY
-    unknown: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 
 
 def option(name: str = "", *, always: bool = False) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from tailgate.engine.plan.plans import Streams, bound
 from tailgate.engine.plan.rewrites import steps
 from tailgate.engine.plan.sharing import Sharing
 from tailgate.engine.plan.sizes import measured, sized
-from tailgate.lake.catalog import Catalog, Change, ready
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.explain import tree
@@ -138,7 +138,7 @@ class World:
 
     def _view(self, statement: CreateView, text: str, *, filled: bool = True) -> str:
         item = ddl.create_view(statement, text, self.catalog)
-        if item.kind == "materialized view":
+        if isinstance(item, MaterializedView):
             after = self.catalog.apply(Change(put=(item,)))
             if self.rows:
                 item = measured(item, self.rows, self.catalog, lambda view: Streams(after.apply(Change(put=(view,))))(view))

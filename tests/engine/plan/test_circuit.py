@@ -9,7 +9,7 @@ from dataclasses import replace
 from tailgate.engine.plan import circuit, nodes
 from tailgate.engine.plan.errors import errors_to_fill
 from tailgate.engine.plan.graph import ArrowDecoder, Graph, JoinNode, KafkaDecoder, ReduceNode, SetNode, SourceNode
-from tailgate.lake.catalog import Change
+from tailgate.lake.catalog import Change, Source
 from tailgate.lake.types import INT8
 from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, equal, joined
@@ -324,9 +324,8 @@ def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...]
 
 
 def _stored(id: int, columns: tuple[plan.Field, ...], key: tuple[int, ...] | None):  # type: ignore[no-untyped-def]
-    from tailgate.lake.catalog import Item
 
-    return Item(id, "source", f"r{id}", columns, key, stored=True)
+    return Source(id, f"r{id}", columns, key, stored=True)
 
 
 __all__ = ["SourceNode"]
