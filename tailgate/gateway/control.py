@@ -12,25 +12,22 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tailgate.lake import engines
+from tailgate.lake import Lake, engines
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import SystemError_, TailgateError, of
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
-    from tailgate.lake.catalog.resolution import Resolution
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 
-Tell = Callable[[dict[str, Any]], None]  # receives notices before the answer
+NoticeHandler = Callable[[dict[str, Any]], None]  # receives notices before the answer
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class StatementResult:
     """The engine's answer: the statement is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like."""
 
     tag: str
@@ -46,7 +43,9 @@ class Control:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
-    async def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: Tell | None = None) -> Done:
+    async def statement(
+        self, sql: str, settings: dict[str, str], resolution: Resolution, tell: NoticeHandler | None = None
+    ) -> StatementResult:
         """Executes a statement in the engine. Raises 40001 if a name no longer refers to the item in `resolution`.
 
         There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs. Cancelling the task
@@ -55,7 +54,9 @@ class Control:
         request = {"sql": sql, "settings": settings, "resolution": resolution.to_json()}
         status, answer = await self._request("POST", "/statement", request, None, tell)
         if status == 200:
-            return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer))
+            return StatementResult(
+                answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer)
+            )
         raise _error(answer)
 
     async def write(self, body: bytes) -> dict[str, int]:
@@ -97,7 +98,7 @@ class Control:
         return there
 
     async def _request(
-        self, method: str, path: str, body: dict[str, Any] | bytes | None, timeout: float | None, tell: Tell | None = None
+        self, method: str, path: str, body: dict[str, Any] | bytes | None, timeout: float | None, tell: NoticeHandler | None = None
     ) -> tuple[int, dict[str, Any]]:
         engine = self._engine()
         host, _, port = engine.address.rpartition(":")
@@ -121,7 +122,7 @@ class Control:
             writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader, tell: Tell | None) -> tuple[int, dict[str, Any]]:
+async def _answer(reader: asyncio.StreamReader, tell: NoticeHandler | None) -> tuple[int, dict[str, Any]]:
     while True:
         status = int((await reader.readuntil(b"\r\n")).split(b" ", 2)[1])
         headers: dict[bytes, bytes] = {}

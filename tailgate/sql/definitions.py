@@ -20,11 +20,11 @@ from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.bind import bind_query
-from tailgate.sql.binding.routines import check_body
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.grammar.names import position
+from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
-    Avro,
     CreateConnection,
     CreateFunction,
     CreateSecret,
@@ -33,13 +33,10 @@ from tailgate.sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
-    Options,
-    Protobuf,
     QueryText,
-    SecretName,
     parse,
 )
-from tailgate.sql.tokens import tokens
+from tailgate.sql.statements.references import named_connections
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
@@ -71,7 +68,7 @@ def restated(item: ItemType, before: Catalog, after: Catalog, statement: Creatio
             text.name(statement.from_item.position, item.depends[0])
     if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
         text.name(statement.transactions.source.position, item.transactions.source)
-    for name in reached_by(statement):
+    for name in named_connections(statement):
         there = before.find(name)
         assert there is not None
         text.name(name.position, there.id)
@@ -82,22 +79,6 @@ def restated(item: ItemType, before: Catalog, after: Catalog, statement: Creatio
         sql, query = _function_texts(item, statement, before, after, text)
         return replace(item, sql=sql, query=query)
     return replace(item, sql=edited(item.sql, text.edits))
-
-
-def reached_by(statement: Creation) -> list[Name]:
-    """Returns the names of the connections and secrets that a statement uses."""
-    if isinstance(statement, CreateConnection):
-        return _secrets(statement.options)
-    if not isinstance(statement, CreateSource | CreateSink):
-        return []
-    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]
-    connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
-    return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
-
-
-def _secrets(options: Options) -> list[Name]:
-    """Returns the names of the secrets in options."""
-    return [value.name for _, value in options if isinstance(value, SecretName)]
 
 
 def _function_texts(item: Function, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> tuple[str, str]:

@@ -10,8 +10,9 @@ import pytest
 
 from tailgate.lake import Lake, checkpoints, merging, reading, retention
 from tailgate.lake.catalog import ERRORS, Change, Item, ViewErrors
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.errors import Gone
-from tailgate.lake.failed import Failure, error_change, failed, readable_at
+from tailgate.lake.failed import error_change, failed, readable_at
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
 from tailgate.lake.types import INT4, Field

@@ -156,7 +156,7 @@ def test_keys_for_cancelling(live: Live, version: str) -> None:
         pytest.skip("this libpq speaks 3.0 only")
     with psycopg.connect(f"{live.dsn} max_protocol_version={version}", autocommit=True) as connection:
         (session,) = live.gateway.sessions.values()
-        assert len(session.secret) == (4 if version == "3.0" else 32)
+        assert len(session.client.secret) == (4 if version == "3.0" else 32)
         threading.Timer(0.3, connection.cancel_safe).start()
         with pytest.raises(errors.QueryCanceled):
             connection.execute("tail v with (snapshot = false)")

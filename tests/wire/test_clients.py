@@ -159,7 +159,7 @@ def test_polls_are_fresh(live: Live) -> None:
             live.tick([((n, "x", 1.0), 1)])
             assert simple.execute("select max(id) from v").fetchone() == (n,)
             assert prepared.execute("select max(id) from v where id > %s", (0,)).fetchone() == (n,)
-        assert live.gateway.polls._polls
+        assert live.gateway.answers.polls._polls
 
 
 def test_settings_are_part_of_the_key(live: Live) -> None:
@@ -251,10 +251,10 @@ def test_large_results_wait_for_a_slow_reader(live: Live) -> None:
     live.tick([((n, "x" * 200, 1.0), 1) for n in range(100, 60_100)])
     slow = Client.connect(live.host, live.port)
     slow.send(Query("select * from v"))
-    until(lambda: [c for c in live.gateway.connections if c._task is not None and c._writable is not None])
+    until(lambda: [c for c in live.server.connections if c._task is not None and c._writable is not None])
     with psycopg.connect(live.dsn) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (60_004,)
-    (other,) = [c for c in live.gateway.connections if c._task is not None]
+    (other,) = [c for c in live.server.connections if c._task is not None]
     assert other._transport is not None
     assert other._transport.get_write_buffer_size() < 8 * 1024 * 1024
     assert sum(letter == "D" for letter, _ in slow.until_ready()) == 60_004
@@ -285,7 +285,7 @@ def test_show(live: Live) -> None:
 
 def test_stopping_tells_the_clients(live: Live) -> None:
     client = Client.connect(live.host, live.port)
-    live.call(live.gateway.stop())
+    live.call(live.server.stop())
     assert (
         shown(*(client.message() or ("?", b""))) == "ErrorResponse S=FATAL C=57P01 M='terminating connection due to administrator command'"
     )
@@ -296,4 +296,4 @@ def test_stopping_tells_the_clients(live: Live) -> None:
 def test_only_this_machine_is_listened_to(live: Live) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1", ""):
         with pytest.raises(FeatureNotSupported):
-            live.call(live.gateway.listen(host, 0))
+            live.call(live.server.listen(host, 0))

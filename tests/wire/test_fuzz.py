@@ -18,6 +18,7 @@ from struct import pack
 
 import pytest
 
+from tailgate.gateway.handlers.messages import receive
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.decode import READERS
 from tailgate.gateway.protocol.frames import Decoder
@@ -195,7 +196,7 @@ async def converse(live: Live, seed: int, count: int) -> None:
         try:
             for piece in pieces(chance, data):
                 for message in read(decoder, piece):
-                    work = session.receive(message)
+                    work = receive(session, message)
                     if work is not None:
                         await finished(work, session)
                     decoder.authenticated = session.machine.phase in AUTHENTICATED
@@ -214,9 +215,9 @@ async def finished(work, session: Session) -> None:
         done, _ = await asyncio.wait((task,), timeout=wait)
         if done:
             return task.result()
-        assert session.following or wait < 20, session.activity.query
-        session.interrupt("enough")
-    raise AssertionError(session.activity.query)
+        assert session.execution.following or wait < 20, session.execution.activity.query
+        session.execution.interrupt("enough")
+    raise AssertionError(session.execution.activity.query)
 
 
 def conversations(live: Live, seed: int, count: int, caplog: pytest.LogCaptureFixture) -> None:

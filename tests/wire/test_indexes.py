@@ -34,7 +34,7 @@ def indexed(live: Live, text: str) -> Item:
 
 
 def index_of(live: Live, columns: tuple[int, ...]) -> Index | None:
-    return next((i for w, i in live.gateway.lookups._indexes.items() if w.columns == columns and w.declared), None)
+    return next((i for w, i in live.gateway.answers.lookups._indexes.items() if w.columns == columns and w.declared), None)
 
 
 def wire(connection: psycopg.Connection[Any], text: str) -> Counter[tuple[bytes | None, ...]]:

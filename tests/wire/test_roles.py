@@ -162,8 +162,8 @@ def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connect
                 assert bob.pgconn.exec_(text.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
                 with pytest.raises(errors.InsufficientPrivilege):
                     prepared.execute(text)
-        assert live.gateway.lookups._templates
-        assert live.gateway.lookups._indexes
+        assert live.gateway.answers.lookups._templates
+        assert live.gateway.answers.lookups._indexes
         operator.execute("revoke select on v from ann")
         assert ann.pgconn.exec_(statement.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
         operator.execute("grant select on v to public")

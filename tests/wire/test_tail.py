@@ -261,7 +261,7 @@ def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
     assert slow.message()
     for n in range(30):
         live.tick([((1000 + n * 1000 + i, "x" * 100, 0.0), 1) for i in range(1000)])
-    (connection,) = live.gateway.connections
+    (connection,) = live.server.connections
     assert connection._transport is not None
     assert connection._transport.get_write_buffer_size() < 2 * 1024 * 1024
     seen = 0
@@ -276,12 +276,12 @@ def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
     client = Client.connect(live.host, live.port)
     client.send(Query("copy (tail v) to stdout"))
     assert client.message()
-    assert len(live.gateway.connections) == 1
+    assert len(live.server.connections) == 1
     client.close()
     deadline = time.monotonic() + 5
-    while (live.gateway.connections or live.serving._feeds) and time.monotonic() < deadline:
+    while (live.server.connections or live.serving._feeds) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not live.gateway.connections
+    assert not live.server.connections
     assert not live.serving._feeds  # no reader is left
 
 

@@ -168,10 +168,10 @@ def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live
     startup = pack("!II", 41, 196608) + b"user\0ann\0database\0shop\0\0"
     startup = pack("!I", len(startup)) + startup[4:]
     with socket.create_connection(("localhost", live.port), timeout=5) as raw:
-        until(lambda: bool(live.gateway.connections))
+        until(lambda: bool(live.server.connections))
 
         async def both() -> None:
-            (connection,) = live.gateway.connections
+            (connection,) = live.server.connections
             connection.data_received(SSL_REQUEST)
             connection.data_received(startup)  # read before the handshake's task runs
 

@@ -1,6 +1,6 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the changed items and their dependents.
+"""ALTER … RENAME TO, SET SCHEMA, SET and RESET, and COMMENT ON: the changed items and their dependents.
 
-Items whose text contains a changed name get a new text.
+Items whose text contains a changed name or option get a new text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.sql.definitions import bind_definition, restated
-from tailgate.sql.statements import AlterItem, Comment
+from tailgate.sql.set_option import set_option
+from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -53,13 +54,15 @@ def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
         raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if item.id in catalog.replacements():
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
-    history = 0
+    history, sql = 0, item.sql
     for name, value in statement.options:
         if name != OPTION:
             raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
-        if value is not None:
-            history = milliseconds(value)
-    return Change(put=(replace(item, retain_history_ms=history),))
+        history = 0 if value is None else milliseconds(value)
+        creation = parse(sql)
+        assert isinstance(creation, CreateSource | CreateTable | CreateView)
+        sql = set_option(sql, creation.options_at, OPTION, None if value is None else str(value))
+    return Change(put=(replace(item, retain_history_ms=history, sql=sql),))
 
 
 def _target(name: str, catalog: Catalog) -> Schema:

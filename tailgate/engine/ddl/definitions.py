@@ -35,7 +35,8 @@ from tailgate.lake.catalog import (
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
-from tailgate.sql.binding.routines import check_body, tree_of
+from tailgate.sql.binder.expressions.sql_functions import tree_of
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definitions import bind_definition
 
 

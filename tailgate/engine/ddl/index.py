@@ -13,8 +13,8 @@ from tailgate.lake.catalog.indexes import KEY_TYPES
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
+from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
 from tailgate.sql.statements import CreateIndex
-from tailgate.sql.tokens import NAME_BYTES_MAX
 
 UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMARY KEY is checked."
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."

@@ -14,7 +14,7 @@ from tailgate.engine.ddl import access, connection
 from tailgate.engine.ddl.names import free, kept, stored
 from tailgate.engine.ddl.view import create_view
 from tailgate.engine.plan.plans import Streams
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink, View
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
@@ -47,7 +47,7 @@ OPTIONS: dict[str, tuple[str, ...] | None] = {
 TOPIC_PREFIX = "topic."  # prefix of settings of the topic
 
 
-def sink_view(statement: CreateSink, catalog: Catalog) -> View | MaterializedView | None:
+def sink_view(statement: CreateSink, catalog: Catalog) -> MaterializedView | None:
     """Returns the materialized view of a sink from a query, None for a sink from a relation.
 
     Positions of errors refer to the statement.
@@ -61,10 +61,12 @@ def sink_view(statement: CreateSink, catalog: Catalog) -> View | MaterializedVie
     made = parse(text)
     assert isinstance(made, CreateView)
     try:
-        return create_view(made, text, catalog)
+        view = create_view(made, text, catalog)
     except TailgateError as e:
         e.position = None if e.position is None else e.position - made.query.offset + query.offset
         raise
+    assert isinstance(view, MaterializedView)
+    return view
 
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Sink:

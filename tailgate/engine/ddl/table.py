@@ -8,8 +8,8 @@ from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from tailgate.lake.types import Field
-from tailgate.sql.binding.targets import check_of, default_of
-from tailgate.sql.rewrite import columns_of
+from tailgate.sql.binder.writes.targets import check_of, default_of
+from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements import CreateTable
 
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
@@ -19,11 +19,11 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     """Returns the item of a table; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     names = [c.name for c in statement.columns]
-    for column in statement.key:
-        if column not in names:
-            raise UndefinedColumn(f'column "{column}" named in key does not exist', position=statement.key_position)
-        if statement.key.count(column) > 1:
-            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint', position=statement.key_position)
+    for key in statement.key:
+        if key not in names:
+            raise UndefinedColumn(f'column "{key}" named in key does not exist', position=statement.key_position)
+        if statement.key.count(key) > 1:
+            raise DuplicateColumn(f'column "{key}" appears twice in primary key constraint', position=statement.key_position)
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")
     columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)

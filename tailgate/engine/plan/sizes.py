@@ -17,7 +17,7 @@ from tailgate.engine.plan.change import Joined, Stream, stateful
 from tailgate.engine.plan.digest import digest
 from tailgate.lake.catalog import Catalog, Item, MaterializedView
 from tailgate.sql.plan import Relation, Scan
-from tailgate.sql.relations import bottom_up
+from tailgate.sql.plan.traversal import bottom_up
 
 FEW = 100  # rows
 # a known size of the same relation is reused if the two differ by at most this factor

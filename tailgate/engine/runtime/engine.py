@@ -518,7 +518,7 @@ class Engine:
         """
         of = [s for s in self._sources if reader_name(s) == reader.name]
         if topic == transactions.topic(reader.transactions):
-            return next((said["topic_id"] for s in of if (said := transactions.of(s)) is not None), None)
+            return next((s.transactions.topic_id for s in of if s.transactions is not None), None)
         return next((s.topic_id for s in of if s.topic == topic), None)
 
     def _watch(self, query: Any, batches: Batches, start: int) -> None:

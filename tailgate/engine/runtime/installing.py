@@ -151,7 +151,7 @@ class Installation:
         live = self._live(after)
         joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
-        views = tuple(after[i.id] for i in fill if isinstance(i, MaterializedView))
+        views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
@@ -320,6 +320,7 @@ class Installation:
                 continue
             source = catalog[input.item]
             if input.kind == "topic":
+                assert isinstance(source, Source) and isinstance(item, MaterializedView)
                 end = header.offsets[reader_name(source)][source.topic]
                 begin = item.starts[source.id]
                 at = {"n": header.n, "time": header.time}
@@ -395,6 +396,7 @@ class Installation:
             alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
             if alone is None:
                 return
+            assert isinstance(alone, MaterializedView)
             self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
             self._ready(alone.id)
 

@@ -24,9 +24,10 @@ from tailgate.engine.plan.replacing import group
 from tailgate.engine.runtime.installing import Installation, being_filled
 from tailgate.lake.catalog import Change, DeadLetters, Item, MaterializedView, Source
 from tailgate.lake.catalog.dropping import dropping
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.entry import stream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.failed import Failure, error_change, failed, failure
+from tailgate.lake.failed import error_change, failed, failure
 from tailgate.lake.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")

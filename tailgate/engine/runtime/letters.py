@@ -181,8 +181,8 @@ def inputs(catalog: Catalog, graph: Graph, source: Source, views: Set[int]) -> s
     """Returns the operators and relations that get rows of the source for these views only."""
     node = nodes.source_node(source)
     users: dict[int, set[int]] = {}  # the views that use each operator
-    for view in catalog.items.values():
-        for _, operator in nodes.record(view):
+    for view in catalog.each(MaterializedView):
+        for _, operator in view.nodes:
             users.setdefault(operator, set()).add(view.id)
     below = {e.to: users.get(e.to, set()) for e in graph.edges if e.origin == node}
     below |= {o.relation: {o.relation} for o in graph.outputs if o.origin == node}

@@ -244,13 +244,13 @@ class Statements:
                 source, letters = ddl.create_source(statement, text, catalog, self._registry)
                 return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateView():
-                item = ddl.create_view(statement, text, catalog)
-                return self._filled(item) if isinstance(item, MaterializedView) else (item,)
+                view = ddl.create_view(statement, text, catalog)
+                return self._filled(view) if isinstance(view, MaterializedView) else (view,)
             case CreateSink():
-                view = ddl.sink_view(statement, catalog)
-                if not isinstance(view, MaterializedView):
+                query_view = ddl.sink_view(statement, catalog)
+                if query_view is None:
                     return (ddl.create_sink(statement, text, catalog),)
-                items = self._filled(view)
+                items = self._filled(query_view)
                 return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
             case CreateTable():
                 return (ddl.create_table(statement, text, catalog),)
@@ -260,6 +260,7 @@ class Statements:
     def _filled(self, view: MaterializedView) -> tuple[Item, Item]:
         """Returns a materialized view that is ready to be filled, and its errors relation."""
         (item,) = self._installation.numbered((replace(view, ready=False),))
+        assert isinstance(item, MaterializedView)
         return item, ddl.errors_item(item)
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:

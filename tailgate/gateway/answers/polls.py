@@ -19,18 +19,15 @@ import time as clocks
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.protocol import backend
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, TailgateError
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.sql.authorization import Authorized
+from tailgate.sql.authorization import Authorized
 
 log = logging.getLogger("tailgate.gateway")
 

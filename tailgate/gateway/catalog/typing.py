@@ -38,7 +38,7 @@ TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Type):
+class CatalogType(Type):
     """A catalog type. `name` decides the encoding of values, `told` is the oid that clients see."""
 
     told: int = 0
@@ -62,11 +62,11 @@ def type_of(name: str) -> Type:
     if name.startswith("_"):
         element = name[1:]
         if element in TOLD_ARRAYS:
-            return Told(TOLD[element][2], is_array=True, told=TOLD_ARRAYS[element])
+            return CatalogType(TOLD[element][2], is_array=True, told=TOLD_ARRAYS[element])
         return Type(element, is_array=True) if element in FACTS else Type("text", is_array=True)
     if name in TOLD:
         oid, size, encoded = TOLD[name]
-        return Told(encoded, told=oid, told_size=size)
+        return CatalogType(encoded, told=oid, told_size=size)
     return Type(name) if name in FACTS else Type("text")
 
 

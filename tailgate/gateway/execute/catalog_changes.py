@@ -7,42 +7,37 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from tailgate.gateway.control import Done, Tell
+from tailgate.gateway.control import NoticeHandler, StatementResult
 from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import LongWrite
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
 from tailgate.sql import statements as s
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements.kinds import Place, running_at
 
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
-
-CHANGING = (
-    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
-    s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
-    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
-    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
-    s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
-)  # fmt: skip
+CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
 
 
-async def change_catalog(session: Session, bound: Bound) -> str:
+async def run(session: Session, bound: Bound, statement: s.Statement, values: Sequence[object]) -> str:
     """Executes a change of the catalog and returns its tag.
 
     Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
     Raises 25001 inside a block.
     """
     if session.transaction.in_block:
-        if session.transaction.savepoints and temporary_views.is_about_one(session, bound.statement):
+        if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
         if (tag := await temporary_views.answer(session, bound)) is not None:
             return tag
@@ -55,7 +50,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     await _caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:
         return tag
-    if isinstance(bound.statement, s.CreateSubscription):
+    if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)
 
     def tell(notice: dict[str, Any]) -> None:
@@ -63,7 +58,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
         session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
         session.out.flush()
 
-    done = await sent(session, bound, tell)
+    done = await send(session, bound, tell)
     for notice in done.notices:
         tell(notice)
     if done.time:
@@ -81,23 +76,30 @@ def _check_subscriptions(session: Session) -> None:
         )
 
 
-async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
+async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None) -> StatementResult:
     """Sends a statement to the engine and returns its answer.
 
     Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
+    assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
-        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
-        check_change(bound.statement, session.role, base.with_resolution(resolution), session.database)
+        resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
+        check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)
+            return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
         await _caught_up(session)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _settings(session: Session) -> dict[str, str]:
+    """Returns the settings and the role on which a statement's meaning depends, for the engine."""
+    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
+    return {**values, "role": session.access.role.name}
 
 
 async def _caught_up(session: Session) -> None:

@@ -14,12 +14,14 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from tailgate.gateway.execute import subscriptions
+from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.evaluation import Effect, Evaluation
 from tailgate.gateway.writes.modifiers import fitted
@@ -28,11 +30,7 @@ from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
-from tailgate.sql.writes import INCOMING, TruncateTables
-
-if TYPE_CHECKING:
-    from tailgate.gateway.mirrors.snapshots import Snapshot
-    from tailgate.gateway.session.session import Session
+from tailgate.sql.plan.writes import INCOMING, TruncateTables
 
 Result = TypeVar("Result")
 
@@ -210,7 +208,7 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
             await session.serving.wait_inbox(answer["number"])
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
-        reason = session.interruption()
+        reason = session.execution.interruption()
         if reason is None:
             raise
         if "conflict" in await asked:

@@ -1,19 +1,24 @@
-"""The results of SHOW, computed from the catalog, the engine's status and a session's settings.
-
-Only `errors` does I/O: SHOW ERRORS reads the lake.
-"""
+"""SHOW and PRINT: results from the catalog, the engine's status, the lake and a session's settings."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from tailgate.gateway.catalog import item_status
 from tailgate.gateway.catalog import rows as catalog_rows
 from tailgate.gateway.catalog.item_status import LISTS, NAME
+from tailgate.gateway.execute import catalog_changes, subscriptions
+from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.session.access import Access
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
+from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Function, Index, Item
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition
@@ -23,11 +28,7 @@ from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import shown
-from tailgate.sql.statements import Name, Show
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.access import Access
-    from tailgate.lake import Lake
+from tailgate.sql.statements import Name, Print, Show
 
 _CREATE = (
     "create source",
@@ -52,6 +53,44 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
+
+
+def bind(session: Session, bound: Bound, statement: Show, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=columns(statement, session.settings))
+
+
+def bind_print(session: Session, bound: Bound, statement: Print, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=(Field("record", TEXT),))
+
+
+async def run(session: Session, bound: Bound, statement: Show, values: Sequence[object]) -> Tagged:
+    return Tagged(TableRows(bound.columns or (), await _table_of(session, bound, statement)), "SHOW", counted=False)
+
+
+async def run_print(session: Session, bound: Bound, statement: Print, values: Sequence[object]) -> Tagged:
+    lines = pa.table([pa.array(await _topic_lines(session, bound), pa.string())], names=["c0"])
+    return Tagged(TableRows(bound.columns or (), lines), "PRINT", counted=False)
+
+
+async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    catalog, lake = session.catalog, session.gateway.lake
+    status: Mapping[str, Any] = {}
+    match statement.what:
+        case "errors":
+            views = failing(statement, catalog, session.access)
+            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.time)
+        case "topics":
+            return topics(statement, await _topic_lines(session, bound))
+        case "subscriptions":
+            status = {"subscriptions": await asyncio.to_thread(subscriptions.progress, lake, catalog)}
+        case _ if needs_engine(statement):
+            status = await session.control.status()
+    return answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)
+
+
+async def _topic_lines(session: Session, bound: Bound) -> Sequence[str]:
+    session.access.check_superuser("look into topics")
+    return (await catalog_changes.send(session, bound)).lines
 
 
 def columns(show: Show, settings: Settings) -> tuple[Field, ...]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from tailgate.gateway.encode.intervals import interval_micros
 from tailgate.gateway.encode.parameters import from_text
 from tailgate.gateway.encode.style import Style
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LONG_CHARACTERS
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
@@ -22,11 +25,6 @@ from tailgate.lake.types import Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.session.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -59,7 +57,7 @@ async def constant(session: Session, given: QueryText, what: str, oids: Sequence
 
 
 async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
-    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+    await session.serving.workers.run_bounded(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
 
 
 def check_no_subquery(text: QueryText, what: str) -> None:

@@ -17,23 +17,20 @@ import time as clocks
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.wake import Wake
+from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
 from tailgate.lake.stored import begun
 from tailgate.lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 log = logging.getLogger("tailgate.serving")
 
@@ -236,7 +233,7 @@ class Mirrors:
 
     def _step(self) -> bool:
         """Applies new log entries, up to a limit; returns whether there were any."""
-        taken: list[Known] = []
+        taken: list[CachedEntry] = []
         for entry in self._lake.log.after(self.state.n):
             taken.append(self._entries.add(entry))
             if len(taken) == ENTRIES_AT_ONCE:
@@ -250,7 +247,7 @@ class Mirrors:
         self._advanced(state)
         return True
 
-    def _move(self, taken: list[Known]) -> State:
+    def _move(self, taken: list[CachedEntry]) -> State:
         """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
         header, anew = taken[-1].header, frozenset[int]()
@@ -289,7 +286,7 @@ class Mirrors:
                     shapes[entry.item.errors] = mirror.errors_shape(entry.item)
         return shapes
 
-    def _apply(self, shape: Shape, known: Known) -> None:
+    def _apply(self, shape: Shape, known: CachedEntry) -> None:
         changes = known.changes(shape.relation)
         assert changes is not None
         mirror.apply(self._writer, shape, changes)

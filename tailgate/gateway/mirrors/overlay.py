@@ -21,7 +21,7 @@ BASE = "memory.main."  # the schema of the mirrors; a relation that a transactio
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class UncommittedChanges:
     """Uncommitted net changes of a relation.
 
     Within one `generation`, later changes are the earlier ones with rows appended.

@@ -11,20 +11,16 @@ import contextlib
 import threading
 import time as clocks
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from tailgate.gateway.mirrors import mirror, overlay
-from tailgate.gateway.resources.concurrency import Asking, Quota
-from tailgate.lake import errors
+from tailgate.gateway.resources.concurrency import Quota, Requester
+from tailgate.lake import Lake, errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
 OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
@@ -43,8 +39,8 @@ class Snapshot:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
-        self._written: dict[int, overlay.Written] = {}  # by relation: net changes of the transaction
-        self._laid: dict[int, overlay.Written] = {}  # by relation: the changes in the current overlay
+        self._written: dict[int, overlay.UncommittedChanges] = {}  # by relation: net changes of the transaction
+        self._laid: dict[int, overlay.UncommittedChanges] = {}  # by relation: the changes in the current overlay
         self._aborted = False
         self._closing = False
         self.closed = False
@@ -102,7 +98,7 @@ class Snapshot:
             self._check(item)
             self._lay(item.id)
 
-    def write(self, written: dict[int, overlay.Written]) -> None:
+    def write(self, written: dict[int, overlay.UncommittedChanges]) -> None:
         """Sets the transaction's uncommitted changes, all of them; later statements see them."""
         self._written = written
 
@@ -173,17 +169,17 @@ class Snapshots:
     """The open snapshots of a process, with limits on their number, in total and per role, and age."""
 
     def __init__(self) -> None:
-        self._open: dict[Snapshot, Asking] = {}
+        self._open: dict[Snapshot, Requester] = {}
         self._quota = Quota("transactions are open", OPEN_AT_MOST, OPEN_EACH, OPEN_RESERVE)
 
-    def check(self, asking: Asking) -> None:
+    def check(self, requester: Requester) -> None:
         """Raises 53400 if no more snapshots may be opened."""
         self.expire()
-        self._quota.check(asking)
+        self._quota.check(requester)
 
-    def add(self, snapshot: Snapshot, asking: Asking) -> Snapshot:
-        self._open[snapshot] = asking
-        self._quota.opened(asking)
+    def add(self, snapshot: Snapshot, requester: Requester) -> Snapshot:
+        self._open[snapshot] = requester
+        self._quota.opened(requester)
         return snapshot
 
     def expire(self) -> None:

@@ -18,19 +18,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailgate.gateway.results.envelopes import Shape
+from tailgate.gateway.serving.following import Batch
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.catalog import Item
 from tailgate.lake.types import BOOL, Field, numeric
 from tailgate.sql.authorization import Authorized, Followed
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.following import Batch
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.lake.catalog import Item
 
 PROGRESS_EVERY_S = 1.0
 OPENING_S = 1.0  # limits how long `close` waits for a feed that is still opening
@@ -52,7 +49,7 @@ class Target:
     shape: Shape
 
 
-class Piece:
+class SharedRows:
     """Rows that several followers share, with a cache of their encoded bytes by format."""
 
     __slots__ = ("_bytes", "_grown", "table")
@@ -113,7 +110,7 @@ class TailRows:
         self._failure: BaseException | None = None  # raised after the rows that precede it were returned
         self._collected = 0  # rows of the running or last fetch
         self._pending: asyncio.Task[Batch | None] | None = None
-        self._ready: list[Piece] = []
+        self._ready: list[SharedRows] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
         if begins and progress:
             self._ready.append(self._progress_row(after))
@@ -135,9 +132,9 @@ class TailRows:
                 table = self._ready.pop(0).table
                 if limit is not None and count + table.num_rows > limit and (count or not self._durable):
                     if self._durable:
-                        self._ready.insert(0, Piece(table))
+                        self._ready.insert(0, SharedRows(table))
                         break
-                    self._ready.insert(0, Piece(table.slice(limit - count)))
+                    self._ready.insert(0, SharedRows(table.slice(limit - count)))
                     table = table.slice(0, limit - count)
                 out.append(table)
                 count += table.num_rows
@@ -154,7 +151,7 @@ class TailRows:
                 break
         return pa.concat_tables(out) if out else self._schema.empty_table()
 
-    async def piece(self) -> Piece | None:
+    async def piece(self) -> SharedRows | None:
         """Waits for the next rows, which other followers may share. Returns None at the end."""
         while not self._ready:
             if self.ended:
@@ -235,7 +232,7 @@ class TailRows:
         if self._up_to is not None and batch.time + 1 >= self._up_to:
             self.ended = True  # no earlier time can follow
 
-    def _made(self, batch: Batch, grown: Callable[[int], None]) -> Piece:
+    def _made(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
         assert batch.table is not None
         shaped = self._shape.shaped(batch.table)
         count = len(shaped[0])
@@ -244,11 +241,11 @@ class TailRows:
             head.append(pa.repeat(pa.scalar(False), count))
         made = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
         grown(made.nbytes)
-        return Piece(made, grown)
+        return SharedRows(made, grown)
 
-    def _progress_row(self, time: int) -> Piece:
+    def _progress_row(self, time: int) -> SharedRows:
         rest = [pa.nulls(1, field.type) for field in list(self._schema)[2:]]
-        return Piece(pa.Table.from_arrays([_repeat(time, 1), pa.array([True]), *rest], schema=self._schema))
+        return SharedRows(pa.Table.from_arrays([_repeat(time, 1), pa.array([True]), *rest], schema=self._schema))
 
     async def close(self) -> None:
         self.ended = True

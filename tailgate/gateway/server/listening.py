@@ -15,15 +15,10 @@ import asyncio
 import contextlib
 import errno
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tailgate.lake import peers, ports
+from tailgate.lake import Lake, peers, ports
 from tailgate.lake.errors import of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tailgate.lake import Lake
 
 TAKEN_S = 2.0  # a starting gateway may not be announced yet, and a killed one may keep the port for a moment
 TAKEN_POLL_S = 0.05

@@ -8,12 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from tailgate.gateway.resources import memory
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.serving.service import Serving
 
 log = logging.getLogger("tailgate.gateway")
 

@@ -12,27 +12,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
-from tailgate.gateway.resources.budgets import CHARGED, Charged
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.jobs import current
-from tailgate.gateway.serving.prepared import Changes, Prepared
+from tailgate.gateway.serving.prepared import ChangeQuery, Prepared
+from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.weights import formed, total
-from tailgate.sql.duckdb import arguments
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
+from tailgate.sql.render.duckdb import arguments
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
 RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change
@@ -54,13 +52,13 @@ class Feed(Protocol):
     def rows(self, n: int, time: int) -> pa.Table:
         """Returns the rows at `time`, with weights; `n` is the newest entry not later than that."""
 
-    def touched(self, known: Known) -> bool:
+    def touched(self, known: CachedEntry) -> bool:
         """Tells whether an entry may change the rows."""
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, known: CachedEntry) -> pa.Table | None:
         """Returns the net changes of an entry for which `touched` is true."""
 
-    def inline(self, known: Known) -> bool:
+    def inline(self, known: CachedEntry) -> bool:
         """Tells whether `delta` of this entry is cheap enough to run without a thread."""
 
     def close(self) -> None: ...
@@ -78,10 +76,10 @@ class RelationFeed:
     def rows(self, n: int, time: int) -> pa.Table:
         return self._known(self.lake.snapshot(self._relation, at=time))
 
-    def touched(self, known: Known) -> bool:
+    def touched(self, known: CachedEntry) -> bool:
         return self._relation in known.relations
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, known: CachedEntry) -> pa.Table | None:
         changes = known.changes(self._relation)
         return known.derive(self.key, None if changes is None else self._known(changes))
 
@@ -91,7 +89,7 @@ class RelationFeed:
             return rows
         return total([rows], self._schema)
 
-    def inline(self, known: Known) -> bool:
+    def inline(self, known: CachedEntry) -> bool:
         section = known.header.section(self._relation)
         return section is None or section.length <= INLINE_BYTES
 
@@ -110,10 +108,10 @@ class QueryFeed:
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
-    def touched(self, known: Known) -> bool:
+    def touched(self, known: CachedEntry) -> bool:
         return not self._prepared.relations.isdisjoint(known.relations)
 
-    def inline(self, known: Known) -> bool:
+    def inline(self, known: CachedEntry) -> bool:
         return False
 
     def close(self) -> None:
@@ -151,7 +149,7 @@ def _listed(names: Sequence[str], *more: str) -> str:
 class LinearFeed(QueryFeed):
     """The feed of a query of filters and projections, evaluated on the changes alone."""
 
-    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: Changes) -> None:
+    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: ChangeQuery) -> None:
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)
@@ -163,7 +161,7 @@ class LinearFeed(QueryFeed):
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, known: CachedEntry) -> pa.Table | None:
         changes = known.changes(self._shape.relation)
         with self._lock:
             there, table = known.derived(self.key)
@@ -181,7 +179,7 @@ class LinearFeed(QueryFeed):
             connection.close()
 
 
-class Maintained(QueryFeed):
+class QueryResultFeed(QueryFeed):
     """The feed of any query. It only moves forward; `n` is the entry that it is at.
 
     A follower that starts before `n` needs a separate feed.
@@ -192,7 +190,7 @@ class Maintained(QueryFeed):
         self._entries = entries
         self._shapes = [mirror.shape(item) for item in prepared.items]
         self._result = Shape(RESULT, prepared.columns, None)
-        self._held = Charged(CHARGED.get().parent or CHARGED.get())  # charged to the role: other sessions may share the feed
+        self._held = Charge(TASK_BUDGET.get().parent or TASK_BUDGET.get())  # charged to the role: other sessions may share the feed
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.n = 0
 
@@ -202,7 +200,7 @@ class Maintained(QueryFeed):
             assert self._connection is not None
             return mirror.rows(self._connection, self._result)
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, known: CachedEntry) -> pa.Table | None:
         with self._lock:
             there, table = known.derived(self.key)
             return table if there else self._reach(known)
@@ -242,7 +240,7 @@ class Maintained(QueryFeed):
             self._forget()
             raise
 
-    def _reach(self, known: Known) -> pa.Table | None:
+    def _reach(self, known: CachedEntry) -> pa.Table | None:
         """Advances to an entry and returns its net changes."""
         n = known.header.n
         if self._connection is None or self.n >= n:
@@ -254,7 +252,7 @@ class Maintained(QueryFeed):
             self.n = i
         return self._step(known)
 
-    def _step(self, known: Known) -> pa.Table | None:
+    def _step(self, known: CachedEntry) -> pa.Table | None:
         """Applies the next entry to the relations and returns the change of the result."""
         assert self._connection is not None
         try:
@@ -282,4 +280,4 @@ def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepa
         return RelationFeed(lake, source)
     if source.changes is not None:
         return LinearFeed(lake, sandbox, source, values, source.changes)
-    return Maintained(lake, sandbox, entries, source, values)
+    return QueryResultFeed(lake, sandbox, entries, source, values)

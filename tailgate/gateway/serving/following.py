@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirrors import State
 from tailgate.gateway.mirrors.snapshots import error_of
 from tailgate.gateway.serving.feeds import Feed
@@ -27,7 +27,7 @@ from tailgate.lake.stored import begun
 from tailgate.lake.weights import total
 
 Made = TypeVar("Made")
-Aside = Callable[..., Awaitable[Any]]
+RunInThread = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Batch:
 
     time: int
     table: pa.Table | None
-    known: Known | None = None  # the log entry, which caches what all its followers share
+    known: CachedEntry | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
 
     def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
@@ -93,25 +93,25 @@ async def follow(
     snapshot: bool,
     state: Callable[[], State],
     moved: Callable[[int], Awaitable[None]],
-    aside: Aside,
+    run_in_thread: RunInThread,
     patient: bool = False,
 ) -> AsyncIterator[Batch]:
     """Yields the batches of a feed; see the module.
 
     `state()` returns the state of the mirrors; `moved(n)` returns once they are later than entry n.
-    `aside(work, …)` runs long work on a thread. With `patient`, changes made while a view has
+    `run_in_thread(work, …)` runs long work on a thread. With `patient`, changes made while a view has
     errors are withheld until it has none; an error is raised only if it remains at the newest time.
     """
     while state().time < after:
         await moved(state().n)
-    n = await aside(entries.at, after)
+    n = await run_in_thread(entries.at, after)
     failing = Failing(feed.items)
-    await aside(_errors_at, feed, failing, after)
+    await run_in_thread(_errors_at, feed, failing, after)
     withheld: list[pa.Table] = []  # changes of times at which a view had errors
     if not patient:
         failing.check()
     if snapshot:
-        rows = await aside(feed.rows, n, after)
+        rows = await run_in_thread(feed.rows, n, after)
         if failing.error is None:
             yield Batch(after, rows)
         else:
@@ -122,7 +122,7 @@ async def follow(
         progress: int | None = None
         newest = state().n
         while n < newest:
-            known = entries.recent(n + 1) or await aside(entries.get, n + 1)
+            known = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
             n += 1
             progress = known.header.time
             _check_drop(feed, known)
@@ -136,7 +136,7 @@ async def follow(
             if feed.touched(known):
                 there, table = known.derived(feed.key)
                 if not there:
-                    table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
+                    table = feed.delta(known) if feed.inline(known) else await run_in_thread(feed.delta, known)
             if failing.error is not None:
                 withheld += [] if table is None else [table]
             elif withheld:
@@ -158,7 +158,7 @@ def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
         failing.add(relation, feed.lake.snapshot(relation, at=time))
 
 
-def _check_drop(feed: Feed, known: Known) -> None:
+def _check_drop(feed: Feed, known: CachedEntry) -> None:
     change = known.header.catalog
     if change is not None:
         for item in feed.items:

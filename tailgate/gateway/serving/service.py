@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -26,30 +26,35 @@ from tailgate.gateway.mirrors.mirrors import Mirrors, State
 from tailgate.gateway.mirrors.sandbox import Sandbox, open_sandbox
 from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_error_of
 from tailgate.gateway.resources.budgets import Budget
-from tailgate.gateway.resources.concurrency import ASKING, Quota
+from tailgate.gateway.resources.concurrency import REQUESTER, Quota
 from tailgate.gateway.resources.memory import Memory
 from tailgate.gateway.resources.memory import default as default_memory
 from tailgate.gateway.serving import following
 from tailgate.gateway.serving.failures import translated
-from tailgate.gateway.serving.feeds import Feed, Maintained, feed_of
+from tailgate.gateway.serving.feeds import Feed, QueryResultFeed, feed_of
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.following import Batch
 from tailgate.gateway.serving.jobs import Job, Jobs
-from tailgate.gateway.serving.prepared import Prepared, Seen, Statements, analyzed, analyzed_far, key_of, query_text, readable
-from tailgate.gateway.serving.watchdog import Patience
+from tailgate.gateway.serving.prepared import (
+    Prepared,
+    SessionCatalog,
+    Statements,
+    analyzed,
+    analyzed_in_worker,
+    key_of,
+    query_text,
+    readable,
+)
+from tailgate.gateway.serving.watchdog import Watchdog
 from tailgate.gateway.workers.pool import Workers
-from tailgate.lake import reading
+from tailgate.lake import Lake, reading
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.scratch import GATEWAY, ROOT, scratch
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Authorized, Followed, Plan
-from tailgate.sql.duckdb import arguments
+from tailgate.sql.render.duckdb import arguments
 from tailgate.sql.statements import QueryText, Select
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
-
 
 Result = TypeVar("Result")
 
@@ -100,7 +105,7 @@ class Serving:
         self._advance: asyncio.Future[None] | None = None
         self._now = self._sandbox.cursor()
         self._now_lock = threading.Lock()
-        self._patience = Patience(self._now.interrupt, NOW_S_MAX)
+        self._patience = Watchdog(self._now.interrupt, NOW_S_MAX)
         self._since = (0, 0.0)
 
     async def start(self) -> None:
@@ -210,18 +215,20 @@ class Serving:
 
     # --- queries
 
-    def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
+    def prepare(
+        self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None
+    ) -> Prepared:
         """Binds a query; returns the same object for the same text until the catalog changes.
 
         `seen` is the catalog as the session sees it; by default that of the mirrors. Binding may
         take long: use `prepared` in the event loop.
         """
-        seen, text = seen or Seen(*self.known), query_text(query)
+        seen, text = seen or SessionCatalog(*self.known), query_text(query)
         key = key_of(text, parameter_oids, seen)
         found = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
         return _no_catalog_query(found)
 
-    async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: Seen) -> Prepared | CatalogQuery:
+    async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: SessionCatalog) -> Prepared | CatalogQuery:
         """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
         text = query_text(query)
         key = key_of(text, parameter_oids, seen)
@@ -229,13 +236,13 @@ class Serving:
         if found is None:
             given = text, tuple(parameter_oids), seen.catalog, seen.catalog_n
             long = len(text.text) > LONG_CHARACTERS
-            made = await self.workers.aside(analyzed, *given, far=partial(analyzed_far, *given), long=long)
+            made = await self.workers.run_bounded(analyzed, *given, in_worker=partial(analyzed_in_worker, *given), long=long)
             found = self._statements.keep(key, made)
         return found
 
-    async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
+    async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None) -> Prepared:
         """Does the same as `prepare` without blocking the event loop."""
-        return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or Seen(*self.known)))
+        return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or SessionCatalog(*self.known)))
 
     async def run(
         self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
@@ -340,8 +347,8 @@ class Serving:
         `at` must not be older than `oldest`. The caller closes the snapshot. Raises 53400 if too
         many snapshots are open, in total or for the current role.
         """
-        self._snapshots.check(ASKING.get())
-        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), ASKING.get())
+        self._snapshots.check(REQUESTER.get())
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), REQUESTER.get())
 
     def ready(self, prepared: Prepared) -> bool:
         """Tells whether all relations of the query are in memory, so that `run_now` does not wait."""
@@ -419,7 +426,7 @@ class Serving:
         """Returns the columns of a catalog query, by running it for zero rows."""
         jobs = self._catalog_jobs if query.plan.relations else self._calls
         description = await jobs.run(lambda job: self._system.description(query, session, catalog, job))
-        return await self.workers.aside(described, query.plan, description)
+        return await self.workers.run_bounded(described, query.plan, description)
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
         sandbox = open_sandbox(prepare, memory_limit=self.memory.catalog, scratch=self._scratch)
@@ -450,14 +457,14 @@ class Serving:
             item = item if columns is None else replace(item, columns=columns)
         else:
             item = source.plan
-        asking = ASKING.get()
+        requester = REQUESTER.get()
         aside = self._decoded
         if isinstance(item, Prepared):
             aside = self._queried
-            self._followers.check(asking)
+            self._followers.check(requester)
         feed, shared = await aside(self._feed, item, values, after)
         if isinstance(item, Prepared):
-            self._followers.opened(asking)
+            self._followers.opened(requester)
         try:
             async for batch in following.follow(
                 feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, aside, patient
@@ -465,7 +472,7 @@ class Serving:
                 yield batch
         finally:
             if isinstance(item, Prepared):
-                self._followers.closed(asking)
+                self._followers.closed(requester)
             self._release(feed, shared)
 
     async def _decoded(self, work: Callable[..., Result], *arguments: Any) -> Result:
@@ -490,7 +497,7 @@ class Serving:
         start = self._entries.at(after)
         with self._feeds_lock:
             known, followers = self._feeds.get(feed.key, (feed, 0))
-            if isinstance(known, Maintained) and known.n > start:
+            if isinstance(known, QueryResultFeed) and known.n > start:
                 return feed, False
             self._feeds[feed.key] = (known, followers + 1)
             return known, True
@@ -529,7 +536,7 @@ def _schema(columns: tuple[Field, ...]) -> pa.Schema:
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> None:
     try:
-        from tailgate.sql.duckdb_functions import install
+        from tailgate.sql.render.duckdb_functions import install
     except ImportError:
         return
     install(connection)

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING
 
+from tailgate.gateway.mirrors.snapshots import Snapshot
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
+from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import of
-
-if TYPE_CHECKING:
-    from tailgate.gateway.mirrors.snapshots import Snapshot
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.settings.settings import Mark
-    from tailgate.lake.catalog import Catalog
 
 
 class State(Enum):

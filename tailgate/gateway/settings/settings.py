@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from tailgate.gateway.encode.calendar import zone
 from tailgate.gateway.encode.style import Style
-from tailgate.gateway.resources.budgets import Charged
+from tailgate.gateway.resources.budgets import Charge
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.errors import (
     CantChangeRuntimeParam,
@@ -335,20 +335,23 @@ Mark = tuple[dict[str, str], dict[str, str]]
 class Settings:
     """The settings of one session.
 
-    `changed`: a reported setting may have changed; the session clears it after it has sent ParameterStatus. `charged`: counts the
-    memory of custom settings.
+    `changed`: a reported setting may have changed since `unreported`. `charged`: counts the memory of custom settings.
     """
 
-    def __init__(self, startup: Mapping[str, str]) -> None:
-        """Takes the values of the startup message, to which RESET returns. Raises 42704 for unknown names."""
+    def __init__(self) -> None:
         self._values = {key: row.default for key, row in TABLE.items()}
         self._before: dict[str, str] | None = None  # values at the beginning of the block
         self._local: dict[str, str] = {}  # values that SET LOCAL has replaced, restored at the end of the block
         self.changed = False
-        self.charged: Charged | None = None
+        self.charged: Charge | None = None
         self._marked: Mark | None = None
         self.style = Style()
         self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
+        self._reset = dict(self._values)
+        self._reported: dict[str, str] = {}  # the reported settings that the client last received
+
+    def start(self, startup: Mapping[str, str]) -> None:
+        """Takes the values of the startup message, to which RESET returns. Raises 42704 for unknown names."""
         for name, value in startup.items():
             self.set(name, value)
         self._reset = dict(self._values)
@@ -447,9 +450,12 @@ class Settings:
         for key, row in sorted(TABLE.items()):
             yield row.name, self._values[key], row.about
 
-    def reported(self) -> dict[str, str]:
-        """Returns the settings that clients are informed about (ParameterStatus), with their values."""
-        return {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
+    def unreported(self) -> list[tuple[str, str]]:
+        """Returns the settings that clients are informed about (ParameterStatus) and that have changed since the last call."""
+        values = {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
+        changes = [(name, value) for name, value in values.items() if self._reported.get(name) != value]
+        self._reported, self.changed = values, False
+        return changes
 
     def _drop(self, key: str) -> None:
         gone = self._values.pop(key)

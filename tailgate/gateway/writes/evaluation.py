@@ -3,7 +3,7 @@
     plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
 It runs on a thread, with a connection that sees the tables at one time. Plans that read the rows of
-the statement find them as the relation `sql.writes.INCOMING`. Keys are checked after the whole
+the statement find them as the relation `sql.plan.writes.INCOMING`. Keys are checked after the whole
 statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with itself.
 """
 
@@ -25,13 +25,13 @@ from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.writes.hashes import hashes
 from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Query, WritePlan
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.lake.weights import net
-from tailgate.sql.binding.targets import constraint_of
-from tailgate.sql.duckdb import arguments
-from tailgate.sql.writes import INCOMING, TruncateTables
+from tailgate.sql.binder.writes.targets import constraint_of
+from tailgate.sql.plan.writes import INCOMING, TruncateTables
+from tailgate.sql.render.duckdb import arguments
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 
@@ -313,7 +313,7 @@ class Evaluation:
             found.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
         return found
 
-    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
+    def _duplicate(self, table: Table, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
         assert table.key is not None
         texts = self._texts(table, row)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.overlay import Written
+from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
@@ -30,7 +30,7 @@ class Pending:
     def __init__(self) -> None:
         self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
         self._read: list[frozenset[int]] = []
-        self.changes: dict[int, Written] = {}
+        self.changes: dict[int, UncommittedChanges] = {}
         self._generations = itertools.count(1)
         self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
@@ -68,13 +68,13 @@ class Pending:
                 continue
             known = self.changes.get(table.id)
             if known is None:
-                self.changes[table.id] = Written(table, changes, next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
                 continue
             both = pa.concat_tables([known.changes, changes])
             if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
-                self.changes[table.id] = Written(table, both, known.generation)
+                self.changes[table.id] = UncommittedChanges(table, both, known.generation)
             else:
-                self.changes[table.id] = Written(table, net(both), next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views."""

@@ -115,7 +115,7 @@ def test_an_operator_below_one_that_is_not_shared_is_not_shared() -> None:
     made.view("third", counted(joined(events, users), 3))
     assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
     assert {o.origin for o in made.graph().outputs if o.relation in (first.relation, made["third"].id)} == {
-        node for _, node in nodes.record(made["first"])[-1:]
+        node for _, node in made["first"].nodes[-1:]
     }
     sound(made.graph())
 

@@ -3,7 +3,7 @@ package tailgate.functions.text;
 /**
  * PostgreSQL's key words that must be quoted when they are names.
  *
- * <p>Source: PostgreSQL 15, appendix "SQL Key Words". {@code lake/words.py} has the same list.
+ * <p>Source: PostgreSQL 15, appendix "SQL Key Words". {@code tailgate/lake/words.py} has the same list.
  */
 final class Keywords {
   static final String QUOTED =
