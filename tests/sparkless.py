@@ -22,7 +22,7 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake import Lake, subscriptions
-from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Subscription, ViewErrors, ready
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ViewErrors, ready
 from tailgate.lake.entry import Header
 from tailgate.lake.inbox import Record
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -175,7 +175,7 @@ class WithoutKafka(Statements):
         self.installation = Installation(engine, fills=fills)
         super().__init__(engine, self.installation)  # type: ignore[arg-type]
 
-    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
+    def _on_channel(self, source: Source, start: object, catalog: Catalog) -> Source:
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}")
 
     def _validate(self, connection: Item) -> None:
