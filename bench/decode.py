@@ -44,8 +44,8 @@ Message = tuple[bytes, bytes]  # key and value; an empty key means none
 
 
 def users(folder: str) -> list[Message]:
-    found = (m for m in messages(folder, "public.users") if m["value_b64"] is not None)
-    return [(base64.b64decode(m["key_b64"]), base64.b64decode(m["value_b64"])) for m in found]
+    values = (m for m in messages(folder, "public.users") if m["value_b64"] is not None)
+    return [(base64.b64decode(m["key_b64"]), base64.b64decode(m["value_b64"])) for m in values]
 
 
 def unkeyed(values: Iterable[str]) -> list[Message]:
@@ -75,11 +75,11 @@ def measured(session: Any, statement: str, values: list[Message], seconds: float
 
 
 def fastavro_users(folder: str, values: list[Message], seconds: float) -> int:
-    known = {s["id"]: fastavro.parse_schema(json.loads(s["schema"])) for s in schemas(folder)}
+    parsers = {s["id"]: fastavro.parse_schema(json.loads(s["schema"])) for s in schemas(folder)}
 
     def once() -> None:
         for _, v in values:
-            fastavro.schemaless_reader(io.BytesIO(v[5:]), known[int.from_bytes(v[1:5], "big")], None)
+            fastavro.schemaless_reader(io.BytesIO(v[5:]), parsers[int.from_bytes(v[1:5], "big")], None)
 
     return rate(once, len(values), seconds, time.process_time)
 
@@ -135,16 +135,16 @@ def main() -> None:
             }
             for name, (statement, values) in cases.items():
                 if options.only in name:
-                    found = measured(session, statement, values, options.seconds)
+                    rates = measured(session, statement, values, options.seconds)
                     size = round(sum(len(v) for _, v in values) / len(values))
-                    print(json.dumps({"format": name, "bytes": size, **found, "mark": MARKS.get(name)}), flush=True)
+                    print(json.dumps({"format": name, "bytes": size, **rates, "mark": MARKS.get(name)}), flush=True)
             if options.only in "fastavro":
-                found = {"rows": fastavro_users("postgres-avro", users("postgres-avro"), options.seconds / 2)}
-                print(json.dumps({"format": "Debezium Avro, fastavro", **found}), flush=True)
+                rates = {"rows": fastavro_users("postgres-avro", users("postgres-avro"), options.seconds / 2)}
+                print(json.dumps({"format": "Debezium Avro, fastavro", **rates}), flush=True)
             if options.only in "from_json":
                 columns = "user_id int, url string, channel string, received_at timestamp"
-                found = {"rows": from_json(session, page_views(), columns, options.seconds / 2)}
-                print(json.dumps({"format": "page views, Spark's from_json", **found}), flush=True)
+                rates = {"rows": from_json(session, page_views(), columns, options.seconds / 2)}
+                print(json.dumps({"format": "page views, Spark's from_json", **rates}), flush=True)
         finally:
             session.stop()
 

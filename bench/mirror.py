@@ -73,5 +73,5 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changed", type=int, default=500)
     parser.add_argument("--ticks", type=int, default=100)
-    given = parser.parse_args()
-    print(json.dumps(measure(given.rows, given.changed, given.ticks)))
+    options = parser.parse_args()
+    print(json.dumps(measure(options.rows, options.changed, options.ticks)))

@@ -133,7 +133,7 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
     """Spark and rounds write to the same table: Spark compacts it, and rounds continue."""
     from pyspark.sql import SparkSession
 
-    jars = sorted((repository / ".jars" / "spark").glob("*.jar"))
+    jars = sorted((repository / "tailgate" / "jars" / "spark").glob("*.jar"))
     filled(lake)
     spark = (
         SparkSession.builder.master("local[1]")

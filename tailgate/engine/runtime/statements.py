@@ -9,6 +9,8 @@ filled; this does not block other statements.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -106,17 +108,17 @@ class Statements:
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateIndex():
-                return self._create_index(statement, names)
+                return self._create_index(statement, names, client)
             case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, names)
+                return self._drop(statement, names, client)
             case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
-                return self._change(statement, settings.get("role"), names)
+                return self._change(statement, settings.get("role"), names, client)
             case Comment() | CommentOnFunction():
-                return self._change(statement, settings.get("role"), names)
+                return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
-                return self._alter_secret(statement, names)
+                return self._alter_secret(statement, names, client)
             case RefreshSchema():
-                return self._refresh(statement, names)
+                return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
                 self._validate(ddl.of_class(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
@@ -149,12 +151,23 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------
 
+    @contextmanager
+    def _turn(self, client: Client) -> Iterator[None]:
+        """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
+
+        Such a statement must not take effect later: its client may have dropped what it creates.
+        """
+        with self._installation.lock:
+            if client.gone():
+                raise QueryCanceled("canceling statement due to user request")
+            yield
+
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
-        with self._installation.lock:
+        with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
@@ -183,8 +196,8 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
-    def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
-        with self._installation.lock:
+    def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
             item, told = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
@@ -263,21 +276,21 @@ class Statements:
         assert isinstance(item, MaterializedView)
         return item, ddl.errors_item(item)
 
-    def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
+    def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
-        with self._installation.lock:
+        with self._turn(client):
             item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
         return self._answer("ALTER SECRET")
 
-    def _refresh(self, statement: RefreshSchema, names: Resolution) -> Answer:
+    def _refresh(self, statement: RefreshSchema, names: Resolution, client: Client) -> Answer:
         """Reads the schema of a source from its registry again.
 
         Refills views whose plan changes.
         """
-        with self._installation.lock:
+        with self._turn(client):
             change, said = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
@@ -317,8 +330,8 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
-        with self._installation.lock:
+    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case Drop(kind=kind):
@@ -335,10 +348,10 @@ class Statements:
                 self._installation.settle()
         return {**self._answer(tag), "notices": said}
 
-    def _change(self, statement: Changing, creator: str | None, names: Resolution) -> Answer:
+    def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that changes the catalog but not the running circuit."""
         said: list[ddl.Notice] = []
-        with self._installation.lock:
+        with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case AlterItem(kind=kind):

@@ -45,13 +45,13 @@ def reflection(driver, engine):
         assert inspector.has_table("per_customer")
         assert not inspector.has_table("nobody")
     with check(f"{driver}: columns"):
-        found = {c["name"]: c for c in inspector.get_columns("kinds")}
-        assert len(found) == 21
-        assert str(found["a_numeric"]["type"]) == "NUMERIC(12, 3)"
-        assert str(found["a_varchar"]["type"]) == "VARCHAR(20)"
-        assert found["a_timestamptz"]["type"].timezone
-        assert isinstance(found["texts"]["type"], sa.ARRAY)
-        assert not found["id"]["nullable"]
+        columns = {c["name"]: c for c in inspector.get_columns("kinds")}
+        assert len(columns) == 21
+        assert str(columns["a_numeric"]["type"]) == "NUMERIC(12, 3)"
+        assert str(columns["a_varchar"]["type"]) == "VARCHAR(20)"
+        assert columns["a_timestamptz"]["type"].timezone
+        assert isinstance(columns["texts"]["type"], sa.ARRAY)
+        assert not columns["id"]["nullable"]
         orders = {c["name"]: c for c in inspector.get_columns("orders")}
         assert orders["paid"]["default"] == "false"
         assert [c["name"] for c in inspector.get_columns("per_customer")] == ["customer", "orders", "amount"]

@@ -30,12 +30,12 @@ def check(name, work):
     global count
     count += 1
     try:
-        found = work()
+        result = work()
     except Exception as error:  # noqa: BLE001  # any error is reported
         print(f"not ok {count} - {name}\n  # {type(error).__name__}: {error}", flush=True)
         return None
     print(f"ok {count} - {name}", flush=True)
-    return found
+    return result
 
 
 def free_port():
@@ -140,10 +140,10 @@ def chart(name, kind, settings):
 
 
 def data(columns, metrics, **more):
-    asked = {"columns": columns, "metrics": metrics, "row_limit": 100, "filters": [], "extras": {}, **more}
+    query = {"columns": columns, "metrics": metrics, "row_limit": 100, "filters": [], "extras": {}, **more}
     body = {
         "datasource": {"id": made["dataset"], "type": "table"},
-        "queries": [asked],
+        "queries": [query],
         "result_format": "json",
         "result_type": "full",
         "force": True,
@@ -207,8 +207,8 @@ def browse():
         Path(target).write_bytes((FOLDER / "dashboard.png").read_bytes())
 
 
-def same(found, expected):
-    assert found == expected, f"{found} and not {expected}"
+def same(actual, expected):
+    assert actual == expected, f"{actual} and not {expected}"
 
 
 execute("DELETE FROM orders WHERE id > 6000")
