@@ -43,7 +43,7 @@ def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
         version = np.zeros(rows, np.int64)
         writer.append([(item.id, table(np.arange(rows), version, 1))])
         lake = Lake(Path(folder) / "lake")
-        mirrors = Mirrors(lake, open_sandbox(), Entries(lake), lambda state: None)
+        mirrors = Mirrors(lake, open_sandbox(), Entries(lake))
         before = resident_mb()
         began = time.perf_counter()
         for ready in mirrors.need([item]):

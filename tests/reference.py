@@ -26,7 +26,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql import plan
-from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
@@ -111,7 +111,7 @@ def at(relation: plan.Relation, millis: int) -> plan.Relation:
 
     def told(scalar: plan.Scalar) -> plan.Scalar:
         if not isinstance(scalar, plan.Call) or scalar.function.name not in CLOCKS:
-            return rebuilt(scalar, told)
+            return rebuild(scalar, told)
         shown: Any = {"timestamp": naive, "timestamptz": naive.replace(tzinfo=timezone.utc)}.get(scalar.type.name, Decimal(millis))
         return plan.Literal(shown, scalar.type)
 
@@ -178,7 +178,7 @@ def columns(scalar: plan.Scalar) -> set[int]:
     def read(part: plan.Scalar) -> plan.Scalar:
         if isinstance(part, plan.Column):
             found.add(part.index)
-        return rebuilt(part, read)
+        return rebuild(part, read)
 
     read(scalar)
     return found

@@ -48,7 +48,7 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
     return bind_query(item.query, catalog.stored, view=True, widths=known_columns(item))
 
 
-def restated(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:
+def rename_references(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:
     """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
     Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
@@ -69,16 +69,16 @@ def restated(item: ItemType, before: Catalog, after: Catalog, statement: Creatio
     if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
         text.name(statement.transactions.source.position, item.transactions.source)
     for name in named_connections(statement):
-        there = before.find(name)
-        assert there is not None
-        text.name(name.position, there.id)
+        connection = before.find(name)
+        assert connection is not None
+        text.name(name.position, connection.id)
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=known_columns(item)).places)
-        return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
+        return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction) and isinstance(item, Function):
         sql, query = _function_texts(item, statement, before, after, text)
         return replace(item, sql=sql, query=query)
-    return replace(item, sql=edited(item.sql, text.edits))
+    return replace(item, sql=apply_edits(item.sql, text.edits))
 
 
 def _function_texts(item: Function, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> tuple[str, str]:
@@ -95,17 +95,17 @@ def _function_texts(item: Function, statement: CreateFunction, before: Catalog, 
     if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
         hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
         raise FeatureNotSupported(f"other names for what function {item.display_name} reads are not supported", hint=hint)
-    return edited(item.sql, [*text.edits, *within]), _moved(body, within)
+    return apply_edits(item.sql, [*text.edits, *within]), _moved(body, within)
 
 
 def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the query's text after edits whose positions count from the start of the statement."""
-    return edited(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
+    return apply_edits(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
 
-def shown(item: ItemType, catalog: Catalog) -> ItemType:
+def for_search_path(item: ItemType, catalog: Catalog) -> ItemType:
     """Returns the item with its text written for the search path of the catalog."""
-    return item if catalog.path == catalog.stored.path or not item.sql else restated(item, catalog.stored, catalog)
+    return item if catalog.path == catalog.stored.path or not item.sql else rename_references(item, catalog.stored, catalog)
 
 
 class _Text:
@@ -141,15 +141,15 @@ class _Text:
         """
         assert at is not None
         first, last = self._parts(at)
-        said = self._said(first, last)
+        old = self._said(first, last)
         is_function = isinstance(self._after[id], Function)
-        found = self._after.functions(said) if is_function else (self._after.find(said),)
-        if any(f is not None and f.id == id for f in found):
+        matches = self._after.functions(old) if is_function else (self._after.find(old),)
+        if any(f is not None and f.id == id for f in matches):
             return
         new = self._after.name_of(self._after[id])
         if new.schema is None and new.name in taken:
             new = self._qualified(id)
-        behind = f" AS {quoted(said.name)}" if alias and new.name != said.name and not self._after_table(first) else ""
+        behind = f" AS {quoted(old.name)}" if alias and new.name != old.name and not self._after_table(first) else ""
         self.edits.append((at, self._row[last].end, new.sql + behind))
 
     def column(self, at: int, id: int) -> None:
@@ -158,10 +158,10 @@ class _Text:
         If the relation was renamed, its old name is now an alias, which is not qualified.
         """
         first, last = self._parts(at)
-        said, end = self._said(first, last - 2), self._row[last - 2].end
+        old, end = self._said(first, last - 2), self._row[last - 2].end
         if self._after[id].name != self._before[id].name:
-            self.edits.append((at, end, quoted(said.name)))
-        elif (found := self._after.find(said)) is None or found.id != id:
+            self.edits.append((at, end, quoted(old.name)))
+        elif (match := self._after.find(old)) is None or match.id != id:
             self.edits.append((at, end, self._qualified(id).sql))
 
     def _qualified(self, id: int) -> Name:
@@ -186,7 +186,7 @@ class _Text:
         return first > 0 and before.kind == "word" and before.value == "table"
 
 
-def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the text after replacing each range (begin, end) by its new text.
 
     >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])

@@ -105,8 +105,8 @@ def arguments(patch: Patch) -> None:
     """Evaluates arguments of EXECUTE and times without any check of privileges."""
 
     async def row(session: Any, text: Any) -> list[Any]:
-        plan = shared(session.serving.prepare(text, (), session.naming.seen))
-        return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
+        plan = shared(session.serving.binder.prepare(text, (), session.naming.seen))
+        return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
 
     patch.setattr(time_expressions, "arguments", row)
 
@@ -138,14 +138,14 @@ def roles(patch: Patch) -> None:
     def found(self: Any, wanted: str) -> Any:
         with contextlib.suppress(errors.InsufficientPrivilege):
             return find(self, wanted)
-        return self._serving.catalog.find_role(wanted)
+        return self._serving.progress.catalog.find_role(wanted)
 
     patch.setattr(current.CurrentRole, "find", found)
 
 
 def subscribers(patch: Patch) -> None:
     """Allows FETCH FROM SUBSCRIPTION to every role."""
-    patch.setattr(subscriptions, "_authorized", lambda session, item: shared(Followed(session.serving.catalog[item.depends[0]])))
+    patch.setattr(subscriptions, "_authorized", lambda session, item: shared(Followed(session.serving.progress.catalog[item.depends[0]])))
 
 
 ATTACKED = [

@@ -223,7 +223,7 @@ def test_turns_of_a_role() -> None:
         assert low[0] is not None
         low[0].release()
         low[0].release()
-        assert (await third).asking is LOW
+        assert (await third).requester is LOW
 
     asyncio.run(work())
 

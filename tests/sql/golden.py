@@ -98,6 +98,7 @@ def shown(statement: Statement) -> str:
     """Returns a statement's value without positions and default values."""
     text = repr(statement)
     text = re.sub(r", position=(None|\d+)", "", text)
+    text = re.sub(r", options_at=\(\d+, \d+\)", "", text)
     text = re.sub(r", offset=-?\d+", "", text)
     text = re.sub(r"Type\(name='(\w+)', modifiers=\(\), declared=True, is_array=False, fields=\(\)\)", r"\1", text)
     return re.sub(r", schema=None", "", text)

@@ -27,6 +27,23 @@ def test_the_gateway_executes_each_statement() -> None:
     assert [kind.statement.__name__ for kind in TABLE if kind.statement is not Empty and kind.statement not in EXECUTORS] == []
 
 
+def test_each_statement_returns_rows_or_a_tag() -> None:
+    computed = {"Begin", "Commit", "Rollback", "RollbackTo", "Discard", "Deallocate", "CloseCursor", "Empty", "CopyFrom"}
+    computed |= {
+        "Drop",
+        "AlterItem",
+        "Pause",
+        "RetryDeadLetters",
+        "DeleteDeadLetters",
+        "CreateRole",
+        "AlterRole",
+        "DropRole",
+        "Grant",
+        "GrantRole",
+    }
+    assert {kind.statement.__name__ for kind in TABLE if not kind.rows and not kind.tag} == computed
+
+
 def test_other_statements_need_a_superuser() -> None:
     with pytest.raises(InsufficientPrivilege, match="must be superuser"):
         check_change(parse("SELECT 1"), Role(7, "ann"), Catalog(), "tailgate")

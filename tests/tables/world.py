@@ -137,7 +137,7 @@ class Served:
 
     def reach(self, time: int) -> None:
         """Returns when the gateway has reached this time of the lake."""
-        assert asyncio.run_coroutine_threadsafe(self.serving.wait(time - 1, REACH_S), self.loop).result() >= time
+        assert asyncio.run_coroutine_threadsafe(self.serving.progress.wait(time - 1, REACH_S), self.loop).result() >= time
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)

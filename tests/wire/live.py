@@ -61,7 +61,7 @@ class Live:
     def tick(self, changes: Iterable[tuple[Row, int]] = ()) -> int:
         """Appends a tick with changes of `v`. Waits until the gateway has it, and returns its time."""
         time = self.made.tick({self.v.id: list(changes)} if changes else {})
-        self.call(self.serving.wait(time - 1, 10))
+        self.call(self.serving.progress.wait(time - 1, 10))
         return time
 
     def close(self) -> None:

@@ -94,7 +94,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         made.put(MaterializedView(mv, "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
         counts = Counter(row[3] for row in ROWS)
         time = made.tick({kv: [(row, 1) for row in ROWS], mv: [(pair, 1) for pair in counts.items()]})
-        live.call(live.serving.wait(time - 1, 10))
+        live.call(live.serving.progress.wait(time - 1, 10))
         yield f"host={live.host} port={live.port} user=postgres dbname={DATABASE}"
     finally:
         live.close()

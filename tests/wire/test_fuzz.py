@@ -205,7 +205,7 @@ async def converse(live: Live, seed: int, count: int) -> None:
         finally:
             session.end()
         sink.check()
-    live.serving.oldest()
+    live.serving.progress.oldest()
 
 
 async def finished(work, session: Session) -> None:

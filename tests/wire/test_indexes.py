@@ -86,19 +86,19 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
         assert first is not None
         assert second is not None
         deadline = time.monotonic() + 10
-        while first.time < live.serving.time and time.monotonic() < deadline:
+        while first.time < live.serving.progress.time and time.monotonic() < deadline:
             time.sleep(0.01)
         assert first.count == sum(row[1] is not None for row in rows)
         assert sum(len(first.find((c.encode(),), 10**6)) for c in CITIES if c is not None) == first.count
         # really by the index: DuckDB is not asked any more
         before = first.hits
-        live.serving.run = None  # type: ignore[method-assign,assignment]
+        live.serving.queries.run = None  # type: ignore[method-assign,assignment]
         try:
             found = wire(ours, "SELECT id FROM w WHERE city = 'rome'")
             assert sum(found.values()) == sum(row[1] == "rome" for row in rows)
             assert ours.execute("SELECT id FROM w WHERE city = %s AND n = %s", ("oslo", 1)).fetchall() is not None
         finally:
-            del live.serving.run  # type: ignore[attr-defined]
+            del live.serving.queries.run  # type: ignore[attr-defined]
         assert first.hits > before
 
 

@@ -34,7 +34,7 @@ def count(connection: psycopg.Connection) -> int:
 
 
 def test_as_of(live: Live, connection: psycopg.Connection) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     assert count(connection) == 4
     after = live.tick([(NEW, 1)])
     assert count(connection) == 5
@@ -57,7 +57,7 @@ def test_as_of(live: Live, connection: psycopg.Connection) -> None:
 
 
 def test_following_begins_there(live: Live, connection: psycopg.Connection) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     end = live.tick([(NEW, 1)])
     connection.execute(f"set tailgate.as_of = {before}")
     assert connection.execute(f"subscribe v with (snapshot = false) up to {end + 1}").fetchall()[0][2:] == NEW
@@ -75,7 +75,7 @@ def test_messages(live: Live, connection: psycopg.Connection) -> None:
 
 def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, connection: psycopg.Connection) -> None:
     """AT LEAST reads at the oldest readable time. Older times are refused, without internal names."""
-    before = live.serving.time
+    before = live.serving.progress.time
     live.tick([(NEW, 1)])
     later = live.made.create("later")
     created = live.made.writer.newest.time

@@ -123,7 +123,7 @@ READING = [
 @pytest.mark.parametrize("statement", READING)
 def test_reading_needs_select(live: Live, operator: psycopg.Connection, statement: str) -> None:
     if "as of" in statement:
-        statement = f"select count(*) from v as of {live.serving.time}"
+        statement = f"select count(*) from v as of {live.serving.progress.time}"
     with signed_in(live, "bob") as connection:
         result = connection.pgconn.exec_(statement.encode())
         assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501", statement

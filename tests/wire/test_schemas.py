@@ -23,7 +23,7 @@ def two(live: Live, statements: Statements) -> Live:
     made.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
     other = made.create("v", schema=schema.id)
     time = made.tick({other.id: [((10, "ten", 1.0), 1), ((11, "eleven", 2.0), 1)]})
-    live.call(live.serving.wait(time - 1, 10))
+    live.call(live.serving.progress.wait(time - 1, 10))
     return live
 
 
@@ -117,7 +117,7 @@ def test_every_way_of_reading_takes_the_path(two: Live) -> None:
         assert cursor.execute("WITH w AS (SELECT id FROM v) SELECT max(id) FROM w").fetchone() == (11,)
         assert cursor.execute("SELECT (SELECT max(id) FROM v), EXISTS (SELECT FROM public.v WHERE id = 1)").fetchone() == (11, True)
         assert cursor.execute("SELECT 'v'::regclass::oid = 's.v'::regclass::oid").fetchone() == (True,)
-        time = two.serving.time
+        time = two.serving.progress.time
         assert cursor.execute(f"SELECT count(*) FROM v AS OF {time}").fetchone() == (2,)  # type: ignore[call-overload]
         with pytest.raises(errors.UndefinedTable, match=r"nowhere\.v"):
             cursor.execute("COPY nowhere.v TO STDOUT")

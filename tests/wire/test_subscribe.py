@@ -58,7 +58,7 @@ def followed(connection: psycopg.Connection, words: str, up_to: int) -> list[tup
 
 
 def test_envelopes(live: Live, connection: psycopg.Connection) -> None:
-    start = live.serving.time
+    start = live.serving.progress.time
     times = [
         live.tick([(NEW, 1)]),
         live.tick([(NEW, -1), ((10, "TEN", 11.0), 1)]),
@@ -83,7 +83,7 @@ def test_envelopes(live: Live, connection: psycopg.Connection) -> None:
 
 
 def test_progress_begins_with_the_time_it_starts_at(live: Live, connection: psycopg.Connection) -> None:
-    start = live.serving.time
+    start = live.serving.progress.time
     end = live.tick([(NEW, 1)])
     found = followed(connection, f"v with (progress) as of {start} @", end)
     assert found[0] == (Decimal(start), True, None, None, None, None)
@@ -166,7 +166,7 @@ def test_a_tick_is_encoded_once_for_all_who_follow(live: Live, monkeypatch: pyte
         made.append(table.num_rows)
         return original(self, table)
 
-    live.call(live.serving.wait(live.serving.time, 0.3))  # all have subscribed
+    live.call(live.serving.progress.wait(live.serving.progress.time, 0.3))  # all have subscribed
     monkeypatch.setattr(rows.RowEncoder, "field_values", counted)
     live.tick([(NEW, 1), ((11, "x", 1.0), 1)])
     said = [[client.message() for _ in range(2)] for client in clients]

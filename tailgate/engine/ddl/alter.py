@@ -21,7 +21,7 @@ from tailgate.lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
 
@@ -108,7 +108,7 @@ def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change
         if id in coming or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
         if not isinstance(item, DroppedWithOwner):
-            put[id] = restated(after[id], before, after)
+            put[id] = rename_references(after[id], before, after)
     done = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():
         if item.query and not isinstance(item, Function):

@@ -10,7 +10,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Field
-from tailgate.sql.definitions import Creation, restated
+from tailgate.sql.definitions import Creation, rename_references
 
 
 def free(name: Name, catalog: Catalog) -> Schema:
@@ -44,7 +44,7 @@ def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
 
 def kept(item: ItemType, statement: Creation, catalog: Catalog) -> ItemType:
     """Returns the item with its normalized text, in which names do not depend on the search path."""
-    return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
+    return rename_references(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 
 
 def check_columns(columns: Iterable[Field]) -> None:

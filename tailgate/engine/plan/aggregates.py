@@ -11,7 +11,7 @@ from tailgate.engine.plan.shape import NOTHING
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.sort_keys import sort_key
 
 # with one row the result is its value; with more rows the result is not used
 ANY_OF = ("single_value", "one_of")
@@ -32,7 +32,7 @@ class Entering:
 
     def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
         """Returns the sort order, with a column for each sort key."""
-        return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
+        return tuple(SortColumn(self.column(sort_key(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
 def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
@@ -67,7 +67,7 @@ def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:
 
     If equal values of the type have several stored forms, the function compares sort keys instead.
     """
-    key = sortable(scalar)
+    key = sort_key(scalar)
     return (name, (scalar,)) if key is scalar else (f"{name}_by", (scalar, key))
 
 

@@ -11,7 +11,7 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.plan import Relation
-from tailgate.sql.plan.traversal import places
+from tailgate.sql.plan.traversal import tree_size
 
 PlanOf = Callable[[Item, Catalog], Relation]
 
@@ -24,7 +24,7 @@ NODES_MAX = 10_000
 def bound(item: Item, catalog: Catalog) -> Relation:
     """Returns the plan of a view's text. Raises 54001 if it is too large to maintain."""
     plan = bind_definition(item, catalog).plan
-    if places(plan) > NODES_MAX:
+    if tree_size(plan) > NODES_MAX:
         raise StatementTooComplex(
             f'the query of {item.kind} "{item.name}" is too complex',
             detail=f"Its plan may have at most {NODES_MAX} nodes; a query that is named more than once counts as often.",

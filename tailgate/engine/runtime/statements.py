@@ -66,21 +66,12 @@ from tailgate.sql.statements import (
     ValidateConnection,
     parse,
 )
+from tailgate.sql.statements.kinds import kind_of
 
 Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
-TAGS = {
-    CreateSource: "CREATE SOURCE",
-    CreateSink: "CREATE SINK",
-    CreateView: "CREATE VIEW",
-    CreateTable: "CREATE TABLE",
-    CreateFunction: "CREATE FUNCTION",
-    CreateSubscription: "CREATE SUBSCRIPTION",
-    CreateSecret: "CREATE SECRET",
-    CreateConnection: "CREATE CONNECTION",
-}
 WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 TELL_S = 1.0  # between two progress messages of a fill
 
@@ -164,7 +155,7 @@ class Statements:
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
-        tag = TAGS[type(statement)]
+        tag = kind_of(statement).tag
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._turn(client):
@@ -338,10 +329,10 @@ class Statements:
                     tag = f"DROP {kind.upper()}"
                     change, said = ddl.drop(statement, catalog)
                 case DropFunction():
-                    tag = "DROP FUNCTION"
+                    tag = kind_of(statement).tag
                     change, said = ddl.drop_function(statement, catalog)
                 case DropSchema():
-                    tag = "DROP SCHEMA"
+                    tag = kind_of(statement).tag
                     change, said = ddl.drop_schemas(statement, catalog)
             if change != Change():
                 self._installation.install(change)
@@ -358,7 +349,7 @@ class Statements:
                     tag = f"ALTER {kind.upper()}"
                     change, said = ddl.alter(statement, catalog)
                 case CreateSchema():
-                    tag = "CREATE SCHEMA"
+                    tag = kind_of(statement).tag
                     change, said = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
                     tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)

@@ -87,7 +87,7 @@ class Lookups:
             return None
         known: list[Lookup | None] = prepared.lookup
         if not known:
-            known.append(lookup_of(prepared.equalities, self._serving.catalog))
+            known.append(lookup_of(prepared.equalities, self._serving.progress.catalog))
         return known[0]
 
     def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
@@ -183,13 +183,13 @@ class Lookups:
         if index is not None:
             index.hits += 1
             serving = self._serving
-            current = index.time == serving.time or (index.time >= 0 and not serving.changed_since(prepared, index.time))
-            return index if current and prepared.catalog_n == serving.catalog_n else None
+            current = index.time == serving.progress.time or (index.time >= 0 and not serving.progress.changed_since(prepared, index.time))
+            return index if current and prepared.catalog_n == serving.progress.catalog_n else None
         if way not in self._indexes:
             asked = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
             if way.declared or (asked >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
-                item = self._serving.catalog.items.get(way.relation)
+                item = self._serving.progress.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
                     self._background.run(self._follow(way, index, item))
@@ -213,7 +213,7 @@ class Lookups:
 
     async def _follow(self, way: AccessPath, index: Index, item: Item) -> None:
         whole = shared(Followed(item))  # each look-up is authorized before the index answers it
-        changes = self._serving.changes(whole, after=self._serving.time, snapshot=True, columns=item.columns)
+        changes = self._serving.followers.changes(whole, after=self._serving.progress.time, snapshot=True, columns=item.columns)
         kept: Index | None = None
         idle = asyncio.get_running_loop().time()
         try:

@@ -8,9 +8,8 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tailgate.gateway.control import NoticeHandler, StatementResult
+from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
@@ -20,6 +19,7 @@ from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
+from tailgate.lake.control import Notice, StatementResult
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
@@ -53,23 +53,22 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)
 
-    def tell(notice: dict[str, Any]) -> None:
-        severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
-        session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
+    def tell(notice: Notice) -> None:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
         session.out.flush()
 
-    done = await send(session, bound, tell)
-    for notice in done.notices:
+    result = await send(session, bound, tell)
+    for notice in result.notices:
         tell(notice)
-    if done.time:
-        await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
-    return done.tag
+    if result.time:
+        await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+    return result.tag
 
 
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
-    count = sum(item.owner == role.id for item in session.serving.catalog.each(Subscription))
+    count = sum(item.owner == role.id for item in session.serving.progress.catalog.each(Subscription))
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
@@ -84,7 +83,7 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
     """
     assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        base = session.serving.catalog
+        base = session.serving.progress.catalog
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
@@ -106,7 +105,7 @@ async def _caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:
-        await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
+        await session.serving.progress.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 
 
 def without_password(bound: Bound) -> str:

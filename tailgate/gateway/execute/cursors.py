@@ -32,7 +32,7 @@ async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, va
     inner: Bound = bound.body
     formats = (int(statement.binary),) * len(inner.columns or ())
     scroll = statement.scroll is not False and not follows
-    portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.time, scroll=scroll)
+    portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.progress.time, scroll=scroll)
     portal.hold = statement.hold
     session.portals[statement.name] = portal
     if not session.transaction.in_block:

@@ -34,7 +34,7 @@ async def _lines(session: Session, bound: Bound, statement: s.Explain) -> Sequen
         query = target.target if isinstance(target.target, s.QueryText) else time_expressions.of_relation(target.target)
         target = s.Select(query)
     if isinstance(target, s.Select):
-        prepared = await session.serving.analyzed(target, (), session.naming.seen)
+        prepared = await session.serving.binder.analyzed(target, (), session.naming.seen)
         if isinstance(prepared, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
         return await session.serving.workers.run_bounded(explained, session.access.authorize(prepared).plan.packed)

@@ -44,11 +44,13 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], at: in
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     seen = session.naming.seen
-    found = await serving.analyzed(statement, oids, seen)
-    if isinstance(found, CatalogQuery):
-        told = await serving.describe_catalog(session.access.authorize(found), CatalogSession(session), seen.catalog)
-        return replace(bound, columns=told.fields, parameters=found.parameters, is_catalog=True, body=CatalogBound(found, told))
-    return replace(bound, columns=found.columns, parameters=declared(found.parameters), prepared=found)
+    query = await serving.binder.analyzed(statement, oids, seen)
+    if isinstance(query, CatalogQuery):
+        description = await serving.system.describe(session.access.authorize(query), CatalogSession(session), seen.catalog)
+        return replace(
+            bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
+        )
+    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
 
 
 async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
@@ -63,7 +65,7 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = time_expressions.of_relation(target)
-    prepared = await session.serving.prepared(target, oids, session.naming.seen)
+    prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
     parameters = declared(prepared.parameters)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -105,7 +107,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         body: CatalogBound = bound.body
         query = session.access.authorize(body.query)
         status = await session.control.status() if body.query.asks_engine else None
-        return TableRows(columns, await serving.run_catalog(query, body.told, values, CatalogSession(session), session.catalog, status))
+        return TableRows(columns, await serving.system.run(query, body.told, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of
@@ -116,27 +118,27 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
     else:
         at = _failed_at(session, bound.prepared)
     if at is not None:
-        while serving.time < at:
-            await serving.wait(serving.time, 1.0)
-        snapshot = serving.snapshot(at)
+        while serving.progress.time < at:
+            await serving.progress.wait(serving.progress.time, 1.0)
+        snapshot = serving.queries.snapshot(at)
         try:
-            return TableRows(columns, await serving.run(plan, values, at=snapshot))
+            return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
         finally:
             snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await _recent(session, bound.prepared)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
-    snapshot = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.run(plan, values, at=snapshot))
+    block = session.transaction.snapshot(serving)
+    return TableRows(columns, await serving.queries.run(plan, values, at=block))
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
     """Waits until the records that are in Kafka at the call are in the mirrors."""
     timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
     time = await session.control.recent(prepared.relations, timeout)
-    while session.serving.time < time:
-        await session.serving.wait(session.serving.time, 1.0)
+    while session.serving.progress.time < time:
+        await session.serving.progress.wait(session.serving.progress.time, 1.0)
 
 
 async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None = None) -> Rows:
@@ -144,7 +146,7 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
     serving = session.serving
     target, prepared = bound.body, bound.prepared
     plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
-    after = session.settings.as_of or session.transaction.time or at or serving.time
+    after = session.settings.as_of or session.transaction.time or at or serving.progress.time
     read = (target.item.id,) if prepared is None else prepared.relations
     if statement.as_of is not None:
         after = await time_expressions.as_of(session, statement.as_of, read, strict=statement.subscribes)
@@ -155,15 +157,6 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
         up_to = await time_expressions.as_of(session, statement.up_to, None, strict=True)
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
-    return tail.TailRows(
-        serving,
-        plan,
-        target.shape,
-        values=values,
-        after=after,
-        snapshot=statement.snapshot,
-        progress=statement.progress,
-        up_to=up_to,
-        constant=prepared is not None and not prepared.relations,
-        begins=statement.subscribes,
-    )
+    constant = prepared is not None and not prepared.relations
+    options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, begins=statement.subscribes)
+    return tail.TailRows(serving, plan, target.shape, options, values)

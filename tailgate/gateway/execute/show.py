@@ -27,7 +27,7 @@ from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectTyp
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.definitions import shown
+from tailgate.sql.definitions import for_search_path
 from tailgate.sql.statements import Name, Print, Show
 
 _CREATE = (
@@ -78,7 +78,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
     match statement.what:
         case "errors":
             views = failing(statement, catalog, session.access)
-            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.time)
+            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
         case "subscriptions":
@@ -112,11 +112,11 @@ def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Fol
     if show.name is None:
         views = sorted(catalog.visible, key=lambda item: item.name)
         return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
-    wanted = catalog.relation(show.name)
-    if not wanted.errors:
-        raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
-    found = access.authorize(Followed(wanted))
-    return [found] if wanted.ready else []
+    item = catalog.relation(show.name)
+    if not item.errors:
+        raise WrongObjectType(f'"{item.name}" is not a materialized view', position=show.name.position)
+    view = access.authorize(Followed(item))
+    return [view] if item.ready else []
 
 
 def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
@@ -176,9 +176,9 @@ def _rows(
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
-            there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
-            there.sort(key=lambda i: i.index.name)
-            return [(i.index.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.index.positions)) for i in there]
+            indexes = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
+            indexes.sort(key=lambda i: i.index.name)
+            return [(i.index.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.index.positions)) for i in indexes]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)
@@ -187,7 +187,7 @@ def _rows(
         assert show.name is not None
         if what == "create function":
             function = routines.find(show.name, show.types, catalog)
-            return [(function.display_name, shown(function, catalog).sql)]
+            return [(function.display_name, for_search_path(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     return item_status.rows(what, items, catalog, status, may_see)
 
@@ -215,4 +215,4 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
         return item.name, definition(item, Name(relation.name, catalog.schema_of(relation).name).sql, relation)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
-    return item.name, shown(item, catalog).sql
+    return item.name, for_search_path(item, catalog).sql

@@ -50,7 +50,7 @@ def bind_fetch(session: Session, bound: Bound, statement: s.FetchSubscription, o
     """Determines the columns of a FETCH."""
     item = find(session.catalog, statement.name)
     known = session.subscriptions.get(item.id)  # keeps its columns, even if the relation has got more
-    shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
+    shape = shape_of(session.serving.progress.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
     return replace(bound, columns=tail.columns(shape, item.progress), body=shape)
 
 
@@ -70,7 +70,7 @@ def _authorized(session: Session, item: Subscription) -> Authorized[Followed]:
     """
     if not session.access.owns(item):
         raise e.InsufficientPrivilege(f"must be owner of subscription {item.name}")
-    return session.access.authorize(Followed(session.serving.catalog[item.depends[0]]))
+    return session.access.authorize(Followed(session.serving.progress.catalog[item.depends[0]]))
 
 
 def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
@@ -107,7 +107,7 @@ async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription, 
         table = await _fetched(session, item, reader, statement.count, timeout)
     except e.Gone:
         session.subscriptions.rewind(item.id)
-        raise _behind(item, session.serving.oldest()) from None
+        raise _behind(item, session.serving.progress.oldest()) from None
     except BaseException:
         session.subscriptions.rewind(item.id)
         raise
@@ -126,18 +126,17 @@ async def _reader(session: Session, bound: Bound, item: Subscription, source: Au
     if place is None:
         raise e.UndefinedObject(f'subscription "{item.name}" does not exist')
     if place.stopped is not None:
-        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
+        raise _behind(item, session.serving.progress.oldest(), f" It was stopped: {place.stopped}.")
     known = session.subscriptions.get(item.id)
     if known is not None and place.time <= known.rows.position:
         known.place = place
         return known
     session.subscriptions.rewind(item.id)
-    if place.time < session.serving.oldest():
-        raise _behind(item, session.serving.oldest())
+    if place.time < session.serving.progress.oldest():
+        raise _behind(item, session.serving.progress.oldest())
     progress = item.progress
-    rows = tail.TailRows(
-        session.serving, source, bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
-    )  # fmt: skip
+    options = tail.TailOptions(place.time, place.snapshot, progress, durable=True)
+    rows = tail.TailRows(session.serving, source, bound.body, options)
     reader = session.subscriptions[item.id] = SubscriptionReader(rows, bound.body, place, progress)
     return reader
 
@@ -149,10 +148,10 @@ async def _fetched(session: Session, item: Subscription, reader: SubscriptionRea
     session.execution.following = True  # a disconnect ends it
     try:
         while not task.done():
-            moved = asyncio.ensure_future(serving.wait(serving.time, ADVANCE_S))
+            moved = asyncio.ensure_future(serving.progress.wait(serving.progress.time, ADVANCE_S))
             await asyncio.wait((task, moved), return_when=asyncio.FIRST_COMPLETED)
             moved.cancel()
-            if item.id not in serving.catalog.items:
+            if item.id not in serving.progress.catalog.items:
                 raise e.UndefinedObject(f'subscription "{item.name}" does not exist', detail="It was dropped meanwhile.")
             if not task.done() and reader.rows.empty:
                 await _advance(session, item, reader)
@@ -200,8 +199,8 @@ async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, 
             f"time {upto} has not come yet", detail=f"The newest is {newest.time if newest else 0}.", hint="Acknowledge what FETCH gave."
         )
     place = await asyncio.to_thread(subscriptions.place, lake, item.id)
-    if place is not None and place.stopped is not None and upto < session.serving.oldest():
-        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
+    if place is not None and place.stopped is not None and upto < session.serving.progress.oldest():
+        raise _behind(item, session.serving.progress.oldest(), f" It was stopped: {place.stopped}.")
     if transaction.state is State.IDLE:
         await commit(session, {item.id: upto})
     else:
@@ -215,7 +214,7 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
         return statement.up_to
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
-    (value,) = (column[0].as_py() for column in (await session.serving.run(plan, values)).columns)
+    (value,) = (column[0].as_py() for column in (await session.serving.queries.run(plan, values)).columns)
     upto = time_expressions.milliseconds(value)
     if upto < 0:
         raise e.DataException(time_expressions.NO_TIME)

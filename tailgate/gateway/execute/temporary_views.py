@@ -23,7 +23,7 @@ from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
-from tailgate.sql.definitions import restated
+from tailgate.sql.definitions import rename_references
 from tailgate.sql.view_replacement import check_columns
 
 
@@ -145,7 +145,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.run_bounded(restated, item, catalog, after, statement))
+    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, statement))
     return "CREATE VIEW"
 
 
@@ -169,27 +169,27 @@ def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
 
 
 def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
-    return [restated(item, before, after) for item in items]
+    return [rename_references(item, before, after) for item in items]
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:
     catalog = session.catalog
-    named = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
-    own = [i for i in named.values() if session.naming.is_temporary(i)]
+    targets = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
+    own = [i for i in targets.values() if session.naming.is_temporary(i)]
     if not own:
-        _check_own(session, list(named.values()), statement.cascade)
+        _check_own(session, list(targets.values()), statement.cascade)
         return None
     if len(own) < len(statement.names):
         raise e.FeatureNotSupported("DROP of temporary views and others at once is not supported", hint="Drop them one after another.")
     if statement.kind != "view":
         raise e.WrongObjectType(f'"{own[0].name}" is not a {statement.kind}', hint="Use DROP VIEW to remove a view.")
-    gone = dropping(catalog, own, cascade=statement.cascade)
-    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
-    if len(told) == 1:
-        session.notice(told[0])
-    elif told:
-        session.notice(f"drop cascades to {len(told)} other objects", detail="\n".join(told))
-    session.naming.drop(i.id for i in gone.items)
+    removal = dropping(catalog, own, cascade=statement.cascade)
+    lines = [f"drop cascades to {described(catalog, i)}" for i in removal.followers]
+    if len(lines) == 1:
+        session.notice(lines[0])
+    elif lines:
+        session.notice(f"drop cascades to {len(lines)} other objects", detail="\n".join(lines))
+    session.naming.drop(i.id for i in removal.items)
     return "DROP VIEW"
 
 

@@ -40,8 +40,8 @@ def of_relation(name: Name) -> QueryText:
 async def arguments(session: Session, text: QueryText) -> list[Any]:
     """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
-    plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
-    return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
+    plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
+    return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
 
 
 async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
@@ -50,7 +50,7 @@ async def constant(session: Session, given: QueryText, what: str, oids: Sequence
     `what`: the clause that contains the expression, for error messages.
     """
     await _check_no_subquery(session, given, what)
-    prepared = await session.serving.prepared(given, oids, session.naming.seen)
+    prepared = await session.serving.binder.prepared(given, oids, session.naming.seen)
     if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
         raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
     return prepared
@@ -76,7 +76,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
     """
     serving = session.serving
     if isinstance(given, AtLeast):
-        return max(await as_of(session, given.time, None, strict=strict), await serving.readable_since(relations or ()))
+        return max(await as_of(session, given.time, None, strict=strict), await serving.progress.readable_since(relations or ()))
     if isinstance(given, int):
         value: Any = given
     else:
@@ -88,7 +88,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
             )
         try:
             plan = session.access.authorize(prepared)
-            (value,) = (column[0].as_py() for column in (await serving.run(plan)).columns)
+            (value,) = (column[0].as_py() for column in (await serving.queries.run(plan)).columns)
         except TailgateError as error:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
@@ -105,7 +105,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
 
 async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
     """Raises 22023 if the time is too old to read the relations, or precedes their creation."""
-    oldest = await serving.readable_since(relations)
+    oldest = await serving.progress.readable_since(relations)
     if time < oldest:
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
 

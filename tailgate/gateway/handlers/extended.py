@@ -37,11 +37,11 @@ LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
     session.execution.activity.asked(message.text)
-    known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
-    if known is not None and known.catalog is session.catalog:
+    bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    if bound is not None and bound.catalog is session.catalog:
         _check_new(session, message.statement)
-        dispatch.check_failed(session, known.statement)
-        session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), known))
+        dispatch.check_failed(session, bound.statement)
+        session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), bound))
         session.out.write(backend.PARSE_COMPLETE)
         return None
     return _parse(session, message)

@@ -50,7 +50,7 @@ def start(session: Session, message: m.StartupMessage) -> None:
         client = session.client
         client.secret_bytes = startup.secret_bytes(message)
         client.user, client.database, client.startup_settings = startup.user_and_settings(message)
-        decision = authentication.decide(session.serving.catalog, client.user, client.peer, session.gateway.secret)
+        decision = authentication.decide(session.serving.progress.catalog, client.user, client.peer, session.gateway.secret)
         if isinstance(decision, authentication.Challenged):
             client.challenged = decision
             session.out.write(negotiation + backend.authentication(SASL, decision.exchange.mechanisms))

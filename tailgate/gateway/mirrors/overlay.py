@@ -75,5 +75,5 @@ def lift(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
 
 
 def _exists(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1", [name]).fetchone()
-    return bool(found and found[0])
+    row = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1", [name]).fetchone()
+    return bool(row and row[0])

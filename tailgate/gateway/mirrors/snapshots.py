@@ -104,20 +104,20 @@ class Snapshot:
 
     def _lay(self, relation: int) -> None:
         """Updates the overlay of a relation to the transaction's writes."""
-        wanted, shown = self._written.get(relation), self._laid.get(relation)
-        if wanted is shown:
+        writes, shown = self._written.get(relation), self._laid.get(relation)
+        if writes is shown:
             return
-        if wanted is None:
+        if writes is None:
             assert shown is not None
             overlay.lift(self._cursor, mirror.shape(shown.item))
             del self._laid[relation]
             return
-        shape = mirror.shape(wanted.item)
-        if shown is not None and shown.generation == wanted.generation:
-            overlay.append(self._cursor, shape, wanted.changes.slice(shown.changes.num_rows))
+        shape = mirror.shape(writes.item)
+        if shown is not None and shown.generation == writes.generation:
+            overlay.append(self._cursor, shape, writes.changes.slice(shown.changes.num_rows))
         else:
-            overlay.lay(self._cursor, shape, wanted.changes, copied=relation in self._own)
-        self._laid[relation] = wanted
+            overlay.lay(self._cursor, shape, writes.changes, copied=relation in self._own)
+        self._laid[relation] = writes
 
     def _copy(self, shape: mirror.Shape) -> None:
         """Copies a relation, once, or again if its columns changed after the snapshot was opened."""
@@ -159,8 +159,8 @@ def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
 
 
 def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
-    said = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
-    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {said}. '
+    statement = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
+    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {statement}. '
     hint += "A view created WITH (on_error = 'skip') leaves such rows out."
     return errors.of(sqlstate, message, hint=None if sqlstate == FILLING else hint)
 

@@ -1,6 +1,6 @@
 """The rows of TAIL and SUBSCRIBE: the changes of a relation or a query, with their times.
 
-    serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
+    serving.followers.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
 
 A follower pulls its changes. It holds a position in the log and at most one batch, so a slow follower uses little memory. Each batch
 caches its rows and their encoded bytes, so they are computed once for all followers of the same relation in the same format.
@@ -69,13 +69,29 @@ class SharedRows:
         return data
 
 
+@dataclass(frozen=True, slots=True)
+class TailOptions:
+    """The options of a TAIL.
+
+    `after`: changes later than this time are returned, and before them, with `snapshot`, the rows at this time. `up_to`: the time at
+    which it ends. `progress`: with progress rows. `begins`: a progress row with the time `after` comes first. `constant`: the query reads
+    no relation. `durable`: of a subscription, whose `fetch` returns complete times, and whose progress rows have the newest complete time.
+    """
+
+    after: int
+    snapshot: bool
+    progress: bool
+    up_to: int | None = None
+    constant: bool = False
+    begins: bool = False
+    durable: bool = False
+
+
 class TailRows:
     """The rows of one TAIL, SUBSCRIBE or subscription.
 
-    Call `fetch` or `piece` until `ended`, then `close`. `after`: changes later than this time are returned, and before them, with
-    `snapshot`, the rows at this time. `begins`: a progress row with that time comes first. `durable`: `fetch` returns complete
-    times, and a progress row has the newest complete time. Changes from while a view fails are returned with the next time at
-    which it does not.
+    Call `fetch` or `piece` until `ended`, then `close`. Changes from while a view fails are returned with the next time at which it does
+    not.
     """
 
     def __init__(
@@ -83,38 +99,32 @@ class TailRows:
         serving: Serving,
         source: Authorized[Followed | Prepared],
         shape: Shape,
-        *,
+        options: TailOptions,
         values: Sequence[object] = (),
-        after: int,
-        snapshot: bool,
-        progress: bool,
-        up_to: int | None = None,
-        constant: bool = False,
-        begins: bool = False,
-        durable: bool = False,
     ) -> None:
-        self.columns = columns(shape, progress)
+        after, snapshot, up_to = options.after, options.snapshot, options.up_to
+        self.columns = columns(shape, options.progress)
         self.ended = False
         self._shape = shape
         self._serving = serving
-        self._progress = progress
+        self._progress = options.progress
         self._up_to = up_to
-        self._constant = constant
+        self._constant = options.constant
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
         known = shape.columns if isinstance(source.plan, Followed) else None
-        self._iterator: AsyncIterator[Batch] = serving.changes(
-            source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
+        self._iterator: AsyncIterator[Batch] = serving.followers.changes(
+            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=known
         )
         self._begun = False
-        self._durable = durable
+        self._durable = options.durable
         self._failure: BaseException | None = None  # raised after the rows that precede it were returned
         self._collected = 0  # rows of the running or last fetch
         self._pending: asyncio.Task[Batch | None] | None = None
         self._ready: list[SharedRows] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
-        if begins and progress:
+        if options.begins and options.progress:
             self._ready.append(self._progress_row(after))
-        if (constant and not snapshot) or (up_to is not None and up_to <= after):
+        if (options.constant and not snapshot) or (up_to is not None and up_to <= after):
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
@@ -185,7 +195,7 @@ class TailRows:
     @property
     def _current(self) -> bool:
         """Whether everything up to the mirrors' time has been read."""
-        return self._position >= self._serving.time
+        return self._position >= self._serving.progress.time
 
     async def _read(self, wait: float | None) -> bool:
         """Reads the next batch into `_ready`. Returns False if none arrives within `wait` seconds."""

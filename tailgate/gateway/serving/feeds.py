@@ -52,13 +52,13 @@ class Feed(Protocol):
     def rows(self, n: int, time: int) -> pa.Table:
         """Returns the rows at `time`, with weights; `n` is the newest entry not later than that."""
 
-    def touched(self, known: CachedEntry) -> bool:
+    def touched(self, entry: CachedEntry) -> bool:
         """Tells whether an entry may change the rows."""
 
-    def delta(self, known: CachedEntry) -> pa.Table | None:
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
         """Returns the net changes of an entry for which `touched` is true."""
 
-    def inline(self, known: CachedEntry) -> bool:
+    def inline(self, entry: CachedEntry) -> bool:
         """Tells whether `delta` of this entry is cheap enough to run without a thread."""
 
     def close(self) -> None: ...
@@ -76,12 +76,12 @@ class RelationFeed:
     def rows(self, n: int, time: int) -> pa.Table:
         return self._known(self.lake.snapshot(self._relation, at=time))
 
-    def touched(self, known: CachedEntry) -> bool:
-        return self._relation in known.relations
+    def touched(self, entry: CachedEntry) -> bool:
+        return self._relation in entry.relations
 
-    def delta(self, known: CachedEntry) -> pa.Table | None:
-        changes = known.changes(self._relation)
-        return known.derive(self.key, None if changes is None else self._known(changes))
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
+        changes = entry.changes(self._relation)
+        return entry.derive(self.key, None if changes is None else self._known(changes))
 
     def _known(self, rows: pa.Table) -> pa.Table:
         """Returns the rows with the columns of the feed; the relation may now have more or fewer."""
@@ -89,8 +89,8 @@ class RelationFeed:
             return rows
         return total([rows], self._schema)
 
-    def inline(self, known: CachedEntry) -> bool:
-        section = known.header.section(self._relation)
+    def inline(self, entry: CachedEntry) -> bool:
+        section = entry.header.section(self._relation)
         return section is None or section.length <= INLINE_BYTES
 
     def close(self) -> None:
@@ -108,10 +108,10 @@ class QueryFeed:
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
-    def touched(self, known: CachedEntry) -> bool:
-        return not self._prepared.relations.isdisjoint(known.relations)
+    def touched(self, entry: CachedEntry) -> bool:
+        return not self._prepared.relations.isdisjoint(entry.relations)
 
-    def inline(self, known: CachedEntry) -> bool:
+    def inline(self, entry: CachedEntry) -> bool:
         return False
 
     def close(self) -> None:
@@ -161,11 +161,11 @@ class LinearFeed(QueryFeed):
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
 
-    def delta(self, known: CachedEntry) -> pa.Table | None:
-        changes = known.changes(self._shape.relation)
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
+        changes = entry.changes(self._shape.relation)
         with self._lock:
-            there, table = known.derived(self.key)
-            return table if there or changes is None else known.derive(self.key, self._over(changes))
+            cached, table = entry.derived(self.key)
+            return table if cached or changes is None else entry.derive(self.key, self._over(changes))
 
     def _over(self, changes: pa.Table) -> pa.Table:
         """Evaluates the query on rows of its relation."""
@@ -200,10 +200,10 @@ class QueryResultFeed(QueryFeed):
             assert self._connection is not None
             return mirror.rows(self._connection, self._result)
 
-    def delta(self, known: CachedEntry) -> pa.Table | None:
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
         with self._lock:
-            there, table = known.derived(self.key)
-            return table if there else self._reach(known)
+            cached, table = entry.derived(self.key)
+            return table if cached else self._reach(entry)
 
     def close(self) -> None:
         with self._lock:
@@ -240,9 +240,9 @@ class QueryResultFeed(QueryFeed):
             self._forget()
             raise
 
-    def _reach(self, known: CachedEntry) -> pa.Table | None:
+    def _reach(self, entry: CachedEntry) -> pa.Table | None:
         """Advances to an entry and returns its net changes."""
-        n = known.header.n
+        n = entry.header.n
         if self._connection is None or self.n >= n:
             self._begin(n - 1, self._entries.get(n - 1).header.time)
         for i in range(self.n + 1, n):
@@ -250,14 +250,14 @@ class QueryResultFeed(QueryFeed):
             if self.touched(between):
                 self._step(between)
             self.n = i
-        return self._step(known)
+        return self._step(entry)
 
-    def _step(self, known: CachedEntry) -> pa.Table | None:
+    def _step(self, entry: CachedEntry) -> pa.Table | None:
         """Applies the next entry to the relations and returns the change of the result."""
         assert self._connection is not None
         try:
             for shape in self._shapes:
-                if (changes := known.changes(shape.relation)) is not None:
+                if (changes := entry.changes(shape.relation)) is not None:
                     mirror.apply(self._connection, shape, changes)
             before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
             delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
@@ -265,8 +265,8 @@ class QueryResultFeed(QueryFeed):
         except BaseException:
             self._forget()
             raise
-        self.n = known.header.n
-        return known.derive(self.key, delta)
+        self.n = entry.header.n
+        return entry.derive(self.key, delta)
 
     def _bounded(self, table: pa.Table) -> pa.Table:
         if table.num_rows > RESULT_ROWS:

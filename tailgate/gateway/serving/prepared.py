@@ -26,7 +26,7 @@ from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import explain
-from tailgate.sql.plan.traversal import once_each, walk
+from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
 
@@ -188,7 +188,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     )
 
 
-@once_each
+@memoize_by_object
 def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
     """Returns for each column the relation and column number that it passes through unchanged.
 

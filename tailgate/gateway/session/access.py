@@ -68,13 +68,13 @@ class Access:
 
         The role must own the item, or be allowed to read it or the relation that it reads.
         """
-        return self.owns(item) or self.may_read(item if item.is_relation else self._serving.catalog[item.depends[0]])
+        return self.owns(item) or self.may_read(item if item.is_relation else self._serving.progress.catalog[item.depends[0]])
 
     # --- ownership
 
     def owns(self, item: Item) -> bool:
         """Returns whether the role owns an item, is a member of its owner, or is a superuser."""
-        return self.role.superuser or item.owner in self._serving.catalog.acting(self.role.id)
+        return self.role.superuser or item.owner in self._serving.progress.catalog.acting(self.role.id)
 
     def check_superuser(self, action: str) -> None:
         """Raises 42501 unless the role is a superuser."""

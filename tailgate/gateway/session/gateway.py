@@ -18,7 +18,7 @@ from tailgate.gateway.session.statement_cache import StatementCache
 from tailgate.lake import Lake, peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.internal_errors import InternalErrors
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 
 PATHS_MAX = 1_000  # cached catalogs, one per search path
 BOUND_BYTES = 32 << 20  # of cached bound statements
@@ -32,9 +32,9 @@ class Gateway:
         self.memory, self.budget = serving.memory, serving.budget
         self.control = Control(lake)
         self.background = Background()
-        self.internal_errors = InternalErrors(masked)
+        self.internal_errors = InternalErrors(mask_literals)
         self.secret = peers.secret(lake)
-        self.sessions = Sessions(lambda: serving.catalog)
+        self.sessions = Sessions(lambda: serving.progress.catalog)
         self.peers = Peers(lake, self.sessions, self.internal_errors, self.background)
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)

@@ -25,7 +25,7 @@ from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
 ENTRY_BYTES = 100  # memory per item of a session's private catalog
@@ -55,7 +55,7 @@ class Naming:
 
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
         """
-        base, n = self._serving.known
+        base, n = self._serving.progress.known
         held = self._transaction.catalog
         if held is base:
             held = None
@@ -71,19 +71,19 @@ class Naming:
     @property
     def behind(self) -> bool:
         """Whether the catalog has changed and the temporary views are not yet adapted to it."""
-        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.catalog
+        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.progress.catalog
 
     async def catch_up(self) -> None:
         """Adapts the temporary views to the current catalog."""
         while self.behind:
-            base, before, workers = self._serving.catalog, self._base, self._serving.workers
+            base, before, workers = self._serving.progress.catalog, self._base, self._serving.workers
             assert before is not None
             if self._before is not None:
                 self._before = await workers.run_bounded(followed, self._before, self.own, before, base)
             views = await workers.run_bounded(followed, self.temporary, self.own, before, base)
             self._charge(views, base)
             self.temporary, self._base = views, base
-            self._seen = self._see(base, self._serving.catalog_n, self._path(base))
+            self._seen = self._see(base, self._serving.progress.catalog_n, self._path(base))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """Returns the existing schemas of the search_path that the role may use.
@@ -142,8 +142,8 @@ class Naming:
         self._change({**self.temporary, **{i.id: i for i in items}})
 
     def drop(self, ids: Iterable[int]) -> None:
-        gone = set(ids)
-        self._change({id: item for id, item in self.temporary.items() if id not in gone})
+        dropped_ids = set(ids)
+        self._change({id: item for id, item in self.temporary.items() if id not in dropped_ids})
 
     def drop_all(self) -> None:
         self._change({})
@@ -180,9 +180,9 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
     for id, item in sorted(views.items()):
         after = _with(later, own, {**kept, id: item})
         try:
-            made = restated(item, before, after)
-            if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
-                kept[id] = made
+            view = rename_references(item, before, after)
+            if [c.type for c in bind_definition(view, after).columns] == [c.type for c in item.columns]:
+                kept[id] = view
         except (TailgateError, KeyError):
             continue
     return kept

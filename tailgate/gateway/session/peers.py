@@ -152,10 +152,10 @@ class Peers:
                 return {"rows": [{k: v.timestamp() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]}
             case "signal":
                 try:
-                    there = self._own.signal(request["process"], _requester_of(request), terminate=request["terminate"])
+                    exists = self._own.signal(request["process"], _requester_of(request), terminate=request["terminate"])
                 except InsufficientPrivilege as error:
                     return {"error": error.message}
-                return {"there": there}
+                return {"there": exists}
             case "internal errors":
                 return {"rows": self._internal_errors.rows()}
             case "cancel":

@@ -20,7 +20,7 @@ class CurrentRole:
 
     def get(self) -> Role:
         """Returns the role. Raises 22023, 28000 or 42501 if it can no longer be used."""
-        catalog, name = self._serving.catalog, self._settings["role"]
+        catalog, name = self._serving.progress.catalog, self._settings["role"]
         if self._key[0] is not catalog or self._key[1] != name:
             self._role = self.find(name)
             self._key = (catalog, name)
@@ -28,7 +28,7 @@ class CurrentRole:
 
     def find(self, name: str) -> Role:
         """Returns the role for SET ROLE; "none" is that of the sign-in. Raises 22023, 28000 or 42501."""
-        catalog = self._serving.catalog
+        catalog = self._serving.progress.catalog
         signed_in = catalog.all_roles().get(self._client.role)
         if signed_in is None:
             raise InvalidAuthorizationSpecification(f'role "{self._client.user}" does not exist')

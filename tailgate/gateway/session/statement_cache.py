@@ -44,12 +44,12 @@ class StatementCache:
 
     async def read(self, text: str) -> Parts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
-        found = self._kept.get(text)
-        if found is None:
-            found = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
+        parts = self._kept.get(text)
+        if parts is None:
+            parts = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
-                self._kept.put(text, found, len(text) * TREE_FACTOR)
-        return found
+                self._kept.put(text, parts, len(text) * TREE_FACTOR)
+        return parts
 
 
 def read(text: str) -> Parts:

@@ -129,7 +129,7 @@ class Transaction:
         if self.state is State.IDLE:
             return None
         if self._snapshot is None:
-            self._snapshot = serving.snapshot()
+            self._snapshot = serving.queries.snapshot()
         self._snapshot.write(self.writes.changes)
         return self._snapshot
 
@@ -143,10 +143,10 @@ class Transaction:
 
     def read_at(self, serving: Serving, time: int) -> None:
         """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time."""
-        self._snapshot = serving.snapshot()
+        self._snapshot = serving.queries.snapshot()
         if self._snapshot.time != time:
             self._snapshot.close()
-            self._snapshot = serving.snapshot(time)
+            self._snapshot = serving.queries.snapshot(time)
 
     @property
     def time(self) -> int | None:

@@ -99,7 +99,7 @@ def _answer(work, arguments):  # type: ignore[no-untyped-def]
     except TailgateError as error:
         return "error", error
     except RecursionError:
-        return "error", StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.")
+        return "error", StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
     except MemoryError:
         return "error", OutOfMemory("out of memory")
     except Exception as error:  # noqa: BLE001  # the gateway reports it

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import struct
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,6 +13,7 @@ from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
+from tailgate.lake.control import Part, Write
 from tailgate.lake.entry import stream
 from tailgate.lake.types import WEIGHT
 from tailgate.lake.weights import net
@@ -84,18 +83,16 @@ class Pending:
         return found
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
-        """Returns the request body for the engine, which `engine.runtime.writes.Write.parse` reads."""
-        head: list[dict[str, int]] = []
-        parts: list[bytes] = []
+        """Returns the request body for the engine."""
+        parts: list[Part] = []
         touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
         for table in sorted(touched):
             rows = stream(self.changes[table].changes) if table in self.changes else b""
             known = [e.keys[table] for e, _ in self._effects if table in e.keys]
-            keys = np.unique(np.concatenate(known)).tobytes() if known else b""
-            head.append({"table": table, "changes": len(rows), "keys": len(keys)})
-            parts += [rows, keys]
-        text = json.dumps({"base": self.base, "reads": sorted(self.reads(catalog)), "reserve": reserve, "parts": head}).encode()
-        return b"".join([struct.pack(">I", len(text)), text, *parts])
+            keys = np.unique(np.concatenate(known)) if known else np.empty(0, np.uint64)
+            parts.append(Part(table, rows, keys.data))
+        assert self.base is not None
+        return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()
 
 
 def _tables_below(relation: int, catalog: Catalog) -> set[int]:

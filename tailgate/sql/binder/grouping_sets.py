@@ -116,12 +116,12 @@ def numbered(clause: exp.Expr, resolve: Resolve) -> tuple[tuple[Scalar, ...], tu
     keys: list[Scalar] = []
     sets: list[frozenset[int]] = []
     for nodes in sets_of(clause):
-        found = set()
+        indexes = set()
         for node in nodes:
             key = resolve(node)
             if key not in keys:
                 keys.append(key)
-            found.add(keys.index(key))
-        if not (clause.meta.get("distinct") and frozenset(found) in sets):
-            sets.append(frozenset(found))
+            indexes.add(keys.index(key))
+        if not (clause.meta.get("distinct") and frozenset(indexes) in sets):
+            sets.append(frozenset(indexes))
     return tuple(keys), tuple(sets)

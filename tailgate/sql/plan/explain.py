@@ -117,8 +117,8 @@ def line(plan: Relation) -> str:
         case TopK(input=input, keys=keys, order=order, count=count, offset=offset, ties=ties):
             within = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
             skipped = "" if offset is None else f" offset {text(offset, ())}"
-            taken = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
-            return f"Top: {taken}{within} order=[{order_by(order, input.columns)}]"
+            rows_text = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
+            return f"Top: {rows_text}{within} order=[{order_by(order, input.columns)}]"
         case Window(input=input, partition=partition, order=order, calls=calls):
             split = ", ".join(text(p, input.columns, outer=True) for p in partition)
             shown = ", ".join(f"{c.function.name}({', '.join(text(a, input.columns, outer=True) for a in c.arguments)})" for c in calls)

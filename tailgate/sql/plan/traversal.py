@@ -44,22 +44,22 @@ from tailgate.sql.plan import (
 T = TypeVar("T")
 
 
-def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
+def memoize_by_object(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
     """Memoizes a recursive function of relations, by object, for the time of one outermost call."""
     local = threading.local()
 
     @wraps(function)
     def remembered(relation: Relation) -> T:
-        known: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
-        if known is None:
+        results: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
+        if results is None:
             local.known = {}
             try:
                 return function(relation)
             finally:
                 local.known = None
-        if id(relation) not in known:
-            known[id(relation)] = relation, function(relation)
-        return known[id(relation)][1]
+        if id(relation) not in results:
+            results[id(relation)] = relation, function(relation)
+        return results[id(relation)][1]
 
     return remembered
 
@@ -110,7 +110,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
 def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
     """Applies a rule to every node, inputs first, and returns the new plan."""
 
-    @once_each
+    @memoize_by_object
     def changed(node: Relation) -> Relation:
         return rule(with_inputs(node, tuple(map(changed, inputs(node)))))
 
@@ -119,20 +119,20 @@ def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 def walk(relation: Relation) -> Iterator[Relation]:
     """Yields the relation and all relations below it, each once, in pre-order."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [relation]
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if id(node) not in visited:
+            visited.add(id(node))
             yield node
             waiting += reversed(inputs(node))
 
 
-@once_each
-def places(relation: Relation) -> int:
+@memoize_by_object
+def tree_size(relation: Relation) -> int:
     """Returns the number of nodes of the plan as a tree, in which shared nodes count once per use."""
-    return 1 + sum(map(places, inputs(relation)))
+    return 1 + sum(map(tree_size, inputs(relation)))
 
 
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
@@ -199,17 +199,17 @@ C = TypeVar("C", AggregateCall, WindowCall)
 
 def _with_arguments(call: C, new: Rule) -> C:
     condition = None if call.filter is None else new(call.filter)
-    made = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
-    return replace(made, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else made
+    result = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
+    return replace(result, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else result
 
 
 def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
     return tuple(replace(k, expression=new(k.expression)) for k in keys)
 
 
-def column(relation: Relation, index: int) -> Column:
-    """Returns a reference to a column of a relation."""
-    return Column(index, relation.columns[index].type)
+def column(relation: Relation, index: int, by: int = 0) -> Column:
+    """Returns a reference to a column of a relation. `by`: the number of columns before the relation, as on the right of a join."""
+    return Column(index + by, relation.columns[index].type)
 
 
 def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
@@ -236,6 +236,6 @@ def is_one_row(relation: Relation) -> bool:
     return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
 
 
-def crossed(left: Relation, right: Relation) -> Relation:
+def cross_join(left: Relation, right: Relation) -> Relation:
     """Returns the cross join of two relations, or one of them if the other is `is_one_row`."""
     return right if is_one_row(left) else left if is_one_row(right) else Join(left, right, "cross", None)

@@ -39,11 +39,12 @@ from tailgate.sql.plan import (
     Working,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
-from tailgate.sql.render.scalars import CONSTANTS, DUCKDB, spelled
-from tailgate.sql.render.shared_arguments import checked
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.scalars import CONSTANTS, render_scalar
+from tailgate.sql.render.shared_arguments import checked_length
+from tailgate.sql.render.templates import fill_template
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
@@ -67,7 +68,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     if not renderer.written:
         return text
     parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
-    return checked(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
+    return checked_length(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
 
 
 def shared(plan: Relation) -> frozenset[int]:
@@ -120,7 +121,7 @@ class _Renderer:
 
     def relation(self, plan: Relation) -> str:
         """Returns the SELECT of a relation. Raises 54001 if it is too long."""
-        return checked(self._relation(plan))
+        return checked_length(self._relation(plan))
 
     def _relation(self, plan: Relation) -> str:
         match plan:
@@ -212,17 +213,17 @@ class _Renderer:
         width = len(plan.input.columns)
         texts = [self.scalar(a) for a in plan.arguments]
         types = [a.type for a in plan.arguments]
-        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, self.now)
+        array = fill_template(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, {"now": self.now})
         elements, numbers = "elements", "range(1, len(elements) + 1)"
         if plan.kind == "left":
             elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
-        given = columns(width) or "1 AS nothing"
-        inner = f"SELECT {given}, {array} AS elements FROM {self._from(plan.input)}"
-        inner = f"SELECT {given}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
-        made = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
+        input_columns = columns(width) or "1 AS nothing"
+        inner = f"SELECT {input_columns}, {array} AS elements FROM {self._from(plan.input)}"
+        inner = f"SELECT {input_columns}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
+        outputs = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
         if plan.ordinality:
-            made.append("number")
-        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
+            outputs.append("number")
+        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(outputs))]
         return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _top(self, plan: TopK) -> str:
@@ -260,7 +261,7 @@ class _Renderer:
 
     def scalar(self, s: Scalar) -> str:
         """Returns the SQL of a scalar over columns c0, c1, …"""
-        return spelled(s, DUCKDB, now=self.now, constants=self.constants)
+        return render_scalar(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

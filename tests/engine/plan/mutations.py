@@ -34,7 +34,7 @@ class Mutation:
     new: str
 
     def __str__(self) -> str:
-        return f"{self.file.removeprefix('engine.plan.')}: {self.rule}"
+        return f"{self.file.removeprefix('tailgate.engine.plan.')}: {self.rule}"
 
     def applied(self, text: str) -> str:
         assert self.old in text, f"{self.file} has no more: {self.old}"
@@ -93,6 +93,6 @@ ALL = read(Path(__file__).with_name("mutations.txt").read_text())
 # of sources; the tests of sources catch them
 KEEPERS = tuple(m for m in ALL if m.file in ("Upsert", "Captured", "CapturedBag"))
 JAVA = tuple(m for m in ALL if m.file[0].isupper() and m not in KEEPERS)  # caught by the law
-PYTHON = tuple(m for m in ALL if m.file.startswith("engine."))  # caught by the law
+PYTHON = tuple(m for m in ALL if m.file.startswith("tailgate.engine."))  # caught by the law
 # also used by the reference; caught by random subqueries
-DECORRELATION = tuple(m for m in ALL if m.file.startswith("sql."))
+DECORRELATION = tuple(m for m in ALL if m.file.startswith("tailgate.sql."))

@@ -24,7 +24,7 @@ from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
-from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import bottom_up, project
 
 TRUE = Literal(True, BOOL)
@@ -147,8 +147,8 @@ def _of_one_type(key: Key) -> Key | None:
     left, right = key.left.type, key.right.type
     if _alike(left, right):
         return key
-    if same(left, right) and many_forms(left):
-        return Key(sortable(key.left), sortable(key.right), key.equal)
+    if same(left, right) and has_equal_forms(left):
+        return Key(sort_key(key.left), sort_key(key.right), key.equal)
     common = _common(key.left.type, key.right.type)
     if common is None:
         return None
@@ -157,7 +157,7 @@ def _of_one_type(key: Key) -> Key | None:
 
 def _alike(a: Type, b: Type) -> bool:
     """Returns whether values of these types are equal if and only if their stored forms are equal."""
-    return a.spark == b.spark and not any(many_forms(t) or t.name == "record" for t in (a, b))
+    return a.spark == b.spark and not any(has_equal_forms(t) or t.name == "record" for t in (a, b))
 
 
 def _common(a: Type, b: Type) -> Type | None:

@@ -21,7 +21,7 @@ from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import Field
 from tailgate.sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuild, shifted
 from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 Moved = dict[Scalar, int]  # an expression, and the column that replaces it
@@ -104,7 +104,7 @@ def _reading(scalar: Scalar, moved: Moved, place: dict[int, int]) -> Scalar:
         return Column(moved[scalar], scalar.type)
     if isinstance(scalar, Column):
         return replace(scalar, index=place[scalar.index])
-    return rebuilt(scalar, lambda s: _reading(s, moved, place))
+    return rebuild(scalar, lambda s: _reading(s, moved, place))
 
 
 def _rebuilt(reader: Project | Aggregate, input: Relation, moved: Moved, place: dict[int, int]) -> Relation:

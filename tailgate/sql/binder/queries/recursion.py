@@ -13,7 +13,7 @@ from tailgate.sql.binder.context import QueryBinder
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.relation_names import Names
-from tailgate.sql.binder.types.coercion import plain
+from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Aggregate, Column, Distinct, Project, Recursive, Relation, Union_, Working
 from tailgate.sql.plan.correlation import nodes
@@ -46,9 +46,9 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     base = queries.query(_bare(tree.this), names)
     number = len(names.recursions)
     names.recursions.append(name)
-    given = [c.name for c in cte.args["alias"].args.get("columns") or []]
-    fields = tuple(Field(n, f.type) for n, f in zip(given, base.columns, strict=False))
-    fields += tuple(Field(f.name, f.type) for f in base.columns[len(given) :])
+    column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+    fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
+    fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
     working = Working(number, tuple(Field(f.name, f.type) for f in base.columns))
     step = queries.query(_bare(second), names.with_cte(name, working, fields))
     _check_step(step, name, references[0])
@@ -60,8 +60,8 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
         if (field.type.name, field.type.is_array) != (before.type.name, before.type.is_array):
             raise DatatypeMismatch(
-                f'recursive query "{name}" column {i} has type {plain(before.type)} in non-recursive term'
-                f" but type {plain(field.type)} overall",
+                f'recursive query "{name}" column {i} has type {bare_type(before.type)} in non-recursive term'
+                f" but type {bare_type(field.type)} overall",
                 hint="Cast the output of the non-recursive term to the correct type.",
                 position=leftmost(nth(tree.this, i - 1)),
             )
