@@ -313,15 +313,15 @@ class Evaluation:
             found.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
         return found
 
-    def _duplicate(self, table: Table, row: pa.Table) -> UniqueViolation:
+    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
-        assert table.key is not None
-        texts = self._texts(table, row)
+        assert isinstance(table, Table) and table.key is not None
+        texts, constraint = self._texts(table, row), constraint_of(table)
         names = ", ".join(table.columns[k].name for k in table.key)
         return UniqueViolation(
-            f'duplicate key value violates unique constraint "{constraint_of(table)}"',
+            f'duplicate key value violates unique constraint "{constraint}"',
             detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
-            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint_of(table)},
+            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint},
         )
 
 
