@@ -156,13 +156,13 @@ class Installation:
                 shape = mirror.shape(catalog[relation])
                 mirror.create(cursor, shape, temporary=True)
                 mirror.fill(cursor, shape, self.engine.lake.snapshot(relation, self.engine.newest.time))
-            found = cursor.execute(render(plan)).to_arrow_table()
+            rows = cursor.execute(render(plan)).to_arrow_table()
         except duckdb.Error as e:
             raise error_of(e) from None
         finally:
             cursor.close()
-        found = found.append_column(WEIGHT, pa.array([1] * found.num_rows, pa.int64()))
-        return total([mirror.conform(found, schema)], schema)
+        rows = rows.append_column(WEIGHT, pa.array([1] * rows.num_rows, pa.int64()))
+        return total([mirror.conform(rows, schema)], schema)
 
 
 class WithoutKafka(Statements):

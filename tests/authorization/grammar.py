@@ -29,8 +29,10 @@ class Step:
 class Grammar(Expressions):
     def statements(self) -> list[Step]:
         """Generates one statement, or a few related ones."""
-        made = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
-        steps = [Step(step) if isinstance(step, str) else step for step in ([made] if isinstance(made, (str, Step)) else made)]
+        statement = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
+        steps = [
+            Step(step) if isinstance(step, str) else step for step in ([statement] if isinstance(statement, (str, Step)) else statement)
+        ]
         return [replace(step, follows=step.follows or " AS OF " in step.text) for step in steps]  # AS OF a future time may wait long
 
     def reads(self) -> str:

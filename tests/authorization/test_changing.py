@@ -190,7 +190,7 @@ class Between:
 
 
 def test_what_takes_a_name_meanwhile_is_not_what_was_checked(world: World) -> None:
-    """low drops its view and boss creates one of that name: the new check refuses the statement."""
+    """The role low drops its view and boss creates one of that name: the new check refuses the statement."""
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("low", "CREATE VIEW public.v AS SELECT 1 AS n")
     with Between(world, lambda: (world.sql("low", "DROP VIEW public.v"), world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries"))):

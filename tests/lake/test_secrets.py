@@ -76,7 +76,7 @@ def test_settings_change_with_their_secrets() -> None:
     def catalog(token: str) -> Catalog:
         return Catalog().apply(Change(put=(Secret(20_000, "s", ciphertext=token),)))
 
-    said: ConnectionSettings = {"password": SecretReference(20_000), "ca": FileReference("x"), "protocol": "SASL_SSL"}
-    assert settings(said, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
-    restored = decode_settings(json.loads(json.dumps(encode_settings(said))))
-    assert settings(said, catalog("a")) == settings(restored, catalog("a")) != settings(said, catalog("b"))
+    options: ConnectionSettings = {"password": SecretReference(20_000), "ca": FileReference("x"), "protocol": "SASL_SSL"}
+    assert settings(options, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
+    restored = decode_settings(json.loads(json.dumps(encode_settings(options))))
+    assert settings(options, catalog("a")) == settings(restored, catalog("a")) != settings(options, catalog("b"))

@@ -124,7 +124,7 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
 
 
 def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: str) -> None:
-    """This happens after a pause in which the broker aborted the session's transaction."""
+    """A fence is released after a pause in which the broker aborted the session's transaction."""
     session = opened(kafka, lake_id, "a")
     session.commit([], Progress(1, 1, 0, True, "a"))
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})

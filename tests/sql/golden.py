@@ -35,14 +35,14 @@ class Case:
 
 
 def cases(path: Path) -> list[Case]:
-    found = []
+    result = []
     for block in re.split(r"\n\n+(?=[#>])", path.read_text().strip("\n")):
         lines = block.splitlines()
         comment = [line for line in lines if line.startswith("#")]
         cut = lines.index("---") if "---" in lines else len(lines)
         statement = "\n".join(line[2:] for line in lines[len(comment) : cut])
-        found.append(Case("\n".join(comment), statement, "\n".join(lines[cut + 1 :]).strip("\n")))
-    return found
+        result.append(Case("\n".join(comment), statement, "\n".join(lines[cut + 1 :]).strip("\n")))
+    return result
 
 
 def written(all: list[Case]) -> str:

@@ -141,15 +141,15 @@ def nestable() -> Iterator[tuple[Function, int]]:
 
 @pytest.mark.parametrize("dialect", [DUCKDB, SPARK], ids=["duckdb", "spark"])
 def test_sql_grows_with_the_calls_that_it_nests(dialect: Dialect) -> None:
-    seen = 0
+    checked = 0
     for row, place in nestable():
         try:
             lengths = [len(render_scalar(nested(row, place, depth), dialect)) for depth in (8, 16)]
         except FeatureNotSupported:
             continue
         assert lengths[1] <= 3 * lengths[0] + 400, (str(row), place, lengths)
-        seen += 1
-    assert seen > 200
+        checked += 1
+    assert checked > 200
 
 
 @pytest.mark.parametrize(

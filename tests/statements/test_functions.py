@@ -63,8 +63,8 @@ def test_what_calls_a_function_depends_on_it(parts: psycopg.Connection[Any]) -> 
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         parts.execute("DROP FUNCTION above")
     assert error.value.diag.message_primary == "cannot drop function above(integer) because other objects depend on it"
-    told = "function twice(integer) depends on function above(integer)\nmaterialized view cs depends on function twice(integer)"
-    assert error.value.diag.message_detail == told
+    detail = "function twice(integer) depends on function above(integer)\nmaterialized view cs depends on function twice(integer)"
+    assert error.value.diag.message_detail == detail
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         parts.execute("DROP TABLE parts")
     assert "function above(integer) depends on table parts" in (error.value.diag.message_detail or "")

@@ -105,8 +105,8 @@ def pieces(chance: random.Random, data: bytes) -> Iterator[bytes]:
 
 def read(decoder: Decoder, piece: bytes) -> Iterator[m.Message]:
     """Yields all complete messages. Before authentication the decoder returns one at a time."""
-    while found := decoder.feed(piece):
-        yield from found
+    while messages := decoder.feed(piece):
+        yield from messages
         piece = b""
 
 
@@ -212,8 +212,8 @@ async def finished(work, session: Session) -> None:
     """Waits for the session's work. Interrupts a TAIL, which would not end."""
     task = asyncio.ensure_future(work)
     for wait in (0.05, 1, 20):
-        done, _ = await asyncio.wait((task,), timeout=wait)
-        if done:
+        ended, _ = await asyncio.wait((task,), timeout=wait)
+        if ended:
             return task.result()
         assert session.execution.following or wait < 20, session.execution.activity.query
         session.execution.interrupt("enough")

@@ -62,12 +62,12 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
     texts += [f"SELECT {{}} FROM w WHERE n = {n} AND city = 'oslo'" for n in (0, 3, 9)]
     texts += ["SELECT {} FROM w WHERE city IN ('rome', 'oslo', 'rome', NULL)", "SELECT {} FROM w WHERE city = 'rome' AND id = 3"]
     texts += ["SELECT {} FROM w WHERE n IN (1, 2) AND city IN ('', 'oslo')", "SELECT {} FROM w WHERE city = 'rome' AND at = '1970-01-02'"]
-    asked = ["*", "id, x", "tags, price, at"]
+    column_lists = ["*", "id, x", "tags, price, at"]
     with psycopg.connect(live.dsn, autocommit=True) as ours, psycopg.connect(live.dsn, autocommit=True) as duckdb:
         ours.prepare_threshold = 0
         for _ in range(25):
             for text in chance.sample(texts, 4):
-                columns = chance.choice(asked)
+                columns = chance.choice(column_lists)
                 expected = wire(duckdb, f"{text.format(columns)} OR false")
                 assert wire(ours, text.format(columns)) == expected, text
                 got = ours.execute(text.format(columns)).fetchall()  # type: ignore[call-overload]
@@ -94,8 +94,8 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
         before = first.hits
         live.serving.queries.run = None  # type: ignore[method-assign,assignment]
         try:
-            found = wire(ours, "SELECT id FROM w WHERE city = 'rome'")
-            assert sum(found.values()) == sum(row[1] == "rome" for row in rows)
+            ids = wire(ours, "SELECT id FROM w WHERE city = 'rome'")
+            assert sum(ids.values()) == sum(row[1] == "rome" for row in rows)
             assert ours.execute("SELECT id FROM w WHERE city = %s AND n = %s", ("oslo", 1)).fetchall() is not None
         finally:
             del live.serving.queries.run  # type: ignore[attr-defined]

@@ -18,10 +18,10 @@ def wait_for_index(live: Live, relation: int, ask) -> None:
     n = 1000
     while time.monotonic() < deadline:
         ask(n := n + 1)
-        found = [
+        ready = [
             i for way, i in live.gateway.answers.lookups._indexes.items() if way.relation == relation and i is not None and i.time >= 0
         ]
-        if found:
+        if ready:
             return
         time.sleep(0.02)
     raise AssertionError("no index")
@@ -93,10 +93,10 @@ def test_what_is_no_template(live: Live, text: bytes) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         wait_for_index(live, live.v.id, lambda n: connection.execute("select name from v where id = %s", (n,)))
         connection.pgconn.exec_(b"select name from v where id = 1")
-        known = {key for key, _ in live.gateway.answers.lookups._templates.items()}
+        keys = {key for key, _ in live.gateway.answers.lookups._templates.items()}
         first = connection.pgconn.exec_(text)
         assert first.error_message == b""
-        assert {key for key, _ in live.gateway.answers.lookups._templates.items()} == known
+        assert {key for key, _ in live.gateway.answers.lookups._templates.items()} == keys
 
 
 def test_a_failing_view_fails_here_too(live: Live) -> None:

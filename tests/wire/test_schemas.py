@@ -36,20 +36,20 @@ def connect(live: Live, path: str = "") -> psycopg.Connection:
 
 def test_each_session_has_its_own_answer(two: Live) -> None:
     """Equal texts use polls, look-ups by key and prepared statements, which share caches."""
-    with connect(two) as here, connect(two, "s, public") as there, connect(two, "nothing") as nowhere:
+    with connect(two) as here, connect(two, "s, public") as second, connect(two, "nothing") as nowhere:
         for _ in range(30):
             assert here.execute("SELECT count(*) FROM v").fetchone() == (4,)
-            assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+            assert second.execute("SELECT count(*) FROM v").fetchone() == (2,)
             assert here.execute("SELECT name FROM v WHERE id = 10").fetchall() == []
-            assert there.execute("SELECT name FROM v WHERE id = 10").fetchall() == [("ten",)]
+            assert second.execute("SELECT name FROM v WHERE id = 10").fetchall() == [("ten",)]
             assert here.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == [("name 1",)]
-            assert there.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == []
+            assert second.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == []
             with pytest.raises(errors.UndefinedTable):
                 nowhere.execute("SELECT count(*) FROM v")
             assert nowhere.execute("SELECT count(*) FROM s.v").fetchone() == (2,)
         two.tick([((20, "new", 0.0), 1)])
         assert here.execute("SELECT count(*) FROM v").fetchone() == (5,)
-        assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+        assert second.execute("SELECT count(*) FROM v").fetchone() == (2,)
 
 
 def test_a_statement_that_was_prepared_follows_the_path(two: Live) -> None:

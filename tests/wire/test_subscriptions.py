@@ -103,12 +103,12 @@ def test_fetch_timing(live: Live, connect: Connect) -> None:
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     timer = threading.Timer(0.4, lambda: live.tick([(NEW, 1)]))
     timer.start()
-    begun = time.monotonic()
+    start = time.monotonic()
     assert len(sql.execute("FETCH 10 FROM SUBSCRIPTION s").fetchall()) == 1
-    assert 0.3 < time.monotonic() - begun < 5
-    begun = time.monotonic()
+    assert 0.3 < time.monotonic() - start < 5
+    start = time.monotonic()
     assert fetched(sql, "1", timeout="500ms") == []
-    assert 0.45 < time.monotonic() - begun < 3
+    assert 0.45 < time.monotonic() - start < 3
 
 
 def test_progress_rows_may_be_acknowledged(live: Live, connect: Connect) -> None:
@@ -339,8 +339,8 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     sql.execute("DROP SUBSCRIPTION s")
     assert len(readers.holds(lake)) == 2
     subscriptions.release_dropped(lake)
-    (kept,) = readers.holds(lake)
-    assert kept.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
+    (hold,) = readers.holds(lake)
+    assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 
 def test_names_move_with_what_they_name(live: Live, connect: Connect) -> None:

@@ -50,7 +50,8 @@ class _Server(ThreadingHTTPServer):
 
 class Control:
     """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
-    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended."""
+    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended.
+    """
 
     def __init__(
         self,
