@@ -72,7 +72,7 @@ class Shop:
         depends = tuple(sorted({n.relation for n in _scans(of)}))
         item = MaterializedView(id, name, of.columns, key(of), True, id + 1, depends, query="…", ready=False)
         if starts is not None:
-            item = replace(item, starts=starts)
+            item = replace(item, starts={int(id): offsets for id, offsets in starts.items()})
         self.plans[id] = of
         catalog = self.catalog.apply(Change(put=(item,)))
         item = nodes.number(item, catalog, self.streams(catalog)(item))

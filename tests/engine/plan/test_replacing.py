@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from tailgate.engine.plan.replacing import bases, readers
 from tailgate.lake.catalog import Catalog, Change, Function, MaterializedView, Table, View
+from tailgate.lake.types import INT8
 
 TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
 
 
 def catalog(*, cycle: bool) -> Catalog:
     table = Table(TABLE, "t", (), stored=True)
-    function = Function(FUNCTION, "f", (), depends=(TABLE, VIEW) if cycle else (TABLE,))
+    function = Function(FUNCTION, "f", (), depends=(TABLE, VIEW) if cycle else (TABLE,), returns=INT8)
     view = View(VIEW, "v", (), depends=(FUNCTION,))
     above = MaterializedView(ABOVE, "m", (), stored=True, depends=(TABLE, VIEW))
     return Catalog().apply(Change(put=(above, table, function, view)))
