@@ -26,7 +26,7 @@ import fastavro
 
 from tailgate.engine.ddl import Registry, create_source
 from tailgate.engine.plan import circuit
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.catalog import Catalog, Change
@@ -70,7 +70,7 @@ def measured(session: Any, statement: str, values: list[Message], seconds: float
     decoder = circuits.decoder(source.decoder)
     shape = circuits.shape(str(decoder.schema().toDDL()), source.shape)
     packed = b"".join(struct.pack(">ii", len(k), len(v)) + k + v for k, v in values)
-    n, cpu, wall, decoding = session._jvm.tailgate.Decoding.measured(session._jsparkSession, decoder, shape, packed, seconds)
+    n, cpu, wall, decoding = session._jvm.tailgate.sources.Decoding.measured(session._jsparkSession, decoder, shape, packed, seconds)
     return {"rows": round(n / cpu * 1e9), "decoded": round(n / decoding * 1e9), "rows_by_the_clock": round(n / wall * 1e9)}
 
 

@@ -28,7 +28,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tailgate.engine.plan.graph import Graph, JoinNode, ReduceNode
+from tailgate.engine.plan.graph import Graph
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.types import INT4, INT8, TEXT, Field, Type
@@ -66,9 +66,9 @@ class Growing(Circuits):
     def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
         operators = tuple(
             replace(o, append_only=(True, True))
-            if isinstance(o, JoinNode)
+            if isinstance(o, graph.Join)
             else replace(o, append_only=True)
-            if isinstance(o, ReduceNode)
+            if isinstance(o, graph.Reduce)
             else o
             for o in graph.operators
         )

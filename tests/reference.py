@@ -61,7 +61,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return each(evaluate(input, tables), lambda row: [tuple(value(e, row) for e in expressions)])
         case plan.Join():
             return join(relation, evaluate(relation.left, tables), evaluate(relation.right, tables))
-        case plan.Aggregate():
+        case plan.Reduce():
             return aggregate(relation, evaluate(relation.input, tables))
         case plan.Sort(input=input):
             return evaluate(input, tables)
@@ -79,7 +79,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
         case plan.SetOperation(left=left, right=right):
             return combine(relation, evaluate(left, tables), evaluate(right, tables))
-        case plan.Union_(inputs=inputs):
+        case plan.UnionAll(inputs=inputs):
             out = Result()
             for i in inputs:
                 part = evaluate(i, tables)
@@ -198,7 +198,7 @@ def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
     return out
 
 
-def aggregate(node: plan.Aggregate, input: Result) -> Result:
+def aggregate(node: plan.Reduce, input: Result) -> Result:
     out = Result(Counter(), Counter(input.errors))
     groups: dict[Row, list[tuple[Member | None, ...]]] = {} if node.keys else {(): []}
     for row, n in input.rows.items():
@@ -331,7 +331,7 @@ def value(scalar: plan.Scalar, row: Row) -> Value:
                 if (v := value(a, row)) is not None:
                     return v
             return None
-        case plan.Extreme(which=which, arguments=arguments):
+        case plan.GreatestLeast(which=which, arguments=arguments):
             values = [v for a in arguments if (v := value(a, row)) is not None]
             return (max if which == "greatest" else min)(values, key=order) if values else None
     raise NotImplementedError(type(scalar).__name__)

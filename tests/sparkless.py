@@ -16,13 +16,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.engine.plan.replacing import switched
+from tailgate.engine.plan.replacements import switch
 from tailgate.engine.runtime.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake import Lake, subscriptions
-from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ViewErrors, ready
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
 from tailgate.lake.entry import Header
 from tailgate.lake.inbox import Record
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -130,12 +130,12 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """Switches to the replacements of views in one entry, with the changes of the rows."""
         engine, catalog = self.engine, self.engine.catalog
-        change = switched(coming, catalog, lambda item, after: item)
+        change = switch(coming, catalog, lambda item, after: item)
         after = catalog.apply(change)
         changes = []
         for item in coming:
             if isinstance(item, MaterializedView):
-                id = item.id if isinstance(item, MaterializedView | ViewErrors) and item.has_new_columns else item.replaces
+                id = item.id if item.has_new_columns else item.replaces
                 rows = self._rows(after[id], after)
                 if id == item.replaces:
                     rows = total(

@@ -6,6 +6,7 @@ Without an engine, or if the log has a newer epoch, a request fails with 58000 w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 
 from tailgate.lake import Lake, control, engines
@@ -96,6 +97,12 @@ class Control:
             raise SystemError_(
                 "the engine ended before it answered", hint="Look whether the statement took effect before sending it again."
             ) from None
+        except asyncio.CancelledError:
+            # The engine must see the disconnect before the client sees the error: it may send its next statement immediately.
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+            raise
         finally:
             writer.close()
 

@@ -32,8 +32,8 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     if statement.name is not None:
         catalog.check_new(statement.name.name, schema)
     include = tuple(_position(name, relation) for name in statement.include)
-    said = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
-    name = statement.name.name if statement.name is not None else _free_name(relation.name, said, schema, catalog)
+    columns_part = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
+    name = statement.name.name if statement.name is not None else _free_name(relation.name, columns_part, schema, catalog)
     item = Index(
         catalog.next_id,
         name,
@@ -47,10 +47,10 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         unique=statement.unique,
         method=statement.method,
     )
-    told: list[Notice] = []
+    notices: list[Notice] = []
     if statement.unique:
-        told = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
-    return item, told
+        notices = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
+    return item, notices
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
@@ -67,15 +67,15 @@ def _relation(name: Name, catalog: Catalog) -> Item:
 
 def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
     """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
-    found = tuple(_position(c.name, relation) for c in statement.columns)
+    positions = tuple(_position(c.name, relation) for c in statement.columns)
     if statement.default:
-        found = relation.key or tuple(range(len(relation.columns)))
-    for place in found:
-        type = relation.columns[place].type
+        positions = relation.key or tuple(range(len(relation.columns)))
+    for position in positions:
+        type = relation.columns[position].type
         if type.name not in KEY_TYPES or type.is_array:
             hint = "Equal values of this type may be stored in several forms: such a condition is a scan. Cast it in a view."
             raise FeatureNotSupported(f"an index on a column of type {type} is not supported", hint=hint)
-    return found
+    return positions
 
 
 def _position(name: str, relation: Item) -> int:
@@ -100,7 +100,7 @@ def _check_method(statement: CreateIndex) -> None:
         raise FeatureNotSupported('access method "hash" does not support ASC/DESC options')
 
 
-def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> str:
+def _free_name(relation: str, columns_part: str, schema: Schema, catalog: Catalog) -> str:
     """Returns a free name `relation_columns_idx`.
 
     The longer part is truncated to fit the maximum length; a number is added if the name is taken.
@@ -108,7 +108,7 @@ def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> st
     number = 0
     while True:
         label = f"_idx{number or ''}"
-        first, second = relation.encode(), said.encode()
+        first, second = relation.encode(), columns_part.encode()
         while len(first) + 1 + len(second) + len(label) > NAME_BYTES_MAX:
             first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
         name = f"{first.decode(errors='ignore')}_{second.decode(errors='ignore')}{label}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailgate.engine.ddl.durations import bounded
-from tailgate.engine.ddl.names import free, kept, stored
+from tailgate.engine.ddl.durations import bounded_milliseconds
+from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers import AGE_MAX_MS
@@ -13,8 +13,8 @@ from tailgate.sql.statements import CreateSubscription
 
 def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Subscription:
     """Returns the item of a subscription; `text` is the statement as typed."""
-    schema = free(statement.name, catalog)
-    relation = stored(
+    schema = schema_for(statement.name, catalog)
+    relation = stored_relation(
         statement.from_item,
         catalog,
         so="its changes are not kept",
@@ -24,7 +24,7 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
         raise ObjectNotInPrerequisiteState(
             f'{relation.kind} "{relation.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
         )
-    retention = RETENTION_MS if statement.retention is None else bounded("RETENTION", statement.retention, AGE_MAX_MS)
+    retention = RETENTION_MS if statement.retention is None else bounded_milliseconds("RETENTION", statement.retention, AGE_MAX_MS)
     item = Subscription(
         catalog.next_id,
         statement.name.name,
@@ -35,4 +35,4 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
         snapshot=statement.snapshot,
         progress=statement.progress,
     )
-    return kept(item, statement, catalog)
+    return normalized(item, statement, catalog)

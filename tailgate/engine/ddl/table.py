@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailgate.engine.ddl.history import retained
-from tailgate.engine.ddl.names import check_columns, free, kept
+from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
@@ -17,7 +17,7 @@ UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal
 
 def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     """Returns the item of a table; `text` is the statement as typed."""
-    schema = free(statement.name, catalog)
+    schema = schema_for(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for key in statement.key:
         if key not in names:
@@ -40,7 +40,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
                 error.position += column.default_position
             raise
     checks = _checks(statement, columns)
-    history, others = retained(statement.options)
+    history, others = split_retention(statement.options)
     if others:
         raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
     item = Table(
@@ -56,7 +56,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         retain_history_ms=history,
         schema=schema.id,
     )
-    return kept(item, statement, catalog)
+    return normalized(item, statement, catalog)
 
 
 def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckConstraint, ...]:
@@ -64,8 +64,8 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckCo
 
     Raises 42710 for a duplicate name, and the errors of the expressions.
     """
-    table, found = statement.name.name, dict[str, CheckConstraint]()
-    taken = {c.name for c in statement.checks if c.name is not None}
+    table, checks = statement.name.name, dict[str, CheckConstraint]()
+    names = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
         try:
             read = columns_of(check_of(table, columns, check.text))
@@ -73,16 +73,16 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckCo
             if error.position is not None:
                 error.position += check.position
             raise
-        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), taken)
-        if name in found:
+        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), names)
+        if name in checks:
             raise DuplicateObject(f'check constraint "{name}" already exists')
         if name == statement.constraint:
             raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
-        taken.add(name)
-        found[name] = CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)))
-    return tuple(found[name] for name in sorted(found, key=str.encode))
+        names.add(name)
+        checks[name] = CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)))
+    return tuple(checks[name] for name in sorted(checks, key=str.encode))
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, names: set[str]) -> str:
     """Returns the name, with a number if it is taken."""
-    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(taken) + 2))) if n not in taken)
+    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(names) + 2))) if n not in names)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tailgate.engine.ddl.history import retained
-from tailgate.engine.ddl.names import free, kept
-from tailgate.engine.plan.change import Unit, leaves
+from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.names import normalized, schema_for
+from tailgate.engine.plan.change import SingleRow, leaves
 from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.plans import Streams, bound
+from tailgate.engine.plan.streams import Streams, bound_plan
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.failed import failure
@@ -21,22 +21,22 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
     A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
     """
-    schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
+    schema = catalog.home(statement.name) if replacing is not None else schema_for(statement.name, catalog)
     options = _view_options(statement)
     query = bind_view(statement, catalog)
-    id, named = catalog.next_id, statement.name.name
-    item = kept(
-        View(id, named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
+    id, name = catalog.next_id, statement.name.name
+    item = normalized(
+        View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
     )
     if not statement.materialized:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
-        catalog.check_new(errors_name(named), schema)
+        catalog.check_new(errors_name(name), schema)
     view = MaterializedView(
         id,
-        named,
+        name,
         item.columns,
         key(query.plan),
         stored=True,
@@ -49,12 +49,12 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         retain_history_ms=options.retain_history_ms,
     )
     after = catalog.stored.apply(Change(put=(view,)))
-    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
-    coming = catalog.replacements()
-    for changing in (catalog[i] for i in sorted(catalog.below(item)) if i in coming):
-        said = f'{changing.kind} "{changing.name}" is still being replaced'
-        raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
-    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
+    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound_plan(i, c))(view)
+    replacements = catalog.replacements()
+    for replaced in (catalog[i] for i in sorted(catalog.below(item)) if i in replacements):
+        message = f'{replaced.kind} "{replaced.name}" is still being replaced'
+        raise ObjectNotInPrerequisiteState(message, hint="Create the view when it is ready.")
+    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, SingleRow)):
         if skips(base) and not skips(view):
             raise FeatureNotSupported(
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
@@ -96,11 +96,11 @@ class _Options(NamedTuple):
 def _view_options(statement: CreateView) -> _Options:
     """Returns the options of a view. Raises 0A000 or 22023."""
     on_error: Literal["fail", "skip"] = "fail"
-    history, others = retained(statement.options) if statement.materialized else (0, statement.options)
+    retention, others = split_retention(statement.options) if statement.materialized else (0, statement.options)
     for name, value in others:
         if name != "on_error" or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
         if value not in ("fail", "skip"):
             raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
         on_error = "skip" if value == "skip" else "fail"
-    return _Options(on_error, history)
+    return _Options(on_error, retention)

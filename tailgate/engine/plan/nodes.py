@@ -29,7 +29,7 @@ from tailgate.lake.failed import failure
 
 # nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the keys of the state
 SLOTS = 1024
-FILLS = 128  # slots reserved for the sources of a view's backfill
+BACKFILLS = 128  # slots reserved for the sources of a view's backfill
 
 UPSERT = 1  # slot of a keyed source's upsert
 
@@ -44,9 +44,9 @@ def upsert_node(item: Item) -> int:
     return item.id * SLOTS + (0 if isinstance(item, DeadLetters) else UPSERT)
 
 
-def fill_node(item: Item, number: int) -> int:
+def backfill_node(item: Item, with_new_nodes: int) -> int:
     """Returns the node of the source that backfills `item` from the leaf with this number."""
-    return (item.id + 1) * SLOTS - 1 - number
+    return (item.id + 1) * SLOTS - 1 - with_new_nodes
 
 
 def owner(node: int) -> int:
@@ -54,24 +54,24 @@ def owner(node: int) -> int:
     return node // SLOTS
 
 
-def number(item: MaterializedView, catalog: Catalog, stream: Stream) -> MaterializedView:
+def with_new_nodes(item: MaterializedView, catalog: Catalog, stream: Stream) -> MaterializedView:
     """Returns the view with new nodes for all its operators. Raises 54000 if it needs too many."""
     operators = stateful(stream)
     used = [node % SLOTS for _, node in item.nodes if owner(node) == item.id]
-    if len(leaves(stream)) > FILLS:
+    if len(leaves(stream)) > BACKFILLS:
         raise ProgramLimitExceeded(
-            f'view "{item.name}" reads more than {FILLS} relations', hint="Create a materialized view of a part of it."
+            f'view "{item.name}" reads more than {BACKFILLS} relations', hint="Create a materialized view of a part of it."
         )
     first = max([item.next_node, *(s + 1 for s in used)])
-    if first + len(operators) > SLOTS - FILLS:
+    if first + len(operators) > SLOTS - BACKFILLS:
         raise ProgramLimitExceeded(
-            f'view "{item.name}" needs more than {SLOTS - FILLS} operators', hint="Create a materialized view of a part of it."
+            f'view "{item.name}" needs more than {SLOTS - BACKFILLS} operators', hint="Create a materialized view of a part of it."
         )
     nodes = tuple((digest(o, item, catalog), item.id * SLOTS + first + i) for i, o in enumerate(operators))
     return replace(item, nodes=nodes, next_node=first + len(operators), numberings=item.numberings + 1)
 
 
-def stale(item: Item) -> bool:
+def is_stale(item: Item) -> bool:
     """Returns whether the view is not maintained because its state is lost.
 
     A replacement is being backfilled.
@@ -79,7 +79,7 @@ def stale(item: Item) -> bool:
     return isinstance(item, MaterializedView) and item.stale is not None
 
 
-def made_stale(item: MaterializedView, time: int) -> MaterializedView:
+def with_stale_since(item: MaterializedView, time: int) -> MaterializedView:
     """Returns the view marked as stale. `time` is that of its last tick."""
     return replace(item, stale=time)
 
@@ -89,12 +89,12 @@ def stale_since(item: MaterializedView) -> int | None:
     return None if item.stale is True else item.stale
 
 
-def maintained(item: Item) -> bool:
+def is_maintained(item: Item) -> bool:
     """Returns whether the circuit maintains the view: its state is not lost, and it has not failed."""
-    return not stale(item) and failure(item) is None
+    return not is_stale(item) and failure(item) is None
 
 
-def recorded(item: MaterializedView, catalog: Catalog, stream: Stream) -> bool:
+def matches_record(item: MaterializedView, catalog: Catalog, stream: Stream) -> bool:
     """Returns whether the view's record matches this stream."""
     return [d for d, _ in item.nodes] == [digest(o, item, catalog) for o in stateful(stream)]
 
@@ -104,7 +104,7 @@ def digests(item: MaterializedView) -> frozenset[str]:
     return frozenset(d for d, _ in item.nodes)
 
 
-def by_digest(item: MaterializedView) -> dict[str, int]:
+def nodes_by_digest(item: MaterializedView) -> dict[str, int]:
     """Returns the nodes of the view's operators, by digest."""
     return dict(item.nodes)
 

@@ -1,6 +1,6 @@
 """Passes the batches of a streaming query to a Python function, as PySpark's `foreachBatch` does.
 
-    query's thread ──► tailgate.Batches ──► Python thread: call(batch) ──► the query continues
+    query's thread ──► tailgate.circuit.Batches ──► Python thread: call(batch) ──► the query continues
 
 PySpark's `foreachBatch` creates a session and a DataFrame for every batch. That takes 20 ms of CPU
 per tick, because it looks up classes by name in all of the JVM's 290 jars. It also makes Py4J
@@ -23,13 +23,13 @@ from pyspark.sql.streaming import DataStreamWriter
 class Batches:
     """The batches of the query that `writer` starts.
 
-    A background thread calls `call` with each batch (the JVM's `tailgate.Batches.Batch`). `call`
+    A background thread calls `call` with each batch (the JVM's `tailgate.circuit.Batches.Batch`). `call`
     must not raise. `end` is called after the query has ended.
     """
 
     def __init__(self, session: SparkSession, writer: DataStreamWriter, call: Callable[[Any], None]) -> None:
         jvm: Any = session._jvm
-        self._batches = jvm.tailgate.Batches()
+        self._batches = jvm.tailgate.circuit.Batches()
         self._call = call
         writer._jwrite.foreachBatch(self._batches)
         threading.Thread(target=self._take, name="batches", daemon=True).start()

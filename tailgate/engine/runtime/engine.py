@@ -30,8 +30,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from tailgate.engine.ddl.registry import ANSWERS, Registry
-from tailgate.engine.plan.explain import Figures
+from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
+from tailgate.engine.plan.explain import Statistics
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.sharing import Sum
 from tailgate.engine.runtime import kafka, transactions
@@ -94,10 +94,10 @@ class Engine:
         self.graph = Graph()
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
-        self._source = jvm.tailgate.InboxSource  # reads the inbox
+        self._source = jvm.tailgate.sources.InboxSource  # reads the inbox
         self._source.advance(str(self.inbox.folder), self.inbox.newest)
-        self._transacted = jvm.tailgate.TransactedKafka
-        self.pacing = Pacing(jvm.tailgate.Snapshots)
+        self._transacted = jvm.tailgate.sources.TransactedKafka
+        self.pacing = Pacing(jvm.tailgate.state.Snapshots)
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
@@ -176,12 +176,12 @@ class Engine:
     def history(
         self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
-        """Returns a tailgate.History: the old records [begin, end) of each partition of a topic.
+        """Returns a tailgate.sources.TopicBackfill: the old records [begin, end) of each partition of a topic.
 
         They are decoded for a channel of the running circuit.
         """
         jvm: Any = self.session._jvm
-        return jvm.tailgate.History(self._circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
+        return jvm.tailgate.sources.TopicBackfill(self._circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class Engine:
             self.committed.wait_for(lambda: self.newest.n > n or self.stopping, timeout)
             return self.newest
 
-    def figures(self) -> Figures:
+    def figures(self) -> Statistics:
         """Returns the statistics of the operators: recent work, and rows of state."""
         return self.circuits.figures(self._state_path())
 
@@ -365,7 +365,7 @@ class Engine:
             if self._fatal is not None:
                 raise self._fatal
             if self.failure is not None and not self._stopping:
-                if self.rebuild is not None and _is(self.failure, "tailgate.StateLost"):
+                if self.rebuild is not None and _is(self.failure, "tailgate.state.StateLost"):
                     log.warning("state that the log names is missing or damaged: %s", self.failure)
                     self._until_rebuilt(self.rebuild)
                 else:
@@ -560,11 +560,11 @@ class Engine:
             self._wake.clear()
             self._wake.wait(RETRY_S)
             return
-        thrown = _caused(failure, "tailgate.SourceStalled")
+        thrown = _caused(failure, "tailgate.sources.SourceStalled")
         if thrown is not None:
             self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
             return
-        if (thrown := _caused(failure, "tailgate.OperatorFailed")) is not None and self._isolated(thrown, failure):
+        if (thrown := _caused(failure, "tailgate.circuit.OperatorFailed")) is not None and self._isolated(thrown, failure):
             return
         stalled = set(self.stalls)
         for reader in self._readers:
@@ -617,7 +617,7 @@ class Engine:
                             continue
                         of = (s for s in self._sources if reader_name(s) == reader.name and topic in transactions.topics(s))
                         for url, said in _registries(of, self.catalog):
-                            self._registry.latest(url, ANSWERS, said)
+                            self._registry.latest(url, PROBE_SUBJECT, said)
                     except TailgateError as e:
                         stall.error = e.message
                         continue

@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tailgate.engine.ddl.source import StartOffsets, StartTime
+from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
 from tailgate.lake.inbox import Record

@@ -141,7 +141,7 @@ def stream(
 
 def _format(reader: Reader) -> str:
     """Returns the name of the Spark source that this reader needs."""
-    return transactions.FORMAT if reader.transactions else "kafka" if reader.rate is None else "tailgate.RatedKafka"
+    return transactions.FORMAT if reader.transactions else "kafka" if reader.rate is None else "tailgate.sources.RatedKafka"
 
 
 def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:

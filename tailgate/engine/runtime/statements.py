@@ -16,7 +16,7 @@ from typing import Any
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain, notices
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.attending import Attending
 from tailgate.engine.runtime.control import Client
@@ -111,7 +111,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_class(Connection, name, self._engine.catalog.with_resolution(names)))
+                self._validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -294,7 +294,7 @@ class Statements:
         if connection.type == "kafka":
             kafka.listed(connection.brokers, self._engine.opened(connection.settings))
         else:
-            self._registry.latest(connection.url, ddl.ANSWERS, settings(connection.settings, self._engine.catalog))
+            self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
 
     def _on_channel(self, source: Source, start: ddl.StartOffsets | ddl.StartTime | None, catalog: Catalog) -> Source:
         """Returns the source with the channel it reads, a reader and a topic, and its first offsets.
@@ -380,7 +380,7 @@ class Statements:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
-            item = ddl.of_class(Sink, target, catalog)
+            item = ddl.find_item(Sink, target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))

@@ -23,7 +23,7 @@ STALL_S = 60.0  # a follower that does not read pending output for this time is 
 
 def _step(table: pa.Table) -> int:
     """Returns how many rows to encode at once. Raises 54000 if a single row is too large."""
-    step = max(1, min(SLICE_ROWS, SLICE_BYTES * table.num_rows // max(table.nbytes, 1)))
+    step: int = max(1, min(SLICE_ROWS, SLICE_BYTES * table.num_rows // max(table.nbytes, 1)))
     if table.nbytes > ROW_BYTES_MAX:
         for at in range(0, table.num_rows, step):
             if table.slice(at, step).nbytes > ROW_BYTES_MAX:

@@ -184,9 +184,10 @@ class Mirrors:
                     self._filling.submit(self._fill, entry)
                     return
                 if entry.item.errors:
-                    total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
+                    row = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()
+                    assert row is not None
                     self._errors_of[entry.item.errors] = entry.item.id
-                    self._totals[entry.item.errors] = int(total)
+                    self._totals[entry.item.errors] = int(row[0])
                 self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
                 entry.moving = True
                 self._set_clock(connection, self.state)

@@ -16,6 +16,7 @@ import contextlib
 import errno
 import socket
 from pathlib import Path
+from typing import cast
 
 from tailgate.lake import Lake, peers, ports
 from tailgate.lake.errors import of
@@ -39,7 +40,7 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
     try:
         for family, _, _, _, address in dict.fromkeys(found):
             with contextlib.suppress(_Unsupported):
-                listening.append(await _listening(lake, family, address, backlog))
+                listening.append(await _listening(lake, family, cast(tuple[str, int], address), backlog))
     except BaseException:
         close(listening)
         raise

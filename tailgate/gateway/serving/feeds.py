@@ -69,7 +69,7 @@ class RelationFeed:
 
     def __init__(self, lake: Lake, item: Item) -> None:
         self.key: Hashable = (item.id, len(item.columns))
-        self.items = (item,)
+        self.items: tuple[Item, ...] = (item,)
         self.lake, self._relation = lake, item.id
         self._schema = arrow_schema(item.columns, weight=True)
 

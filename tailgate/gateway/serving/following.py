@@ -50,7 +50,8 @@ class Batch:
         if self.entry is None:
             return make(self, lambda size: None)
         entry = self.entry
-        return entry.shared((self.feed, form), lambda: make(self, entry.grow))
+        shared: Made = entry.shared((self.feed, form), lambda: make(self, entry.grow))
+        return shared
 
 
 class Failing:

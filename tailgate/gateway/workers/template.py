@@ -18,6 +18,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable, Sequence
 
 from tailgate.gateway.workers import messages
 from tailgate.lake.errors import OutOfMemory, StatementTooComplex, TailgateError
@@ -92,7 +93,7 @@ def _limit(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (used + size, used + size))
 
 
-def _answer(work, arguments):  # type: ignore[no-untyped-def]
+def _answer(work: Callable[..., object], arguments: Sequence[object]) -> tuple[str, object]:
     """Returns ("done", result), ("error", SQL error), or ("failed", text of an internal error)."""
     try:
         return "done", work(*arguments)

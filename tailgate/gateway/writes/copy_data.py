@@ -39,6 +39,7 @@ def rows(sent: CopyInput, fields: Sequence[Field], style: Style) -> tuple[pa.Tab
     context.
     """
     names = [f"c{i}" for i in range(len(fields))]
+    broken: TailgateError | None
     if sent.options.format == "binary":
         columns: list[list[object]] = [[] for _ in fields]
         broken = _binary(sent, fields, columns)
@@ -48,7 +49,7 @@ def rows(sent: CopyInput, fields: Sequence[Field], style: Style) -> tuple[pa.Tab
     data, options = _until_end(sent.data, sent.options), sent.options
     if sent.header:
         data = _after_header(data, fields, sent)
-    broken: TailgateError | None = None
+    broken = None
     table = _arrow(data, names, options)
     if table is None:
         lines, wrong = _text(data, options) if options.format == "text" else _csv(data, options)

@@ -1,7 +1,7 @@
 """Rewrites expressions over the input of GROUP BY as expressions over its groups.
 
 During binding, `Aggregated` takes the place of an aggregate in its expression. `Groups.over` then
-replaces it, and each expression equal to a key, by a column of the Aggregate node. If a column of
+replaces it, and each expression equal to a key, by a column of the Reduce node. If a column of
 the input remains, that is an error.
 """
 
@@ -97,7 +97,7 @@ class Groups:
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
-        """Returns an expression over the Aggregate's columns.
+        """Returns an expression over the columns of the Reduce node.
 
         `inside`: a subquery reads it. Raises 42803.
         """

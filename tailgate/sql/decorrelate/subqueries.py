@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
-from tailgate.sql.plan import Aggregate, And, Filter, Join, JoinKind, Not, Or, Project, Relation, Scalar
+from tailgate.sql.plan import And, Filter, Join, JoinKind, Not, Or, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.correlation import has_subqueries, subqueries_of
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted
 from tailgate.sql.plan.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
@@ -41,7 +41,7 @@ def _decorrelated(relation: Relation, rewritten: Rewritten) -> Relation:
             return _filter(input, conjuncts(condition), rewritten)
         case Join():
             return _join(relation, rewritten)
-        case Project(input=input) | Aggregate(input=input):
+        case Project(input=input) | Reduce(input=input):
             row = ExtendedRelation(input, rewritten)
             node = with_scalars(relation, row.value)
             return with_inputs(node, (row.relation,))

@@ -20,7 +20,6 @@ from tailgate.sql.decorrelate.aggregates import collect, count_rows, over_nothin
 from tailgate.sql.decorrelate.unnested import Unnested, equal
 from tailgate.sql.decorrelate.unnesting import Unnesting
 from tailgate.sql.plan import (
-    Aggregate,
     Case,
     Coalesce,
     Column,
@@ -33,6 +32,7 @@ from tailgate.sql.plan import (
     Literal,
     Not,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Sort,
@@ -89,7 +89,7 @@ def lateral(join: Dependent) -> Relation:
         wide, columns = left, tuple(map(unnesting.given, outputs))
     elif (generated := _generated(join, core, outputs, unnesting)) is not None and not on:
         wide, columns = generated, tuple(_above(o, _columns(core, width), unnesting) for o in outputs)
-    elif isinstance(core, Aggregate) and not core.keys and (join.kind == "inner" or not on):
+    elif isinstance(core, Reduce) and not core.keys and (join.kind == "inner" or not on):
         wide, scalars = _one_row(left, core, unnesting)
         columns = tuple(_above(o, scalars, unnesting) for o in outputs)
     else:
@@ -136,7 +136,7 @@ def _whether(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Re
     width = len(relation.columns)
     unnested = unnesting.of(core)
     if not unnested.places:
-        counted = Aggregate(core, (), (count_rows(),))
+        counted = Reduce(core, (), (count_rows(),))
         return cross_join(relation, counted), positive(Column(width, counted.columns[0].type))
     marked, mark = _marked(_distinct(unnested))
     joined = Join(relation, marked.relation, "left", conjunction(_terms(relation, marked, unnesting)))
@@ -170,7 +170,7 @@ def _scalar(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Rel
     output, width = outputs[subquery.column], len(relation.columns)
     if is_one_row(core):
         return relation, unnesting.given(output)
-    if isinstance(core, Aggregate) and not core.keys:
+    if isinstance(core, Reduce) and not core.keys:
         wide, scalars = _one_row(relation, core, unnesting)
         return wide, _above(output, scalars, unnesting)
     unnested = unnesting.of(core)
@@ -180,7 +180,7 @@ def _scalar(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Rel
         return _at_most_one(relation, unnested, unnesting, indexes, output)
     own = tuple(column(unnested.relation, p) for p in places)
     calls = (count_rows(), *(single_value(column(unnested.relation, c)) for c in indexes))
-    grouped = Aggregate(unnested.relation, own, calls)
+    grouped = Reduce(unnested.relation, own, calls)
     groups = Unnested(grouped, {n: i for i, n in enumerate(unnested.places)}, unnested.nulls)
     wide = _left(relation, groups, unnesting)
     rows = Column(width + len(own), calls[0].type)
@@ -208,7 +208,7 @@ def _collected(subquery: Subquery) -> Relation:
             core, order = input, keys
         case Limit(input=Sort(keys=keys)):
             order = keys
-    grouped = Aggregate(core, (), (collect(shown, order, subquery.type, subquery.position),))
+    grouped = Reduce(core, (), (collect(shown, order, subquery.type, subquery.position),))
     array = Coalesce((column(grouped, 0), Literal((), subquery.type)), subquery.type)
     return project(grouped, (array,), (Field("array", subquery.type, False),))
 
@@ -231,7 +231,7 @@ def _at_most_one(
     return _left(relation, narrowed, unnesting), _if(Column(width + mark, BOOL), shown)
 
 
-def _one_row(relation: Relation, core: Aggregate, unnesting: Unnesting) -> tuple[Relation, dict[int, Scalar]]:
+def _one_row(relation: Relation, core: Reduce, unnesting: Unnesting) -> tuple[Relation, dict[int, Scalar]]:
     """Joins an aggregate without keys, which has one row for each row of `relation`.
 
     Returns the join and the aggregate's columns in it, by their index.
@@ -334,7 +334,7 @@ def _is_total(relation: Relation) -> bool:
             return _is_total(input)
         case Limit(input=input, count=Literal(value=int() as count), offset=None):
             return count > 0 and _is_total(input)
-        case Aggregate(keys=()):
+        case Reduce(keys=()):
             return True
     return False
 
@@ -349,7 +349,7 @@ def _rows_alone(relation: Relation) -> Relation:
             return _rows_alone(input)
         case Limit(input=input, count=Literal(value=int() as count), offset=None) if count > 0:
             return _rows_alone(input)
-        case Aggregate(input=input, keys=keys):
+        case Reduce(input=input, keys=keys):
             return _rows_alone(input) if keys else Values(((),), ())
     return _semi_to_inner(relation)
 

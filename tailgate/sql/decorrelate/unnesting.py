@@ -26,7 +26,6 @@ from tailgate.sql.decorrelate.aggregates import over_nothing
 from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of, placed, rejects_null
 from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Coalesce,
     Column,
@@ -39,16 +38,17 @@ from tailgate.sql.plan import (
     Not,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
     nullable,
 )
 from tailgate.sql.plan.correlation import arguments_of
@@ -84,7 +84,7 @@ class Unnesting:
         self._begin(relation)
         return self(relation)
 
-    def groups_of(self, node: Aggregate) -> Unnested:
+    def groups_of(self, node: Reduce) -> Unnested:
         """Unnests a whole subquery that is an aggregate; see `groups`."""
         self._begin(node)
         return self.groups(node)
@@ -132,7 +132,7 @@ class Unnesting:
                 return self._over(below, expressions, columns)
             case Join():
                 return self._join(relation)
-            case Aggregate():
+            case Reduce():
                 groups = self.groups(relation)
                 return groups if relation.keys else self._total(relation, groups)
             case Distinct(input):
@@ -146,17 +146,17 @@ class Unnesting:
                 return self(TopK(input, (), (), count, offset, position=position))
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
-            case Union_(each, columns):
+            case UnionAll(each, columns):
                 parts = self._alike(tuple(map(self, each)), len(columns))
                 fields = parts[0].relation.columns[len(columns) :]
-                return replace(parts[0], relation=Union_(tuple(p.relation for p in parts), columns + fields))
+                return replace(parts[0], relation=UnionAll(tuple(p.relation for p in parts), columns + fields))
             case SetOperation(left, right, columns=columns):
                 one, other = self._alike((self(left), self(right)), len(columns))
                 fields = one.relation.columns[len(columns) :]
                 return replace(one, relation=replace(relation, left=one.relation, right=other.relation, columns=columns + fields))
             case Recursive():
                 raise FeatureNotSupported("WITH RECURSIVE that reads a query around it is not supported")
-            case Scan() | Values() | Working():
+            case Scan() | Values() | WorkingTable():
                 raise AssertionError("reads nothing")
             case _:
                 assert_never(relation)
@@ -223,21 +223,21 @@ class Unnesting:
         width, wide = len(relation.input.columns), len(below.relation.columns)
         return arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
 
-    def groups(self, node: Aggregate) -> Unnested:
+    def groups(self, node: Reduce) -> Unnested:
         """Groups by the keys and the arguments.
 
         Without keys, arguments that have no rows have no group.
         """
         below = self._bound(self(node.input), *node.keys, *(s for c in node.aggregates for s in read_by(c)))
         moved = with_scalars(node, lambda s: self._inside(s, below))
-        assert isinstance(moved, Aggregate)
+        assert isinstance(moved, Reduce)
         numbers, keys = tuple(below.places), len(node.keys)
         places = tuple(column(below.relation, p) for p in below.places.values())
-        reduced = Aggregate(below.relation, moved.keys + places, moved.aggregates)
+        reduced = Reduce(below.relation, moved.keys + places, moved.aggregates)
         unnested = Unnested(reduced, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
         return arranged(unnested, (*range(keys), *range(keys + len(places), len(reduced.columns))))
 
-    def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
+    def _total(self, node: Reduce, groups: Unnested) -> Unnested:
         """Adds a row for each argument that has no group."""
         numbers = tuple(groups.places)
         domain, count = self._domain(numbers), len(numbers)

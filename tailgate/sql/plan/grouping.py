@@ -12,7 +12,6 @@ from __future__ import annotations
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Column,
     Distinct,
@@ -20,6 +19,7 @@ from tailgate.sql.plan import (
     Join,
     Not,
     Project,
+    Reduce,
     Relation,
     Scalar,
     SetOperation,
@@ -41,11 +41,11 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
     if not keys and not calls:
         return ONE_ROW
     forms = [i for i, key in enumerate(keys) if has_equal_forms(key.type)]
-    plain = Aggregate(input, keys, calls)
+    plain = Reduce(input, keys, calls)
     if not forms:
         return plain
     one_of = tuple(AggregateCall(ONE_OF, (keys[i],), keys[i].type) for i in forms)
-    grouped = Aggregate(input, tuple(map(sort_key, keys)), (*calls, *one_of))
+    grouped = Reduce(input, tuple(map(sort_key, keys)), (*calls, *one_of))
     width = len(plain.columns)
     places = [width + forms.index(i) if i in forms else i for i in range(width)]
     return Project(grouped, tuple(Column(p, f.type) for p, f in zip(places, plain.columns, strict=True)), plain.columns)

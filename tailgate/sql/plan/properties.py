@@ -6,7 +6,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -17,16 +16,17 @@ from tailgate.sql.plan import (
     Literal,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.plan.traversal import memoize_by_object, walk
@@ -52,14 +52,14 @@ def key(plan: Relation) -> Key | None:
             return key(input)
         case Project(input=input, expressions=expressions):
             return _projected(key(input), expressions)
-        case Aggregate(keys=keys):
+        case Reduce(keys=keys):
             return tuple(range(len(keys)))
         case Distinct(input=input):
             below = key(input)
             return tuple(range(len(input.columns))) if below is None else below
         case Join():
             return _joined(plan)
-        case Union_(inputs=all):
+        case UnionAll(inputs=all):
             return key(all[0]) if len(all) == 1 else None
         case SetOperation(left=left, all=all_rows):
             return key(left) or (None if all_rows else tuple(range(len(plan.columns))))
@@ -68,7 +68,7 @@ def key(plan: Relation) -> Key | None:
             return None if below is None or not ordinality else (*below, len(plan.columns) - 1)
         case Recursive(all=often):
             return None if often else tuple(range(len(plan.columns)))
-        case Working():
+        case WorkingTable():
             return None
         case _:
             assert_never(plan)
@@ -181,9 +181,9 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | Distinct() | Union_() | Generate():
+        case Values() | Filter() | Project() | Distinct() | UnionAll() | Generate():
             return True
-        case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | Working():
+        case Reduce() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | WorkingTable():
             return False
         case _:
             assert_never(node)

@@ -14,7 +14,7 @@ from tailgate.sql.plan import (
     Case,
     Coalesce,
     Column,
-    Extreme,
+    GreatestLeast,
     InList,
     IsDistinct,
     IsNull,
@@ -42,7 +42,7 @@ def parts(scalar: Scalar) -> tuple[Scalar, ...]:
             return ()
         case Call(arguments=arguments) | And(arguments=arguments) | Or(arguments=arguments):
             return arguments
-        case Coalesce(arguments=arguments) | Extreme(arguments=arguments):
+        case Coalesce(arguments=arguments) | GreatestLeast(arguments=arguments):
             return arguments
         case Not(argument=argument) | IsNull(argument=argument):
             return (argument,)
@@ -67,7 +67,7 @@ def rebuild(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
     match scalar:
         case Column() | Literal() | Parameter():
             return scalar
-        case Call() | And() | Or() | Coalesce() | Extreme():
+        case Call() | And() | Or() | Coalesce() | GreatestLeast():
             return replace(scalar, arguments=operands)
         case Not() | IsNull():
             return replace(scalar, argument=operands[0])

@@ -17,7 +17,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake.types import Field
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Column,
     Distinct,
@@ -27,6 +26,7 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -34,11 +34,11 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
     WindowCall,
-    Working,
+    WorkingTable,
 )
 
 T = TypeVar("T")
@@ -67,17 +67,17 @@ def memoize_by_object(function: Callable[[Relation], T]) -> Callable[[Relation],
 def inputs(relation: Relation) -> tuple[Relation, ...]:
     """Returns the direct inputs of a node, in order."""
     match relation:
-        case Scan() | Values() | Working():
+        case Scan() | Values() | WorkingTable():
             return ()
         case Recursive(base=base, step=step):
             return (base, step)
-        case Filter(input) | Project(input) | Aggregate(input) | Distinct(input) | Sort(input) | Limit(input):
+        case Filter(input) | Project(input) | Reduce(input) | Distinct(input) | Sort(input) | Limit(input):
             return (input,)
         case Window(input) | TopK(input) | Generate(input):
             return (input,)
         case Join(left, right) | SetOperation(left, right):
             return (left, right)
-        case Union_(each):
+        case UnionAll(each):
             return each
         case _:
             assert_never(relation)
@@ -91,17 +91,17 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
     if all(a is b for a, b in zip(inputs(relation), new, strict=True)):
         return relation
     match relation:
-        case Scan() | Values() | Working():
+        case Scan() | Values() | WorkingTable():
             return relation
         case Recursive():
             return replace(relation, base=new[0], step=new[1])
-        case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
+        case Filter() | Project() | Reduce() | Distinct() | Sort() | Limit():
             return replace(relation, input=new[0])
         case Window() | TopK() | Generate():
             return replace(relation, input=new[0])
         case Join() | SetOperation():
             return replace(relation, left=new[0], right=new[1])
-        case Union_():
+        case UnionAll():
             return replace(relation, inputs=new)
         case _:
             assert_never(relation)
@@ -144,7 +144,7 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
             return expressions
         case Join(condition=condition):
             return () if condition is None else (condition,)
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case Reduce(keys=keys, aggregates=aggregates):
             return (*keys, *(s for call in aggregates for s in read_by(call)))
         case Window(partition=partition, order=order, calls=calls):
             return (*partition, *(k.expression for k in order), *(s for call in calls for s in read_by(call)))
@@ -176,7 +176,7 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):
             return relation if condition is None else replace(relation, condition=new(condition))
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case Reduce(keys=keys, aggregates=aggregates):
             calls = tuple(_with_arguments(c, new) for c in aggregates)
             return replace(relation, keys=tuple(map(new, keys)), aggregates=calls)
         case Window(partition=partition, order=order, calls=windows):
@@ -188,7 +188,7 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, keys=_sorted_by(sort_keys, new))
         case Generate(arguments=arguments):
             return replace(relation, arguments=tuple(map(new, arguments)))
-        case Scan() | Values() | Distinct() | Union_() | SetOperation() | Limit() | Recursive() | Working():
+        case Scan() | Values() | Distinct() | UnionAll() | SetOperation() | Limit() | Recursive() | WorkingTable():
             return relation
         case _:
             assert_never(relation)

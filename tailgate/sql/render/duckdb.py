@@ -16,7 +16,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Distinct,
     Filter,
@@ -25,6 +24,7 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -32,11 +32,11 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Value,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
@@ -85,7 +85,7 @@ def shared(plan: Relation) -> frozenset[int]:
         if count[id(node)] == 1:
             below = [visit(i) for i in inputs(node)]
             simple = isinstance(node, Scan | Values | Filter | Project)
-            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, Working) or any(w for _, w in below)
+            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, WorkingTable) or any(w for _, w in below)
         return kinds[id(node)]
 
     visit(plan)
@@ -143,11 +143,11 @@ class _Renderer:
                 return f"SELECT {shown} FROM {self._from(input)}"
             case Join():
                 return self._join(plan)
-            case Aggregate(input=input, keys=keys, aggregates=aggregates):
+            case Reduce(input=input, keys=keys, aggregates=aggregates):
                 return self._aggregate(input, keys, aggregates)
             case Distinct(input=input):
                 return f"SELECT DISTINCT * FROM {self._from(input)}"
-            case Union_(inputs=inputs):
+            case UnionAll(inputs=inputs):
                 return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
             case Sort(input=input, keys=sort_keys):
                 return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
@@ -156,7 +156,7 @@ class _Renderer:
             case Recursive(number=number, base=base, step=step, all=often):
                 each = f"SELECT * FROM {self._from(base)} UNION{' ALL' if often else ''} SELECT * FROM {self._from(step)}"
                 return f"WITH RECURSIVE round{number}({columns(len(plan.columns))}) AS ({each}) SELECT * FROM round{number}"
-            case Working(number=number):
+            case WorkingTable(number=number):
                 return f"SELECT * FROM round{number}"
             case Generate():
                 return self._generate(plan)

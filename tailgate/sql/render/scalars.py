@@ -25,7 +25,7 @@ from tailgate.sql.plan import (
     Case,
     Coalesce,
     Column,
-    Extreme,
+    GreatestLeast,
     InList,
     IsDistinct,
     IsNull,
@@ -98,7 +98,7 @@ class _Renderer:
                 return self._case(branches, otherwise)
             case Coalesce(arguments=arguments):
                 return self._format("coalesce({})", *arguments)
-            case Extreme(which=which, arguments=arguments):
+            case GreatestLeast(which=which, arguments=arguments):
                 return self._format(f"{which}({{}})", *arguments)
             case _:
                 assert_never(scalar)

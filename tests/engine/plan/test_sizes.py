@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.plans import Streams
 from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import measured
+from tailgate.engine.plan.sizes import with_sizes
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.types import INT8, Field
@@ -32,9 +32,9 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
     item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
-    item = measured(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+    item = with_sizes(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
     after = catalog.apply(Change(put=(item,)))
-    item = nodes.number(item, after, Streams(after)(item))
+    item = nodes.with_new_nodes(item, after, Streams(after)(item))
     after = after.apply(Change(put=(item,)))
     return Sharing(circuit.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
 
@@ -44,9 +44,9 @@ def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
     view = planned(catalog, "v", SMALL_LAST)
     catalog = catalog.apply(Change(put=(view,)))
     later = decode_catalog(encode_catalog(catalog))
-    assert nodes.recorded(later[view.id], later, Streams(later)(later[view.id]))
+    assert nodes.matches_record(later[view.id], later, Streams(later)(later[view.id]))
     grown = replace(view, sizes=SMALL_FIRST)
-    assert not nodes.recorded(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
+    assert not nodes.matches_record(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
 
 
 def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:

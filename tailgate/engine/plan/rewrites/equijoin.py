@@ -85,11 +85,11 @@ def _split(relation: Relation) -> Relation:
     if not isinstance(relation, Join) or relation.condition is None:
         return relation
     conditions = conjuncts(relation.condition)
-    found = [(c, key) for c in conditions if (key := _key(relation, c)) is not None]
-    chosen = [(c, key) for c, key in found if not fallible(c)] or found
-    rest = tuple(c for c in conditions if all(c is not k for k, _ in chosen))
-    left, left_at = _with(relation.left, tuple(key.left for _, key in chosen))
-    right, right_at = _with(relation.right, tuple(key.right for _, key in chosen))
+    candidates = [(c, key) for c in conditions if (key := _key(relation, c)) is not None]
+    pairs = [(c, key) for c, key in candidates if not fallible(c)] or candidates
+    rest = tuple(c for c in conditions if all(c is not k for k, _ in pairs))
+    left, left_at = _with(relation.left, tuple(key.left for _, key in pairs))
+    right, right_at = _with(relation.right, tuple(key.right for _, key in pairs))
     if left is relation.left and right is relation.right and not (rest and relation.kind == "inner"):
         return relation
     width, wide = len(relation.left.columns), len(left.columns)
@@ -97,7 +97,7 @@ def _split(relation: Relation) -> Relation:
     rest = tuple(renumber(c, place) for c in rest)
     on = tuple(
         _equal(key.equal, Column(a, left.columns[a].type), Column(wide + b, right.columns[b].type))
-        for (_, key), a, b in zip(chosen, left_at, right_at, strict=True)
+        for (_, key), a, b in zip(pairs, left_at, right_at, strict=True)
     )
     joined: Relation
     if relation.kind != "inner":

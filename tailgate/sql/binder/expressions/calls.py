@@ -30,7 +30,7 @@ from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
-from tailgate.sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
+from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
 from tailgate.sql.plan.sort_keys import has_equal_forms
 
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
@@ -238,7 +238,7 @@ def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Sca
         return casts[0] if len(casts) == 1 else Coalesce(casts, type)
     if has_equal_forms(type) or type.is_array:
         return _extreme(binder, ">=" if name == "greatest" else "<=", casts, type)
-    return Extreme("greatest" if name == "greatest" else "least", casts, type)
+    return GreatestLeast("greatest" if name == "greatest" else "least", casts, type)
 
 
 def _extreme(binder: ExpressionBinder, sign: str, values: tuple[Scalar, ...], type: Type) -> Scalar:

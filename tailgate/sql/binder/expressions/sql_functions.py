@@ -44,7 +44,6 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression, parse_query
 from tailgate.sql.plan import (
-    Aggregate,
     Case,
     Column,
     Distinct,
@@ -55,6 +54,7 @@ from tailgate.sql.plan import (
     Not,
     Or,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Sort,
@@ -340,7 +340,7 @@ def _aggregates(tree: exp.Expr) -> bool:
 def _at_most_one(relation: Relation) -> bool:
     """Returns True if the relation certainly has at most one row."""
     match relation:
-        case Aggregate(keys=keys):
+        case Reduce(keys=keys):
             return not keys
         case Values(rows=rows):
             return len(rows) <= 1

@@ -20,7 +20,7 @@ from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import And, Call, Extreme, Literal, Or, Scalar
+from tailgate.sql.plan import And, Call, GreatestLeast, Literal, Or, Scalar
 
 # --- arrays ----------------------------------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
         """Returns the earlier and the later end. If one end is NULL, both are the other end."""
         ends_of_type, _ = _unified(binder, pair)
-        return Extreme("least", ends_of_type, ends_of_type[0].type), Extreme("greatest", ends_of_type, ends_of_type[0].type)
+        return GreatestLeast("least", ends_of_type, ends_of_type[0].type), GreatestLeast("greatest", ends_of_type, ends_of_type[0].type)
 
     (s1, e1), (s2, e2) = ordered(ends[0]), ordered(ends[1])
     ends_of_type, _ = _unified(binder, [s1, e1, s2, e2])

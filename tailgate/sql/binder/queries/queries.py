@@ -1,7 +1,7 @@
 """Queries: binds SELECT, VALUES, set operations and WITH, and returns plans.
 
 FROM ─► WHERE ─► GROUP BY ─► HAVING ─► SELECT ─► DISTINCT ─► ORDER BY ─► LIMIT
-Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
+Join    Filter   Reduce      Filter    Project   Distinct    Sort        Limit
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tailgate.sql.plan import (
     Relation,
     Scalar,
     SortKey,
-    Union_,
+    UnionAll,
     Values,
     nullable,
 )  # fmt: skip
@@ -269,7 +269,7 @@ def values_plan(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]
     """
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
         projections = tuple(Project(ONE_ROW, row, columns) for row in rows)
-        return projections[0] if len(projections) == 1 else Union_(projections, columns)
+        return projections[0] if len(projections) == 1 else UnionAll(projections, columns)
     return Values(rows, columns)
 
 

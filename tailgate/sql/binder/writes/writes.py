@@ -43,7 +43,7 @@ from tailgate.sql.binder.writes.targets import (
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Reduce, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
@@ -372,7 +372,7 @@ def _counted(table: items.Table) -> tuple[Relation, Scalar]:
         return scan, Literal(1, INT8)
     every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
     count = next(f for f in catalogue.calls("count") if not f.arguments)
-    return Aggregate(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
+    return Reduce(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
 
 
 def _place(value: InsertValue) -> int | None:
