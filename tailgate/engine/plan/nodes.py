@@ -7,7 +7,7 @@
     materialized view: operators from slot 0 up, backfill sources from the last slot down
 
 A materialized view records its operators in `nodes`: pairs of digest and node, inputs first, in the
-order of `change.stateful`. A new view starts with new nodes for all of them (`number`). When its
+order of `change.stateful`. A new view starts with new nodes for all of them (`with_new_nodes`). When its
 backfill is complete, equal operators of other views replace them (`engine.plan.sharing`), and their
 state is removed. A restarted engine rebuilds the same circuit from this record.
 
@@ -44,9 +44,9 @@ def upsert_node(item: Item) -> int:
     return item.id * SLOTS + (0 if isinstance(item, DeadLetters) else UPSERT)
 
 
-def backfill_node(item: Item, with_new_nodes: int) -> int:
+def backfill_node(item: Item, number: int) -> int:
     """Returns the node of the source that backfills `item` from the leaf with this number."""
-    return (item.id + 1) * SLOTS - 1 - with_new_nodes
+    return (item.id + 1) * SLOTS - 1 - number
 
 
 def owner(node: int) -> int:
