@@ -13,7 +13,7 @@ state is removed. A restarted engine rebuilds the same circuit from this record.
 
 If the digests of a record differ from those of the stream, for example after a change of the
 planner, the recorded state has another meaning. Such a view gets new nodes and a new backfill
-(`recorded`).
+(`matches_record`).
 """
 
 from __future__ import annotations
