@@ -45,7 +45,8 @@ from tailgate.engine.runtime.readers import Ends, Reader, ends, reader_name, rea
 from tailgate.engine.runtime.ticked import Ticked, ticked
 from tailgate.engine.runtime.writes import written
 from tailgate.lake import Lake, crash, files
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source
+from tailgate.lake.catalog.formats import Avro, ConnectionSettings
 from tailgate.lake.entry import Header
 from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
 from tailgate.lake.inbox import TABLE, Inbox, Record
@@ -113,7 +114,7 @@ class Engine:
         # stops the views that depend on a failed operator or relation
         self.isolate: Callable[[int, int, str], bool] | None = None
         self._circuit: Any = None
-        self._sources: tuple[Item, ...] = ()
+        self._sources: tuple[Source, ...] = ()
         self._readers: tuple[Reader, ...] = ()
         self._identities: dict[str, kafka.Identities] = {}  # by reader name
         self._running = False  # whether a tick of the current query may run
@@ -129,7 +130,7 @@ class Engine:
     def install(
         self,
         graph: Graph,
-        sources: tuple[Item, ...],
+        sources: tuple[Source, ...],
         forgotten: tuple[int, ...] = (),
         change: Change | None = None,
         joining: Mapping[str, kafka.Offsets] | None = None,
@@ -184,14 +185,14 @@ class Engine:
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
-    def place(self, source: Item) -> tuple[str, str, dict[str, str]]:
+    def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
         """Returns the brokers and topic of a source and its client settings (`lake.clients`).
 
         Raises 55000 if a secret cannot be decrypted.
         """
-        return source.options["brokers"], source.options["topic"], self.opened(source.options.get("kafka", {}))
+        return source.brokers, source.topic, self.opened(source.kafka)
 
-    def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
+    def opened(self, said: ConnectionSettings, catalog: Catalog | None = None) -> dict[str, str]:
         """Returns the settings of an item with its secrets decrypted."""
         return self.vault.opened(settings(said, catalog or self.catalog))
 
@@ -407,19 +408,19 @@ class Engine:
         """Whether the engine was stopped or ends because of an error."""
         return self._stopping or self._fatal is not None
 
-    def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
+    def _live(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
         """Returns the sources that are neither stalled nor paused."""
-        return tuple(s for s in sources if self.stall(s) is None and not s.options.get("paused"))
+        return tuple(s for s in sources if self.stall(s) is None and not s.paused)
 
-    def stall(self, source: Item) -> Stall | None:
+    def stall(self, source: Source) -> Stall | None:
         """Returns why a source is not read, or None if it is read.
 
         A source with a transaction topic is also stalled while another topic of its reader is.
         """
         reader = reader_name(source)
-        if (own := self.stalls.get(source.options["channel"]) or self.stalls.get(reader)) is not None or transactions.group(source) is None:
+        if (own := self.stalls.get(source.channel) or self.stalls.get(reader)) is not None or transactions.group(source) is None:
             return own
-        together = [s for s in self._sources if reader_name(s) == reader and not s.options.get("paused")]
+        together = [s for s in self._sources if reader_name(s) == reader and not s.paused]
         found = (self.stalls.get(f"{reader}/{t}") for s in together for t in transactions.topics(s))
         return next((s for s in found if s is not None), None)
 
@@ -517,8 +518,8 @@ class Engine:
         """
         of = [s for s in self._sources if reader_name(s) == reader.name]
         if topic == transactions.topic(reader.transactions):
-            return next((said["topic_id"] for s in of if (said := transactions.of(s)) is not None), None)
-        return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
+            return next((s.transactions.topic_id for s in of if s.transactions is not None), None)
+        return next((s.topic_id for s in of if s.topic == topic), None)
 
     def _watch(self, query: Any, batches: Batches, start: int) -> None:
         """Waits for the end of a query and wakes `run`."""
@@ -597,9 +598,9 @@ class Engine:
             log.warning("the views that depend on operator %d cannot be stopped yet: %s", failed[0], e.message)
             return False
 
-    def stall_source(self, source: Item, error: str) -> None:
+    def stall_source(self, source: Source, error: str) -> None:
         """Stalls a source until RESUME SOURCE."""
-        self._stall(source.options["channel"], error, lasting=True)
+        self._stall(source.channel, error, lasting=True)
 
     def _answers_again(self) -> bool:
         """Ends the stall of one reader or topic that works again. Returns whether there was one."""
@@ -651,12 +652,10 @@ def _disk_full(failure: BaseException) -> bool:
     return False
 
 
-def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
+def _registries(sources: Iterable[Source], catalog: Catalog) -> set[tuple[str, Settings]]:
     """Returns the URL and access settings of the schema registries that these sources use."""
-    formats: list[Mapping[str, Any]] = []
-    for s in sources:
-        formats += [*(s.options.get(part) or {} for part in ("key_format", "value_format")), *transactions.formats(s)]
-    return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
+    formats = [f for s in sources for f in (s.key_format, s.value_format, *transactions.formats(s))]
+    return {(f.registry, settings(f.access, catalog)) for f in formats if isinstance(f, Avro) and f.registry}
 
 
 def merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
