@@ -20,12 +20,8 @@ import os
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tailgate.lake import files
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 FOLDER = "writers"
 
@@ -35,10 +31,10 @@ class Revoked(Exception):
 
 
 class WriterFolder:
-    """The folder of one writer. Everything that the writer read before `renew` returned may be out of date."""
+    """The folder of one writer of a lake. Everything that the writer read before `renew` returned may be out of date."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._parent = lake.path / FOLDER
+    def __init__(self, lake_path: Path) -> None:
+        self._parent = lake_path / FOLDER
         self._parent.mkdir(mode=files.PRIVATE_FOLDER, exist_ok=True)
         self.path = self.renew()
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailgate.lake import files
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalogs import CatalogCopies
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.log import Log
 
@@ -44,6 +45,7 @@ class Lake:
             )
         self.id: str = data["id"]
         self.log = Log(self.path / "log", self.path / "segments")
+        self.catalog_copies = CatalogCopies(self.path / "catalog", self.log)
         self._catalog: tuple[int, Catalog] = (0, Catalog())
         self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
@@ -77,11 +79,9 @@ class Lake:
         return self._catalog_version(self.log.header(n).catalog_version)
 
     def _catalog_version(self, version: int) -> Catalog:
-        from tailgate.lake.catalogs import read
-
         known = self._catalog
         if known[0] != version:
-            known = (version, read(self, version))
+            known = (version, self.catalog_copies.read(version))
             if known[0] > self._catalog[0]:
                 self._catalog = known
         return known[1]

@@ -20,7 +20,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
-from tailgate.lake import catalogs, checkpoints, files, readers, subscriptions
+from tailgate.lake import checkpoints, files, readers, subscriptions
 from tailgate.lake.folder import Lake
 from tailgate.lake.reading import since_wanted
 from tailgate.lake.segments import ENTRIES
@@ -103,7 +103,7 @@ def remove_entries(writer: Writer, upto: int) -> None:
         first = upto + 1
     if going:
         version = log.header(first).catalog_version
-        if not catalogs.write(lake, version, lake.catalog_at(first), writer.folder):
+        if not lake.catalog_copies.write(version, lake.catalog_at(first), writer.folder):
             return  # without the copy, the entries are needed to compute it
         _free(writer, going)
     _remove_sections(writer)
@@ -149,7 +149,7 @@ def size_after(lake: Lake, n: int) -> int:
 def remove_catalogs(lake: Lake) -> None:
     """Removes copies of the catalog that no entry names any more."""
     needed = lake.log.header(lake.log.first()).catalog_version
-    there = catalogs.versions(lake)
+    there = lake.catalog_copies.versions()
     going = [version for version in there if version < needed]
     if going and needed in there:
         files.sync_folder(lake.path / "catalog")

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from tailgate.lake import catalogs, crash, files
+from tailgate.lake import crash, files
 from tailgate.lake.ages import Ages
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.engines import Announcement, EngineLock, announced, forget, wait_until_gone
@@ -67,7 +67,7 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
 
 def _begin(lake: Lake, lock: EngineLock) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
-    folder = WriterFolder(lake)
+    folder = WriterFolder(lake.path)
     while True:
         newest = carried(lake.log.newest())
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
@@ -174,7 +174,7 @@ class Writer:
     def keep_catalog(self) -> bool:
         """Writes the copy of the catalog if it is missing. Returns whether it exists."""
         with self._appending:
-            return catalogs.write(self.lake, self.newest.catalog_version, self.catalog, self.folder)
+            return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.folder)
 
     def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
         """Returns the location of each section, and the bytes of those inside the entry."""

@@ -23,7 +23,7 @@ from datetime import timedelta
 from tailgate.lake import Lake, crash
 from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
-from tailgate.lake.events import Part, schema
+from tailgate.lake.events.schemas import Part, schema
 from tailgate.lake.secrets import without_secrets
 from tailgate.lake.types import Field
 from tailgate.sinks import consistency, forms, protobuf, registry

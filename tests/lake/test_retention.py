@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
+from tailgate.lake import Lake, ages, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.checkpoints import Checkpoint
 from tailgate.lake.retention import sweep
@@ -95,7 +95,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     sweep(writer)
     first = lake.log.first()
     assert first > 10
-    assert catalogs.versions(lake)[0] == lake.log.header(first).catalog_version
+    assert lake.catalog_copies.versions()[0] == lake.log.header(first).catalog_version
     for n in range(first, writer.newest.n + 1):
         assert BAG.id in Lake(lake.path).catalog_at(n).items
 

@@ -22,7 +22,6 @@ from deltalake import CommitProperties
 
 from tailgate.lake import (
     Lake,
-    catalogs,
     checkpoints,
     crash,
     delta,
@@ -326,7 +325,7 @@ def check_w6(lake: Lake) -> None:
     first = add(writer, KEYED)
     between = write(writer).entries[-1][0]
     last = writer.append(kind="catalog", catalog=Change(put=(BAG,), drop=(KEYED.id,)))
-    for version in catalogs.versions(lake):
+    for version in lake.catalog_copies.versions():
         (lake.path / "catalog" / str(version)).unlink()
     reader = Lake(lake.path)
     assert [set(reader.catalog_at(n).items) for n in (first.n - 1, first.n, between.n, last.n)] == [set(), {KEYED.id}, {KEYED.id}, {BAG.id}]

@@ -14,7 +14,7 @@ import pytest
 from tailgate.lake import types
 from tailgate.lake.errors import NullValueNotAllowed
 from tailgate.lake.events import protobuf as schemas
-from tailgate.lake.protobuf import linked
+from tailgate.lake.protobuf.linking import linked
 from tailgate.lake.protobuf.text import parsed
 from tailgate.lake.types import Field, Type
 from tailgate.sinks import protobuf

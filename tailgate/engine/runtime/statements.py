@@ -28,7 +28,7 @@ from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
-from tailgate.lake.events import Part
+from tailgate.lake.events.schemas import Part
 from tailgate.lake.secrets import settings
 from tailgate.sql.statements import (
     AlterItem,

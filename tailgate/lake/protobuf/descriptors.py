@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.lake.protobuf import ENUM, GROUP, MESSAGE, NESTING_MAX, Enum, Field, File, Message, check_syntax
+from tailgate.lake.protobuf.schema import ENUM, GROUP, MESSAGE, NESTING_MAX, Enum, Field, File, Message, check_syntax
 
 # FieldDescriptorProto.Type
 NUMBERED = {

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from tailgate.lake.errors import InvalidParameterValue, TailgateError
-from tailgate.lake.protobuf import GROUP, MESSAGE, NESTING_MAX, SCALARS, Enum, Field, File, Message, check_syntax
+from tailgate.lake.protobuf.schema import GROUP, MESSAGE, NESTING_MAX, SCALARS, Enum, Field, File, Message, check_syntax
 
 NUMBER_MAX = (1 << 29) - 1  # the largest field number
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tailgate.engine.plan.sources import protobuf
 from tailgate.lake.catalog import formats
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.protobuf import File
 from tailgate.lake.protobuf.descriptors import described
+from tailgate.lake.protobuf.schema import File
 from tailgate.lake.protobuf.text import parsed
 from tailgate.sql.statements import Protobuf, option
 

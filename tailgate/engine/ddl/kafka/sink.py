@@ -27,9 +27,9 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.events import Part
-from tailgate.lake.events import schema as schema_of
 from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.lake.events.schemas import Part
+from tailgate.lake.events.schemas import schema as schema_of
 from tailgate.lake.types import JSONB
 from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 
