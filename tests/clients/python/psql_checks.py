@@ -1,6 +1,6 @@
 """Checks psql: every describing command, \\watch, \\copy, tab completion, scripts.
 
-A describing command must print what it prints for PostgreSQL, the server at CONTROL_PORT. `OURS`
+A describing command must print the same as for PostgreSQL, the server at CONTROL_PORT. `OURS`
 lists the lines that may differ: objects that only Tailgate has, and settings of a PostgreSQL on
 disk.
 """
