@@ -22,7 +22,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def a_day_ahead(world: World) -> Header:
-    """Appends an entry, sets the clock back by a day, and returns the entry."""
+    """Appends an entry with a time a day ahead, as if the clock was set back afterwards. Returns its header."""
     header = world.engine.writer.append(time=world.engine.writer.newest.time + DAY_MS)
     world.together()
     return header

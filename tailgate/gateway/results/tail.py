@@ -111,9 +111,9 @@ class TailRows:
         self._up_to = up_to
         self._constant = options.constant
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
-        known = shape.columns if isinstance(source.plan, Followed) else None
+        source_columns = shape.columns if isinstance(source.plan, Followed) else None
         self._iterator: AsyncIterator[Batch] = serving.followers.changes(
-            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=known
+            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=source_columns
         )
         self._begun = False
         self._durable = options.durable
@@ -249,9 +249,9 @@ class TailRows:
         head = [_repeat(CONSTANT_TIME if self._constant else batch.time, count)]
         if self._progress:
             head.append(pa.repeat(pa.scalar(False), count))
-        made = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
-        grown(made.nbytes)
-        return SharedRows(made, grown)
+        output = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
+        grown(output.nbytes)
+        return SharedRows(output, grown)
 
     def _progress_row(self, time: int) -> SharedRows:
         rest = [pa.nulls(1, field.type) for field in list(self._schema)[2:]]

@@ -112,9 +112,9 @@ class Peers:
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
         """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
-        found = await asyncio.to_thread(peers.announced, self._lake, self._file)
-        found = [p for p in found if of is None or p.pid & 0x7FFF == of]
-        answers = await asyncio.gather(*(self._one(peer, request) for peer in found))
+        gateways = await asyncio.to_thread(peers.announced, self._lake, self._file)
+        gateways = [p for p in gateways if of is None or p.pid & 0x7FFF == of]
+        answers = await asyncio.gather(*(self._one(peer, request) for peer in gateways))
         return [a for a in answers if a is not None]
 
     async def _one(self, peer: peers.Peer, request: dict[str, Any]) -> dict[str, Any] | None:
