@@ -181,12 +181,12 @@ class Writer:
         sections: list[Section] = []
         parts: list[bytes | memoryview] = []
         offset = 0
-        for relation, given in changes:
-            if isinstance(given, Path):
-                if section := self._adopt(n, relation, given):
+        for relation, content in changes:
+            if isinstance(content, Path):
+                if section := self._adopt(n, relation, content):
                     sections.append(section)
                 continue
-            raw = memoryview(stream(given) if isinstance(given, pa.Table) else given).cast("B")
+            raw = memoryview(stream(content) if isinstance(content, pa.Table) else content).cast("B")
             count = rows(pa.py_buffer(raw))
             if count == 0:
                 continue

@@ -94,11 +94,11 @@ class Session:
         """Waits until a broker responds. The error contains the reason why a connection failed, not only a timeout."""
         try:
             with kafka(f"brokers {self._settings.brokers}"):
-                asked = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
-                while not wait([asked], STOP_LOOK.total_seconds()).done:
+                future = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
+                while not wait([future], STOP_LOOK.total_seconds()).done:
                     if self._stopping():
                         raise ConnectionFailure("Kafka: stopped before the brokers answered")
-                asked.result()
+                future.result()
         except ConnectionFailure as failure:
             self._admin.poll(0)
             raise ConnectionFailure(f"{failure.message}{': ' + self._error if self._error else ''}") from failure
