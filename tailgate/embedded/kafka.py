@@ -69,7 +69,7 @@ SETTINGS: Mapping[str, object] = {
     "log.cleaner.backoff.ms": 30_000,
     # By default Kafka 4 reports every metric over JMX.
     "metric.reporters": "",
-    # By default a controller writes an empty record twice a second to show followers its progress; there are no followers.
+    # By default a controller writes an empty record twice a second to show followers its progress; this one has no followers.
     "metadata.max.idle.interval.ms": 0,
     # After a kill, the old registration blocks the new broker until its session ends, so a long session delays the restart.
     "broker.session.timeout.ms": 4_000,

@@ -1,4 +1,4 @@
-"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and what is kept for it.
+"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and its retained changes.
 
     CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are not acknowledged yet
     ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       everything up to t is acknowledged; a position never moves back
@@ -64,7 +64,7 @@ def place(lake: Lake, id: int) -> Place | None:
 
 
 def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
-    """Durably acknowledges everything up to a time that exists, and returns the new position.
+    """Acknowledges everything up to a time that exists, durably, and returns the new position.
 
     A later position stays as it is. Returns None if the subscription was dropped.
     """

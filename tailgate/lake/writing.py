@@ -5,7 +5,7 @@
 
 The link is the commit. A failure before it changes nothing, and the same entry may be appended again.
 After it only the sync of the folder can fail. Then the writer accepts no more entries (`Uncertain`),
-the process ends, and the next start reads from the log what was committed.
+the process ends, and the next start reads the committed entries from the log.
 
 A writer that was paused and replaced cannot append any more, even if its entries' names have become
 free (`lake.fencing`). It gets `Replaced`.

@@ -1,4 +1,4 @@
-"""The thread of one sink, from its registration to its drop. It retries until it is told to end.
+"""The thread of one sink, from its registration to its drop. It retries until it is stopped.
 
     session ──► claim ──► snapshot, in parts ──► steps, in batches ──► wait for the log ─┐
        ▲                                             ▲                                   │

@@ -39,7 +39,7 @@ def of_relation(name: Name) -> QueryText:
 
 
 async def arguments(session: Session, text: QueryText) -> list[Any]:
-    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
+    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read the relations that the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
     plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
     return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]

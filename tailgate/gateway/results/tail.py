@@ -174,27 +174,27 @@ class TailRows:
 
     @property
     def waiting(self) -> bool:
-        """Whether no rows are available now."""
+        """Returns whether no rows are available now."""
         return not self._ready
 
     @property
     def position(self) -> int:
-        """The time up to which everything has been read."""
+        """Returns the time up to which everything has been read."""
         return self._position
 
     @property
     def empty(self) -> bool:
-        """Whether no rows are available, and the last or running fetch has none."""
+        """Returns whether no rows are available, and the last or running fetch has none."""
         return not self._ready and not self._collected
 
     @property
     def _promised(self) -> int:
-        """The time of a progress row. No row with an earlier time follows."""
+        """Returns the time of a progress row. No row with an earlier time follows."""
         return self._position if self._durable else self._position + 1
 
     @property
     def _current(self) -> bool:
-        """Whether everything up to the mirrors' time has been read."""
+        """Returns whether everything up to the mirrors' time has been read."""
         return self._position >= self._serving.progress.time
 
     async def _read(self, wait: float | None) -> bool:

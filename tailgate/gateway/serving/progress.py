@@ -61,7 +61,7 @@ class Progress:
 
     @property
     def state(self) -> State:
-        """The state of the mirrors."""
+        """Returns the state of the mirrors."""
         return self._mirrors.state
 
     async def readable_since(self, relations: Iterable[int]) -> int:

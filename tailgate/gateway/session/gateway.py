@@ -1,4 +1,4 @@
-"""What all sessions of a gateway process share: the lake, its query service, the engine, caches, limits, and the other sessions."""
+"""State shared by all sessions of a gateway process: the lake, its query service, the engine, caches, limits, and the other sessions."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Naming:
 
     @property
     def seen(self) -> SessionCatalog:
-        """The catalog at the mirrors' time; the same object as long as nothing changes.
+        """Returns the catalog at the mirrors' time; the same object as long as nothing changes.
 
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
         """
@@ -70,7 +70,7 @@ class Naming:
 
     @property
     def behind(self) -> bool:
-        """Whether the catalog has changed and the temporary views are not yet adapted to it."""
+        """Returns whether the catalog has changed and the temporary views are not yet adapted to it."""
         return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.progress.catalog
 
     async def catch_up(self) -> None:

@@ -38,10 +38,9 @@ log = logging.getLogger("tailgate.gateway")
 
 
 class Peers:
-    """The client and the server for requests between gateways."""
+    """The client and the server for requests between gateways. `own`: the sessions of this gateway."""
 
     def __init__(self, lake: Lake, own: Sessions, internal_errors: InternalErrors, background: Background) -> None:
-        """`own`: the sessions of this gateway."""
         self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None

@@ -47,7 +47,7 @@ class Bound:
 
     @property
     def size(self) -> int:
-        """The approximate memory of the statement, in bytes."""
+        """Returns the approximate memory of the statement, in bytes."""
         if self.prepared is not None:
             return len(self.text) + self.prepared.size
         return BOUND_BYTES + len(self.text) + (self.body.size if hasattr(self.body, "size") else len(self.text) * PLAN_FACTOR)
@@ -119,7 +119,7 @@ class Portal:
 
     @property
     def size(self) -> int:
-        """The approximate memory in bytes, without rows: a large number of rows is charged separately."""
+        """Returns the approximate memory in bytes, without rows: a large number of rows is charged separately."""
         return PORTAL_BYTES + VALUE_FACTOR * self.value_bytes
 
     async def close(self) -> None:
@@ -159,7 +159,7 @@ class Portals(ChargedDict[Portal]):
         self._background = background
 
     def find(self, name: str, kind: str = "portal") -> Portal:
-        """Returns the portal with this name. Raises 34000. `kind`: what the error calls it."""
+        """Returns the portal with this name. Raises 34000. `kind`: the word for it in the error."""
         portal = self.get(name)
         if portal is None:
             raise InvalidCursorName(f'{kind} "{name}" does not exist')

@@ -90,7 +90,7 @@ class Transaction:
 
     @property
     def status(self) -> str:
-        """The letter of ReadyForQuery."""
+        """Returns the letter of ReadyForQuery."""
         return self.state.value[0]
 
     @property
@@ -150,12 +150,12 @@ class Transaction:
 
     @property
     def time(self) -> int | None:
-        """The time of the snapshot, or None if it has not been taken."""
+        """Returns the time of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.time
 
     @property
     def catalog(self) -> Catalog | None:
-        """The catalog of the snapshot, or None if it has not been taken."""
+        """Returns the catalog of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.catalog
 
     def release(self) -> None:

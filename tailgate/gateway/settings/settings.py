@@ -119,7 +119,7 @@ class Settings:
 
     @property
     def as_of(self) -> int | None:
-        """The time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
+        """Returns the time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
         value = self._values["tailgate.as_of"]
         return int(value) if value else None
 
