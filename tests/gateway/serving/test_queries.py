@@ -7,7 +7,8 @@ import pytest
 from tailgate.gateway.mirrors import snapshots
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake import errors
-from tailgate.lake.types import INT8, TEXT
+from tailgate.lake.catalog import Source
+from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.authorization import shared
 from tailgate.sql.statements import Select, parse
 from tests.gateway.serving.model_lake import ModelLake, bag, serving, unready
@@ -118,10 +119,10 @@ def test_a_view_that_failed_before_it_was_asked_for(model: ModelLake, run) -> No
 
 def test_not_filled_and_not_stored(model: ModelLake, run) -> None:
     async def work() -> None:
-        from dataclasses import replace
-
         model.put(unready(model.create("filling", NARROW)))
-        model.put(replace(model.create("topic", NARROW), stored=False, kind="source"))
+        columns = tuple(Field(name, type) for name, type in NARROW.items())
+        id = model.writer.catalog.next_id
+        model.put(Source(id, "topic", columns, errors=id + 1))
         async with serving(model) as server:
             with pytest.raises(errors.ObjectNotInPrerequisiteState, match='"filling" is still being filled'):
                 server.binder.prepare(select("SELECT * FROM filling"))
