@@ -26,6 +26,8 @@ REFUSED = ("0A000", "42883")
 LIMITS = ("54000", "54001")
 # Errors of PostgreSQL for statements that Tailgate supports.
 MORE = ("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",)
+# Errors of constraints. Tailgate checks NULLs before keys, for all rows of a statement, so it may report another one.
+OF_CONSTRAINTS = ("23502", "23505")
 # Messages of errors about a row's values whose SQLSTATE is not in class 21 or 22 and not 54000, with which PostgreSQL
 # reports values that are too large.
 OF_ROWS = (
@@ -70,6 +72,10 @@ def _failed(theirs: Answer, ours: Answer) -> str:
         return "limit"
     if theirs.failed and (theirs.sqlstate == ours.sqlstate or of_rows(theirs) or of_rows(ours)):
         return "failed"
+    if theirs.sqlstate in OF_CONSTRAINTS and ours.sqlstate in OF_CONSTRAINTS:
+        return "failed"
+    if theirs.message.startswith(MORE) and ours.sqlstate in OF_CONSTRAINTS:
+        return "more"
     if of_rows(ours):
         return "evaluated"
     return f"error {ours.sqlstate}, not {theirs.sqlstate or 'rows'}"
