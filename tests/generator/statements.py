@@ -185,7 +185,8 @@ class Statements:
             if others and r.random() < 0.4:
                 conflict = f" ON CONFLICT ({relation.key}) DO UPDATE SET {others[0]} = excluded.{others[0]}"
         if conflict and not plain:  # the first row with a key is inserted
-            inner = node("query", "SELECT * FROM (", inner, ") AS o", fixed(f" ORDER BY {', '.join(str(i + 1) for i in range(len(types)))}"))
+            order = ", ".join(str(i + 1) for i in range(len(types)))
+            inner = node("query", "SELECT * FROM (", inner, ") AS o", fixed(f" ORDER BY {order}"))
         target = f"INSERT INTO {relation.name} ({', '.join(c for c, _ in columns)}) "
         tree = node("write", target, inner, conflict, optional(" RETURNING *"))
         return self._write("insert", tree, relation, queries)
