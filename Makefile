@@ -36,7 +36,7 @@ GATEWAY = control.py main.py answers execute handlers mirrors protocol resources
 STRICT = $(addprefix tailgate/,lake values sql engine/plan embedded $(addprefix gateway/,$(GATEWAY)))
 
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is below 300.
-PROSE_MAX = 1800
+PROSE_MAX = 700
 
 # Without sockets or Spark, so their examples run as they stand.
 PURE = $(addprefix tailgate/,lake values sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)
