@@ -16,6 +16,7 @@ from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.values.binary import fixed, packed
 from tailgate.values.codec import Codec, Writer
+from tailgate.values.columns import spelled
 from tailgate.values.style import Style
 from tailgate.values.texts import BLANKS, invalid
 
@@ -168,4 +169,4 @@ def double_writer(type: Type, style: Style) -> Writer:
 
 
 REAL = Codec(read, fixed("!f"), single_writer, packed("!f"))
-DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"))
+DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"), spelled(r"-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?"))
