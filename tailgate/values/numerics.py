@@ -50,9 +50,11 @@ def exact(text: str) -> Decimal:
     if len(exponent.lstrip("+-0")) > 6:
         raise overflow()
     value = Decimal(number)
-    if (value.adjusted() >= DIGITS_MAX and value) or -value.as_tuple().exponent > SCALE_MAX:  # type: ignore[operator]  # finite
+    power = value.as_tuple().exponent
+    assert isinstance(power, int)  # the value is finite
+    if (value.adjusted() >= DIGITS_MAX and value) or -power > SCALE_MAX:
         raise overflow()
-    if value.as_tuple().exponent > 0:  # type: ignore[operator]
+    if power > 0:
         value = value.quantize(Decimal(1), context=EXACT)
     return value or value.copy_abs()
 
