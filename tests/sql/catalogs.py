@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 
@@ -25,9 +23,9 @@ def make_catalog() -> Catalog:
     catalog = Catalog()
     for name, columns in COLUMNS.items():
         key = KEYS.get(name)
-        envelope: Literal["none", "upsert"] = "none" if key is None else "upsert"
-        source = Source(catalog.next_id, name, columns, key, stored=key is not None, envelope=envelope)
-        catalog = catalog.apply(Change((source,)))
+        catalog = catalog.apply(
+            Change((Source(catalog.next_id, name, columns, key, stored=key is not None, envelope="upsert" if key is not None else "none"),))
+        )
     return catalog
 
 
