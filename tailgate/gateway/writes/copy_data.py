@@ -163,12 +163,25 @@ def _table(lines: Lines, fields: Sequence[Field], names: list[str], sent: CopyIn
         try:
             for value in values[: len(columns[-1])] if columns else values:
                 texts.append(None if value is None else utf8(value))
-        except TailgateError as no_text:
+        except TailgateError as invalid:
+            no_text = _encoding_error(sent.data) or invalid
             no_text.row, no_text.where = len(texts), sent.row(len(texts))
             error, columns = no_text, [c[: len(texts)] for c in columns]
         columns.append(texts)
     arrays = [pa.chunked_array([pa.array(c, pa.string())]) for c in columns]
     return pa.Table.from_arrays(arrays, names=names), error
+
+
+def _encoding_error(data: bytes) -> TailgateError | None:
+    """Returns the error of data that is not UTF-8, or None if only an escape such as \\xC3 has made a field invalid.
+
+    PostgreSQL checks the data before it divides them, so the bytes that the message shows may include a delimiter.
+    """
+    try:
+        utf8(data)
+    except TailgateError as error:
+        return error
+    return None
 
 
 def _text(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | None]:
