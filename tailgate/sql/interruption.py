@@ -1,6 +1,6 @@
-"""Whether somebody wants the statement that this thread runs to end: asked by functions of ours that may take long.
+"""Whether the statement that this thread runs must end: checked by functions of ours that may take long.
 
-DuckDB asks between two vectors of 2,048 values, each of which one of our functions may take a second for.
+DuckDB checks between two vectors of 2,048 values, for each of which a function may take a second.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
 
 CHECK_S = 0.05  # between two checks while a statement sleeps
 
