@@ -79,12 +79,12 @@ class Lake:
         return self._catalog_version(self.log.header(n).catalog_version)
 
     def _catalog_version(self, version: int) -> Catalog:
-        known = self._catalog
-        if known[0] != version:
-            known = (version, self.catalog_copies.read(version))
-            if known[0] > self._catalog[0]:
-                self._catalog = known
-        return known[1]
+        cached = self._catalog
+        if cached[0] != version:
+            cached = (version, self.catalog_copies.read(version))
+            if cached[0] > self._catalog[0]:
+                self._catalog = cached
+        return cached[1]
 
     # ---- reading at a time -----------------------------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 Operators and casts are entries too. In the SQL templates, `{0}`, `{1}` and so on are the rendered
 arguments, which are in parentheses if necessary and have exactly the entry's argument types.
-`{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result, and
-`{scale0}` the scale of argument 0.
+`{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result,
+`{scale0}` the scale of argument 0, and `{name0}` the name of its type.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tailgate.lake.types import Type
 # the result type for the arguments' types, if the scale of a numeric result depends on them
 ResultType = Callable[[tuple[Type, ...]], Type]
 Context = Literal["implicit", "assignment", "explicit"]
+Kind = Literal["function", "operator", "prefix", "cast", "aggregate", "window", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Function:
     result: str | ResultType
     spark: str = ""
     duckdb: str = ""
-    kind: Literal["function", "operator", "prefix", "cast", "aggregate", "window", "set"] = "function"
+    kind: Kind = "function"
     strict: bool = True
     volatility: Literal["immutable", "stable", "volatile"] = "immutable"
     variadic: bool = False
@@ -82,7 +83,7 @@ def udf(
     arguments: tuple[str, ...],
     result: str | ResultType,
     call: str = "",
-    kind: Literal["function", "operator", "prefix", "cast"] = "function",
+    kind: Kind = "function",
     note: str = "",
     order: tuple[int | str, ...] = (),
 ) -> Function:

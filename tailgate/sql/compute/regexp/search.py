@@ -81,7 +81,9 @@ class Pattern:
         """Returns the expression for RE2 with named groups; Arrow ignores other groups."""
         if self.re2 is None:
             return None
-        flags, body = re.fullmatch(r"(\(\?[a-z]+\))(.*)", self.re2, re.S).groups()  # type: ignore[union-attr]
+        expression = re.fullmatch(r"(\(\?[a-z]+\))(.*)", self.re2, re.S)
+        assert expression is not None
+        flags, body = expression.groups()
         number = 0
 
         def name_group(match: re.Match[str]) -> str:
@@ -96,7 +98,7 @@ class Pattern:
 
     @property
     def _looks_back(self) -> bool:
-        """Whether a match depends on the text before the search's start."""
+        """Returns whether a match depends on the text before the search's start."""
         return self.re2 is not None and ("^" in re.sub(r"\\.|\[\^", "", self.re2) or r"\A" in self.re2)
 
     def _search_by_re2(self, text: str, at: int) -> Match | None:
