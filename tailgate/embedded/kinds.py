@@ -18,10 +18,10 @@ import avro.name
 import avro.schema
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
+from tailgate.formats.protobuf.linking import linked
+from tailgate.formats.protobuf.schema import Schema
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.protobuf.linking import linked
-from tailgate.lake.protobuf.schema import Schema
-from tailgate.lake.protobuf.text import parsed
 
 warnings.filterwarnings("ignore", category=avro.errors.IgnoredLogicalType)  # Debezium's schemas have many logical types that avro ignores
 

@@ -14,23 +14,23 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailgate.lake import files
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalogs import CatalogCopies
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
-from tailgate.lake.log import Log
+from tailgate.lake.host import files
+from tailgate.lake.log.catalog_copies import CatalogCopies
+from tailgate.lake.log.log import Log
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tailgate.lake.checkpoints import Checkpoint
+    from tailgate.lake.tables.checkpoints import Checkpoint
 
 FORMAT = 1
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "writers")
 
 
 class Lake:
-    """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writing`)."""
+    """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writer.log_writer`)."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
@@ -90,19 +90,19 @@ class Lake:
 
     def since(self) -> int:
         """Returns the oldest time that can be read. All later times can be read too."""
-        from tailgate.lake import reading
+        from tailgate.lake.readers import reading
 
         return reading.since(self)
 
     def checkpoint(self, at: int | None = None) -> Checkpoint | None:
         """Returns the newest checkpoint with a time of at most `at`; None if there is none."""
-        from tailgate.lake import checkpoints
+        from tailgate.lake.tables import checkpoints
 
         return checkpoints.newest(self, at)
 
     def snapshot(self, relation: int, at: int | None = None) -> pa.Table:
         """Returns the rows of a relation at a time, by default now, each once with `__weight` > 0 (R1). Raises `Gone` below `since`."""
-        from tailgate.lake import reading
+        from tailgate.lake.readers import reading
 
         return reading.snapshot(self, relation, at)
 
@@ -113,12 +113,12 @@ class Lake:
 
         Moving a hold forward lets entries be removed. Only the reader's owner calls this.
         """
-        from tailgate.lake import readers
+        from tailgate.lake.readers import holds
 
-        readers.hold(self, reader, n, since)
+        holds.hold(self, reader, n, since)
 
     def release(self, reader: str) -> None:
         """Removes the hold of a dropped reader."""
-        from tailgate.lake import readers
+        from tailgate.lake.readers import holds
 
-        readers.release(self, reader)
+        holds.release(self, reader)

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailgate.lake import files
-from tailgate.lake.processes import Process
+from tailgate.lake.host import files
+from tailgate.lake.host.processes import Process
 
 if TYPE_CHECKING:
     from tailgate.lake.folder import Lake

@@ -5,7 +5,7 @@ The steps for one sink:
  1. `main` follows the log for changes of the catalog and runs each sink in a `worker`, a thread, so that
     sinks do not delay each other. It records at once where the sink begins (the entry of CREATE SINK),
     which holds the log from there.
- 2. `settings` reads the sink's options. `lake.events` builds the schemas, and `registry` registers them.
+ 2. `settings` reads the sink's options. `formats.events` builds the schemas, and `registry` registers them.
  3. `topics` creates the sink's topic and the progress topic. `session` opens a transactional producer,
     which fences an older instance of the same sink. `progress` reads the position of that instance,
     and the session claims the sink.

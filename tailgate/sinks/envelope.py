@@ -27,8 +27,8 @@ import pyarrow as pa
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.types import WEIGHT, Field
-from tailgate.sinks.avro import stored
-from tailgate.sinks.forms import Form
+from tailgate.sinks.formats.avro import stored
+from tailgate.sinks.formats.row_formats import Form
 from tailgate.sinks.headers import Headers, headers_of
 
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]

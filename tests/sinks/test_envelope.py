@@ -11,12 +11,12 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
 from tailgate.lake.errors import InvalidParameterValue, TailgateError
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sinks.envelope import Encoder, Envelope
-from tailgate.sinks.forms import Avro, Json, Text
+from tailgate.sinks.formats.row_formats import Avro, Json, Text
 from tailgate.sinks.headers import headers_of
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))

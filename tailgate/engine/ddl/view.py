@@ -6,12 +6,12 @@ from typing import Literal, NamedTuple
 
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import normalized, schema_for
-from tailgate.engine.plan.change import SingleRow, leaves
-from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.streams import Streams, bound_plan
+from tailgate.engine.plan.analysis.keys import key
+from tailgate.engine.plan.rules.change import SingleRow, leaves
+from tailgate.engine.plan.views.streams import Streams, bound_plan
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.failed import failure
+from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
 from tailgate.sql.statements import CreateView
 

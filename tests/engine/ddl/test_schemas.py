@@ -12,13 +12,13 @@ import pytest
 
 from tailgate.engine import ddl
 from tailgate.engine.ddl.view import errors_item
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Change, Item, Table, View, ready
 from tailgate.lake.catalog.codec import decode_catalog, decode_change, encode_catalog
 from tailgate.lake.catalog.names import Name, list_of, listed
 from tailgate.lake.catalog.schemas import PUBLIC
 from tailgate.lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
-from tailgate.lake.stored import relations
+from tailgate.lake.folder import Lake
+from tailgate.lake.tables.stored_relations import relations
 from tailgate.sql.bind import bind_query
 from tailgate.sql.definitions import bind_definition, for_search_path
 from tailgate.sql.statements import (

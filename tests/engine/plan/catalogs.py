@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.sharing import Same, Sharing
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.analysis.keys import key
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sharing import Same, Sharing
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Item, MaterializedView, Source, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.catalog.dropping import dropping
@@ -37,7 +37,7 @@ class Shop:
         return Streams(catalog or self.catalog, lambda item, _: self.plans[item.id])
 
     def graph(self) -> Graph:
-        return circuit.compile_catalog(self.catalog, self.streams())
+        return catalog_graph.compile_catalog(self.catalog, self.streams())
 
     def restarted(self) -> Shop:
         import json

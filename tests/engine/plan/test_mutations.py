@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.plan import circuit, operators
-from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.views import catalog_graph
 from tests.engine.ddl import test_debezium
 from tests.engine.plan import test_lives, test_rewrites
 from tests.engine.plan.forms import FORMS
@@ -137,7 +138,7 @@ class Worlds:
 
 def graph(views: Straight) -> Graph:
     views.plans.clear()
-    return circuit.compile_catalog(views.catalog, views.streams(views.catalog))
+    return catalog_graph.compile_catalog(views.catalog, views.streams(views.catalog))
 
 
 @pytest.fixture(scope="module")

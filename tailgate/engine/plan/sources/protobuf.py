@@ -25,11 +25,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from tailgate.formats.protobuf.known import WRAPPERS
+from tailgate.formats.protobuf.linking import linked
+from tailgate.formats.protobuf.schema import ENUM, MESSAGE, Field, File, Message, Schema
+from tailgate.formats.protobuf.schema import indexes as message_indexes
 from tailgate.lake.errors import InvalidObjectDefinition, InvalidParameterValue
-from tailgate.lake.protobuf.known import WRAPPERS
-from tailgate.lake.protobuf.linking import linked
-from tailgate.lake.protobuf.schema import ENUM, MESSAGE, Field, File, Message, Schema
-from tailgate.lake.protobuf.schema import indexes as message_indexes
 from tailgate.lake.types import BOOL, BYTEA, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, JSONB, TEXT, TIMESTAMPTZ, Type
 from tailgate.lake.types import Field as Column
 
