@@ -12,18 +12,13 @@ import os
 import threading
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.host import files
 from tailgate.lake.log.catalog_copies import CatalogCopies
 from tailgate.lake.log.log import Log
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tailgate.lake.tables.checkpoints import Checkpoint
 
 FORMAT = 1
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "writers")
@@ -67,8 +62,6 @@ class Lake:
     def open(path: str | os.PathLike[str], *, create: bool = False) -> Lake:
         return Lake.create(path) if create else Lake(path)
 
-    # ---- the catalog -----------------------------------------------------------------------------------------------------
-
     def catalog(self) -> Catalog:
         """Returns the catalog at the newest entry."""
         newest = self.log.newest()
@@ -85,40 +78,3 @@ class Lake:
             if cached[0] > self._catalog[0]:
                 self._catalog = cached
         return cached[1]
-
-    # ---- reading at a time -----------------------------------------------------------------------------------------------
-
-    def since(self) -> int:
-        """Returns the oldest time that can be read. All later times can be read too."""
-        from tailgate.lake.readers import reading
-
-        return reading.since(self)
-
-    def checkpoint(self, at: int | None = None) -> Checkpoint | None:
-        """Returns the newest checkpoint with a time of at most `at`; None if there is none."""
-        from tailgate.lake.tables import checkpoints
-
-        return checkpoints.newest(self, at)
-
-    def snapshot(self, relation: int, at: int | None = None) -> pa.Table:
-        """Returns the rows of a relation at a time, by default now, each once with `__weight` > 0 (R1). Raises `Gone` below `since`."""
-        from tailgate.lake.readers import reading
-
-        return reading.snapshot(self, relation, at)
-
-    # ---- readers' holds --------------------------------------------------------------------------------------------------
-
-    def hold(self, reader: str, n: int, since: int | None = None) -> None:
-        """Holds the entries after n for a reader, and the rows at times from `since` on.
-
-        Moving a hold forward lets entries be removed. Only the reader's owner calls this.
-        """
-        from tailgate.lake.readers import holds
-
-        holds.hold(self, reader, n, since)
-
-    def release(self, reader: str) -> None:
-        """Removes the hold of a dropped reader."""
-        from tailgate.lake.readers import holds
-
-        holds.release(self, reader)

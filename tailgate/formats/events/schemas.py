@@ -1,4 +1,4 @@
-"""Schemas of the events that sinks write. The engine shows them in EXPLAIN, and the sinks register them."""
+"""The schema of a key or a value in the format of a sink."""
 
 from __future__ import annotations
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 AGE_MAX_MS = 7 * 24 * 3_600_000  # age of the oldest entry that a reader may hold
 BYTES_MAX = 20 << 30
@@ -33,7 +31,7 @@ class Hold:
 
 
 def hold(lake: Lake, reader: str, n: int, since: int | None = None) -> None:
-    """Holds the entries after n, and the rows at times from `since` on."""
+    """Holds the entries after n, and the rows at times from `since` on. Only the reader's owner calls this."""
     assert reader and "/" not in reader and not reader.startswith(".") and not reader.endswith(_STOPPED), reader
     content = {"n": n} if since is None else {"n": n, "since": since}
     files.replace(lake.path / "readers" / reader, json.dumps(content).encode() + b"\n")

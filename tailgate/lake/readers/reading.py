@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -20,6 +19,7 @@ from pyarrow.dataset import dataset
 
 from tailgate.lake.catalog import HistoryItem, Item
 from tailgate.lake.errors import CannotConnectNow, Gone, TailgateError, UndefinedTable, of
+from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import error_change, failure, owner
@@ -28,9 +28,6 @@ from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_path
 from tailgate.lake.tables.weights import formed, negated, positive, total
 from tailgate.lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
 

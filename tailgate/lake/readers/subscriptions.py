@@ -17,14 +17,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tailgate.lake.catalog import Catalog, Subscription
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash, files
 from tailgate.lake.readers import holds
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 RETENTION_MS = 24 * 3_600_000  # default of the time for which unacknowledged changes are kept
 _PREFIX = "subscription-"

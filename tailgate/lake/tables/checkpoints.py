@@ -18,18 +18,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
 from tailgate.lake.tables import delta
 from tailgate.lake.tables.stored_relations import table_path
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 log = logging.getLogger("tailgate.checkpoints")
 

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailgate.lake.catalog import ERRORS, Catalog, Change
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 COUNT = "__count"
 

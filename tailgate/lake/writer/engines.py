@@ -15,14 +15,11 @@ import socket
 import time
 import weakref
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
 from tailgate.lake.host.processes import Process
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 LOCK_WAIT_S = 0.3  # a starting child shares all open files until its exec, a moment after fork returns
 LOCK_POLL_S = 0.01

@@ -24,13 +24,10 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tailgate.lake.errors import IoError, Replaced, TailgateError, Uncertain
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash, files
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
 
 TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
 

@@ -1,4 +1,4 @@
-"""Encoding of Arrow columns (in their stored form) as Protobuf. The `.proto` text is in `formats.events.protobuf`.
+"""Encoding of Arrow columns (in their stored form) as Protobuf. The `.proto` text is in `tailgate.formats.events.protobuf`.
 
 A NULL column is omitted, and a NULL array is written as an empty one. As in Avro, a row is the
 concatenation of its fields, so equal rows have equal bytes.
