@@ -433,9 +433,9 @@ def check_r3(lake: Lake) -> None:
             time.sleep(0.002)
         sweep(writer)
     reader = Lake(lake.path)
-    assert old.time < reader.since()
+    assert old.time < reading.since(reader)
     for read in (
-        lambda: reader.snapshot(BAG.id, old.time),
+        lambda: reading.snapshot(reader, BAG.id, old.time),
         lambda: list(reader.log.after(1)),
         lambda: list(reading.changes(reader, BAG.id, old.time)),
     ):
