@@ -23,7 +23,7 @@ from tailgate.engine.plan.rules.compile import compile_rewritten
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.digest import digest
 from tailgate.engine.plan.views.sizes import ROWS_MIN, with_scan_sizes
-from tailgate.engine.plan.views.streams import PlanOf, bound_plan
+from tailgate.engine.plan.views.streams import bound_plan
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from tailgate.sql.plan import Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window
@@ -60,11 +60,9 @@ class Statistics:
     nodes: Mapping[int, OperatorStatistics]
 
 
-def explain(
-    item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound_plan, statistics: Statistics | None = None
-) -> str:
+def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], statistics: Statistics | None = None) -> str:
     """Returns the text for a view of the catalog; a plain view is treated as a materialized one."""
-    plan = rewrite(with_scan_sizes(plan_of(item, catalog), item))
+    plan = rewrite(with_scan_sizes(bound_plan(item, catalog), item))
     explained = _Explained(item, catalog, streams)
     tree = [
         (shown, _maintenance(explained, node) + (_statistics_text(explained.node(node), statistics) if statistics is not None else ""))
