@@ -35,6 +35,7 @@ from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.follower import Follower
 from tailgate.sinks.formats import protobuf, row_formats
 from tailgate.sinks.formats.row_formats import Form
+from tailgate.sinks.headers import EventHeaders
 from tailgate.sinks.progress import Progress, topic
 from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
@@ -187,8 +188,7 @@ class Worker(threading.Thread):
             key=chosen.key,
             key_form=key_form,
             relation_key=self._relation.key,
-            headers=chosen.headers,
-            constant=chosen.constant_headers,
+            headers=EventHeaders(chosen.headers, chosen.constant_headers),
         )
 
     def _claim(self, session: Session, chosen: Settings) -> None:
