@@ -58,10 +58,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("bad-input")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
-    made.registry.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
+    world.registry.stop()
     kafka.stop()
 
 

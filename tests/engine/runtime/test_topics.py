@@ -52,9 +52,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("topics")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
     kafka.stop()
 
 
