@@ -65,7 +65,7 @@ def test_letters_are_retried_when_their_schema_is_there(world: World, tmp_path: 
     registry.stop()
 
 
-def test_a_source_that_is_paused_goes_on_where_it_was(world: World) -> None:
+def test_a_paused_source_continues_at_its_position(world: World) -> None:
     world.kafka.create_topic("paused")
     world.source("paused", "paused", "FORMAT TEXT")
     world.source("twin", "paused", "FORMAT TEXT")

@@ -169,7 +169,7 @@ def test_a_sink_and_its_registry(world: World) -> None:
     reader.close()
 
 
-def test_who_cannot_come_in_is_told_why(world: World) -> None:
+def test_a_refused_client_gets_the_reason(world: World) -> None:
     world.run("CREATE SECRET wrong AS 'guessed'")
     wrong = "SASL USERNAME = 'ann', SASL PASSWORD = SECRET wrong, SSL CERTIFICATE AUTHORITY = '{ca}'"
     for mechanism in ("PLAIN", "SCRAM-SHA-256"):
@@ -210,7 +210,7 @@ def test_an_altered_secret_and_a_new_life(world: World) -> None:
     until(lambda: sorted(rows(world.lake, "late_v")) == [("one",), ("three",), ("two",)])
 
 
-def test_what_depends(world: World) -> None:
+def test_dependencies_of_connections(world: World) -> None:
     world.run("CREATE SECRET s AS 'unsaid-word'")
     world.run(f"CREATE CONNECTION c TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'PLAIN', {ANN.replace('word,', 's,')})")
     world.kafka.create_topic("dep")
@@ -227,7 +227,7 @@ def test_what_depends(world: World) -> None:
     assert not {"t", "d", "dep"} & {i.name for i in world.lake.catalog().items.values()}
 
 
-def test_a_certificate_says_who_comes(world: World) -> None:
+def test_a_certificate_determines_the_role(world: World) -> None:
     """A client certificate authenticates without SASL."""
     own, client = world.authority.pair(), world.authority.pair("ann")
     kafka = Kafka(
@@ -253,7 +253,7 @@ def test_a_certificate_says_who_comes(world: World) -> None:
         kafka.stop()
 
 
-def test_nobody_says_a_password(world: World) -> None:
+def test_passwords_appear_in_no_output(world: World) -> None:
     output = world.said()
     assert all(word not in output for word in UNSAID)
 

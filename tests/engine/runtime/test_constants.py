@@ -39,7 +39,7 @@ def hold(lake: Lake, expected: dict[str, Any]) -> bool:
     return all(rows(lake, name) == Counter(of) for name, of in expected.items())
 
 
-def test_rows_of_constants_come_once(engine: EngineProcess) -> None:
+def test_rows_of_constants_appear_once(engine: EngineProcess) -> None:
     engine.start()
     lake = Lake(engine.data)
     notices = {name: engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")["notices"] for name, (query, _) in VIEWS.items()}

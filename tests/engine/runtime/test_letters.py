@@ -137,7 +137,7 @@ def test_a_record_that_only_one_view_lacks(world: Letters) -> None:
     assert world.letters("partly") == 0
 
 
-def test_a_record_that_came_live_and_that_a_later_view_lacks(world: Letters) -> None:
+def test_a_live_record_that_a_later_view_lacks(world: Letters) -> None:
     world.avro("lively")
     world.view("lively", "live")
     world.produce("lively", encoded(world.first, 1), encoded(world.second, 2))

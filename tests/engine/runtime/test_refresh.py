@@ -89,7 +89,7 @@ def row(*fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [*images, field("source", source), field("op", "string")]
 
 
-def test_everything_goes_on(world: World) -> None:
+def test_everything_continues(world: World) -> None:
     topic = Topic(world.registry, "refreshed")
     world.kafka.create_topic("refreshed")
     topic.register_key(field("id", "int"))
@@ -202,7 +202,7 @@ def without_stock(world: World, table: str, source: str, view: str) -> Topic:
     return topic
 
 
-def test_a_view_that_is_planned_otherwise(world: World) -> None:
+def test_a_view_with_another_plan(world: World) -> None:
     """The plan uses a column that is never NULL to detect matches.
 
     The new schema lacks this column.

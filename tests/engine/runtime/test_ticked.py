@@ -9,7 +9,7 @@ from pathlib import Path
 from tailgate.engine.runtime.ticked import ticked
 
 
-def test_what_a_tick_gives() -> None:
+def test_the_message_of_a_tick() -> None:
     head = json.dumps(
         {
             "relations": [[16384, 2, 3, None], [16385, 9, 0, "/state/results/a.arrow"], [16386, 1, 2, None]],
