@@ -158,7 +158,7 @@ def test_wrong_answers(change: tuple[str, str], error: type[Exception]) -> None:
         ("SCRAM-SHA-256", ""),
     ],
 )
-def test_first_messages_that_are_none(mechanism: str, message: str) -> None:
+def test_invalid_first_messages(mechanism: str, message: str) -> None:
     with pytest.raises(Refused):
         example().first(initial(mechanism, message))
 

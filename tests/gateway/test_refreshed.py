@@ -224,7 +224,7 @@ def test_followers_of_queries(world: World) -> None:
     groups.close()
 
 
-def test_beside_readers(world: World) -> None:
+def test_concurrent_readers(world: World) -> None:
     """Each answer has one time and the columns of that time, while columns are added and no block is open."""
     ended = threading.Event()
     wrong: list[object] = []

@@ -151,7 +151,7 @@ def test_a_relation_that_cannot_be_written_stops_alone(world: World, sql: psycop
     assert said(sql, "SELECT v FROM copied")[0] == []
 
 
-def test_rows_that_cannot_be_right_stop_their_view_by_name(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:
+def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:
     """A defect deletes each row twice, which makes its weight negative.
 
     The view goes back to its last consistent rows, and every Delta table advances.

@@ -63,7 +63,7 @@ def test_columns_snapshot_and_changes(live: Live, connect: Connect) -> None:
     assert sorted(fetched(sql), key=lambda row: row[1]) == [(Decimal(changed), -1, *ROWS[0]), (Decimal(changed), 1, *NEW)]
 
 
-def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> None:
+def test_it_continues_after_the_acknowledged_position(live: Live, connect: Connect) -> None:
     one = connect()
     one.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(one)
@@ -80,7 +80,7 @@ def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> 
     assert fetched(connect()) == fetched(one) == [(Decimal(third), -1, *NEW)]
 
 
-def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connect: Connect) -> None:
+def test_rows_that_another_session_acknowledged_are_not_returned(live: Live, connect: Connect) -> None:
     one, other = connect(), connect()
     one.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     assert fetched(one) == []
@@ -90,7 +90,7 @@ def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connec
     assert fetched(one) == []
 
 
-def test_fetch_gives_whole_times(live: Live, connect: Connect) -> None:
+def test_fetch_returns_complete_times(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     times = [live.tick([((100 * tick + key, "", 0.0), 1) for key in range(size)]) for tick, size in enumerate((2, 3, 7, 1), 1)]
@@ -197,7 +197,7 @@ def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
         time.sleep(0.01)
 
 
-def test_what_depends_on_what(live: Live, connect: Connect) -> None:
+def test_dependencies(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as raised:
@@ -257,7 +257,7 @@ def test_rights(live: Live, connect: Connect) -> None:
         fetched(mine)
 
 
-def test_a_view_that_fails_is_waited_for(live: Live, connect: Connect) -> None:
+def test_a_subscription_waits_for_a_failing_view(live: Live, connect: Connect) -> None:
     sql, model = connect(), live.model
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     before = live.tick([(NEW, 1)])
@@ -346,7 +346,7 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 
-def test_names_move_with_what_they_name(live: Live, connect: Connect) -> None:
+def test_names_follow_renamed_objects(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE MATERIALIZED VIEW w AS SELECT id FROM v")
     sql.execute("CREATE SUBSCRIPTION s FROM w WITH (snapshot = false)")

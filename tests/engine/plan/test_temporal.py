@@ -114,7 +114,7 @@ def test_the_clock_outside_where() -> None:
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_rows_come_and_go(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
+def test_rows_appear_and_disappear(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
     numbers = random.Random(seed)
     table = Table(16384, "e", (Field("k", INT4), Field("ms", INT8)), None)
     world = World(seed, tables=0)
