@@ -15,10 +15,10 @@ SOURCE = Path(__file__).parents[1] / "tailgate"
 Graph = dict[str, set[str]]  # for each module, the modules that it imports
 
 
-def imports() -> Graph:
-    """Returns the import graph of the product."""
+def imports(package: str = "") -> Graph:
+    """Returns the import graph of a package, or of the product."""
     files: dict[str, Path] = {}
-    for file in sorted(SOURCE.rglob("*.py")):
+    for file in sorted((SOURCE / package).rglob("*.py")):
         name = ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts)
         files[name.removesuffix(".__init__")] = file
     return {name: {i for i in _imported(file, name, files) if i != name} for name, file in files.items()}

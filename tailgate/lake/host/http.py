@@ -1,4 +1,4 @@
-"""The length of an HTTP request's body, checked before any of it is read. Every HTTP server of Tailgate uses it.
+"""The length of an HTTP request's body, checked before the body is read. Every HTTP server of Tailgate uses it.
 
 Source: RFC 9110, section 8.6; RFC 9112, section 6.3.
 """
