@@ -211,8 +211,10 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
         reason = session.execution.interruption()
         if reason is None:
             raise
-        if (await request).conflict:
+        answer = await request
+        if answer.conflict:
             raise QueryCanceled(reason) from None
+        session.transaction.unseen = answer.number
         session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
     return 0
 

@@ -19,7 +19,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 
-NAMING = (m.Query, m.Parse, m.Bind, m.Execute)  # messages whose statements refer to catalog objects
+NAMING = (m.Parse, m.Bind, m.Execute)  # messages that refer to catalog objects; a Query catches up before each of its statements
 
 Work = Coroutine[Any, Any, None]
 Handler = Callable[[Session, Any], "Awaitable[None] | None"]
@@ -38,7 +38,7 @@ def receive(session: Session, message: m.Message) -> Work | None:
         session.fatal(error.sqlstate, str(error))
         return None
     handler = HANDLERS[type(message)]
-    if session.naming.behind and isinstance(message, NAMING):
+    if session.behind and isinstance(message, NAMING):
         return session.run(_caught_up(session, handler, message))
     try:
         rest = handler(session, message)
@@ -49,7 +49,7 @@ def receive(session: Session, message: m.Message) -> Work | None:
 
 
 async def _caught_up(session: Session, handler: Handler, message: m.Message) -> None:
-    await session.naming.catch_up()
+    await session.catch_up()
     rest = handler(session, message)
     if rest is not None:
         await rest

@@ -79,7 +79,19 @@ class Session:
     @property
     def reads_newest(self) -> bool:
         """Returns whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
-        return self.transaction.state is State.IDLE and self.settings.reads_now
+        return self.transaction.state is State.IDLE and self.settings.reads_now and not self.transaction.unseen
+
+    @property
+    def behind(self) -> bool:
+        """Returns whether a statement has to wait: for a commit of this session, or for temporary views to follow the catalog."""
+        return bool(self.transaction.unseen) or self.naming.behind
+
+    async def catch_up(self) -> None:
+        """Waits until this session's last commit is readable, and adapts its temporary views to the current catalog."""
+        if self.transaction.unseen:
+            await self.serving.progress.wait_inbox(self.transaction.unseen)
+            self.transaction.unseen = 0
+        await self.naming.catch_up()
 
     def sign_in(self) -> None:
         """Charges the session's memory to its role and registers it. Raises 53200 or 53300 if a limit is exceeded."""
