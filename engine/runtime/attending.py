@@ -55,7 +55,7 @@ class Attending:
                         f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
                     )
             put = tuple(replace(i, options={**i.options, "paused": not statement.resume}) for i in sources.values())
-            self._engine.resume(channels if statement.resume else set())
+            self._engine.health.resume(channels if statement.resume else set())
             self._installation.install(Change(put=put))
         return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
 
@@ -102,7 +102,7 @@ class Attending:
             together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
             for line in said:
                 log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
-            self._engine.resume([source.options["channel"]])
+            self._engine.health.resume([source.options["channel"]])
             put = tuple(replace(i, options={**i.options, LOST: [*i.options.get(LOST, ()), *said][-LOST_MAX:]}) for i in together)
             offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
             self._installation.install(Change(put=put), offsets=offsets)

@@ -28,10 +28,11 @@ from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
 from engine.runtime import kafka, transactions
 from engine.runtime.differences import differences, sums
-from engine.runtime.engine import Changes, Engine, merged
+from engine.runtime.engine import Engine
+from engine.runtime.engine_log import Changes
 from engine.runtime.fills import Fill, History
 from engine.runtime.letters import Letters
-from engine.runtime.readers import beginning, reader_name
+from engine.runtime.readers import beginning, merged, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
 from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
@@ -65,7 +66,7 @@ class Installation:
         self.letters = Letters(engine)
         self._filled: set[int] = set()
         self._beginnings: Counter[int] = Counter()  # number of restarts of each item's fill
-        engine.rebuild = lambda: self.recover(lost=True)
+        engine.runner.rebuild = lambda: self.recover(lost=True)
 
     # ---- starting --------------------------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class Installation:
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
-                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, anew=offsets is not None
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, restart=offsets or ()
             )
         with engine.committed_change():
             for id in change.drop:
@@ -404,7 +405,7 @@ class Installation:
     def _sharing(self) -> Sharing:
         """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""
         with self.engine.boundary:  # so that all sums are of the same tick
-            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
+            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.runner.sums, self.engine.parallelism)))
 
     def _ready(self, id: int) -> None:
         """Forgets the fill of an item that has become ready."""

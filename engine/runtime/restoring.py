@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 
 from engine.plan.graph import Graph
 from engine.plan.restore import restoring
-from engine.runtime.engine import STATE, Engine
+from engine.runtime.engine import Engine
+from engine.runtime.engine_log import STATE
 from lake import files
 from lake.catalog import Catalog
 from lake.entry import stream

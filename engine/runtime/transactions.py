@@ -2,7 +2,7 @@
 
 Sources with the same transaction topic share one reader, which no other source uses.
 
-    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.TransactedKafka: offsets of a batch
+    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.TransactedKafka: offsets of a tick
 
 If one of the topics cannot be read, all these sources wait. A paused source is ignored: its part of
 a transaction is not waited for.
@@ -16,8 +16,6 @@ from typing import Any
 
 from engine.ddl.transactions import OPTION
 from lake.catalog import Item
-
-FORMAT = "tailgate.TransactedKafka"
 
 
 def of(source: Item) -> Mapping[str, Any] | None:
