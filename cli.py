@@ -148,7 +148,7 @@ def _check_listen(options: argparse.Namespace) -> None:
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
     if getattr(options, "memory", None) is not None:
-        from gateway.memory import parsed
+        from gateway.resources.memory import parsed
 
         try:
             parsed(options.memory)
@@ -223,8 +223,8 @@ def _engine(options: argparse.Namespace) -> int:
 
 def _gateway(options: argparse.Namespace) -> int:
     from gateway.main import Options, run
-    from gateway.memory import parsed
-    from gateway.tls import Files
+    from gateway.resources.memory import parsed
+    from gateway.security.tls import Files
 
     _check_listen(options)
     host, _, port = options.listen.rpartition(":")

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gateway.serving.entries import Entries
-from gateway.serving.mirrors import Mirrors
-from gateway.serving.sandbox import open_sandbox
+from gateway.mirrors.entries import Entries
+from gateway.mirrors.mirrors import Mirrors
+from gateway.mirrors.sandbox import open_sandbox
 from lake import Lake
 from lake.catalog import Change, Item
 from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field

@@ -11,13 +11,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.memory import Memory, begin, default
-from gateway.pressure import Pressure
-from gateway.server import Gateway
-from gateway.tls import Files, Tls
-from gateway.workers import pool, slices
+from gateway.resources.memory import Memory, begin, default
+from gateway.security.tls import Files, Tls
+from gateway.server.pressure import Pressure
+from gateway.server.server import Gateway
+from gateway.server.warm_up import warm
+from gateway.workers import cpu_limit, pool
 from gateway.workers.searches import Searches
-from gateway.workers.warm import warm
 from sql.compute.regexp import search
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
@@ -54,14 +54,14 @@ def run(options: Options) -> int:
 
 
 async def _serve(options: Options) -> None:
-    from gateway.serving import Serving
+    from gateway.serving.service import Serving
     from lake import Lake
 
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     memory = options.memory or default()
     begin()
-    slices.enable()
+    cpu_limit.enable()
     serving = Serving(lake, memory)
     await serving.start()
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from engine.plan.replacing import ANEW, switched
 from engine.runtime.statements import Statements
-from gateway.serving import mirror
+from gateway.mirrors import mirror
+from gateway.mirrors.sandbox import open_sandbox
 from gateway.serving.prepared import scans
-from gateway.serving.sandbox import open_sandbox
 from lake import Lake, subscriptions
 from lake.catalog import DEAD_LETTERS, SUBSCRIPTION, Catalog, Change, Item, ready
 from lake.entry import Header

@@ -2,7 +2,7 @@
 
     postgres15.zip  PostgreSQL's fixed rows (pg_type, …) ──┐
     rows            rows of Tailgate's items             ──┴─► tables pg.*; items' rows are replaced when the catalog changes
-    gateway.lists   the engine's status of items         ────► tables tailgate.*, filled for each query that reads them
+    item_status     the engine's status of items         ────► tables tailgate.*, filled for each query that reads them
     relations.json  columns of all relations             ──► empty tables for all other relations
     views.sql       pg_tables, information_schema.* …    ──► views
 
@@ -20,7 +20,7 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
-from gateway import lists
+from gateway.catalog import item_status
 from gateway.catalog.rows import Row, all_rows, roles
 from lake.catalog import FIRST_ID, Catalog
 
@@ -35,7 +35,7 @@ DUCKDB = {
 }  # fmt: skip
 
 
-SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", lists.SCHEMA: lists.SCHEMA}  # PostgreSQL's name → DuckDB's
+SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", item_status.SCHEMA: item_status.SCHEMA}  # PostgreSQL's name → DuckDB's
 
 
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
@@ -46,7 +46,7 @@ OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of all catalog relations: `schema.name` → column → type."""
     loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
-    return loaded | lists.relations()
+    return loaded | item_status.relations()
 
 
 def duckdb_type(type: str) -> str:

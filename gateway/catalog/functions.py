@@ -16,10 +16,10 @@ from typing import Any
 import duckdb
 
 from gateway.catalog import rows
-from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
+from gateway.catalog.object_names import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.catalog.signatures import ENCODINGS, Signature
-from gateway.settings import SERVER_VERSION
+from gateway.settings.settings import SERVER_VERSION
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
 from lake.indexes import definition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gateway.catalog.facts import Facts, Session
+from gateway.catalog.object_names import Facts, Session
 from lake.errors import InvalidParameterValue, UndefinedObject
 from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
 from lake.schemas import SYSTEM

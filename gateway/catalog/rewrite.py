@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from gateway.catalog.native import NATIVE
+from gateway.catalog.duckdb_functions import NATIVE
 from gateway.catalog.tables import place_table
 from gateway.catalog.trees import MADE, call, elements, is_integer, is_vector, type_name
 from lake.catalog import Catalog

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 import pyarrow as pa
 
-from gateway.budgets import CHARGED, Charged
-from gateway.serving import mirror
-from gateway.serving.entries import Entries, Known
+from gateway.mirrors import mirror
+from gateway.mirrors.entries import Entries, Known
+from gateway.mirrors.mirror import Shape
+from gateway.mirrors.sandbox import Sandbox
+from gateway.resources.budgets import CHARGED, Charged
+from gateway.serving.fetching import fetched
 from gateway.serving.jobs import current
-from gateway.serving.mirror import Shape
 from gateway.serving.prepared import Changes, Prepared
-from gateway.serving.results import fetched
-from gateway.serving.sandbox import Sandbox
 from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema

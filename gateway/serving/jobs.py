@@ -1,6 +1,6 @@
 """Runs statements on threads, interruptibly: cancelling the task stops DuckDB within milliseconds.
 
-A statement needs a turn (`gateway.turns`). After LONG_S seconds it moves to the turns of long
+A statement needs a turn (`gateway.resources.concurrency`). After LONG_S seconds it moves to the turns of long
 statements, so short statements only wait for short ones. Each role has a share of both kinds of
 turns. A statement that cannot be interrupted keeps its turn until it ends.
 """
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
+from gateway.resources.concurrency import ASKING, NOBODY, RESERVE, Asking, Turns
 from gateway.serving.failures import translated
-from gateway.turns import ASKING, NOBODY, RESERVE, Asking, Turns
 from lake.errors import OutOfMemory, QueryCanceled, TailgateError
 from sql import interruption
 

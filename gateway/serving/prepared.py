@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from gateway.budgets import Cache
-from gateway.catalog import CatalogQuery, catalog_query, catalog_tree, is_catalog_query
-from gateway.catalog.reading import JOINS_MAX, too_many_joins
-from gateway.keys import Equalities, equalities_of
+from gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, catalog_query, catalog_tree, is_catalog_query, too_many_joins
+from gateway.resources.budgets import Cache
+from gateway.serving.lookup_plans import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
@@ -31,7 +30,7 @@ from sql.relations import once_each, walk
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
-    from gateway.budgets import Budget
+    from gateway.resources.budgets import Budget
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from gateway.turns import ASKING, RESERVE, Turns
-from gateway.workers import messages, slices
+from gateway.resources.concurrency import ASKING, RESERVE, Turns
+from gateway.workers import cpu_limit, messages
 from lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
 
 log = logging.getLogger("tailgate.gateway")
@@ -167,8 +167,8 @@ class Workers:
         """
         if not long:
             try:
-                return slices.run(work, *arguments)
-            except slices.Exceeded:
+                return cpu_limit.run(work, *arguments)
+            except cpu_limit.Exceeded:
                 pass
         return await (self.far(work, *arguments) if far is None else self.far(far))
 

@@ -23,8 +23,8 @@ from gateway.workers import messages
 from lake.errors import OutOfMemory, StatementTooComplex, TailgateError
 
 # Loaded before the first fork; otherwise each worker would load them.
-MODULES = ("gateway.server", "sql.compute", "sql.definitions")
-WARM = "gateway.workers.warm"
+MODULES = ("gateway.server.server", "sql.compute", "sql.definitions")
+WARM = "gateway.server.warm_up"
 COMMAND_BYTES = 9
 PR_SET_PDEATHSIG = 1
 

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from engine import ddl
-from gateway import access, activity, ownership, session, subscriptions, times
-from gateway import ddl as gateway_ddl
-from gateway.catalog import CatalogQuery
+from gateway.catalog.catalog_query import CatalogQuery
+from gateway.execute import catalog_changes as gateway_ddl
+from gateway.execute import subscriptions, time_expressions
+from gateway.security import ownership
+from gateway.session import access, activity, session
 from lake import errors
 from sql import authorization
 from sql.authorization import Followed, shared
@@ -90,7 +92,7 @@ def arguments(patch: Patch) -> None:
         plan = shared(session.serving.prepare(text, (), session.naming.seen))
         return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
 
-    patch.setattr(times, "arguments", row)
+    patch.setattr(time_expressions, "arguments", row)
 
 
 def ready_bytes(patch: Patch) -> None:

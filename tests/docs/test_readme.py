@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.lists import LISTS
+from gateway.catalog.item_status import LISTS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

@@ -10,8 +10,8 @@ from struct import pack
 
 import pytest
 
-from gateway.authentication import Challenged, Peer, Trusted, decide
 from gateway.protocol.scram import Exchange, Refused, WrongPassword
+from gateway.security.authentication import Challenged, Peer, Trusted, decide
 from lake import Lake
 from lake.catalog import Catalog, Change
 from lake.errors import TailgateError

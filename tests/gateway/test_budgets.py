@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gateway.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
-from gateway.memory import LEAST, Memory, parsed
-from gateway.serving.results import CHARGED_MIN, fetched
+from gateway.resources.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
+from gateway.resources.memory import LEAST, Memory, parsed
+from gateway.serving.fetching import CHARGED_MIN, fetched
 from lake.errors import OutOfMemory
 
 

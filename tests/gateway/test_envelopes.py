@@ -8,7 +8,7 @@ from collections import defaultdict
 import pyarrow as pa
 import pytest
 
-from gateway.envelopes import Keyed, Plain, shape_of
+from gateway.results.envelopes import Keyed, Plain, shape_of
 from lake.errors import AmbiguousColumn, FeatureNotSupported, InvalidColumnReference, UndefinedColumn
 from lake.types import FLOAT8, INT8, INTERVAL, TEXT, WEIGHT, Field, arrow_schema
 from sql.statements import KeyEnvelope, OrderWithin

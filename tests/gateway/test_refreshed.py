@@ -15,7 +15,7 @@ import psycopg
 import psycopg.sql
 import pytest
 
-from gateway.lookups import LOOKUPS_BEFORE
+from gateway.answers.lookups import LOOKUPS_BEFORE
 from lake import subscriptions
 from lake.catalog import SUBSCRIPTION, WIDTHS, Item
 from lake.types import INT8, TEXT, Field

@@ -7,9 +7,9 @@ import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
-from gateway.envelopes import Plain
-from gateway.serving import Batch
-from gateway.tail import TailRows
+from gateway.results.envelopes import Plain
+from gateway.results.tail import TailRows
+from gateway.serving.following import Batch
 from lake.catalog import Item
 from lake.errors import SystemError_
 from lake.types import INT8, Field

@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gateway.catalog.reading import JOINS_MAX
+from gateway.catalog.catalog_query import JOINS_MAX
+from gateway.resources.concurrency import ASKING, Asking, Quota, Turns
 from gateway.serving.prepared import analyzed
-from gateway.turns import ASKING, Asking, Quota, Turns
-from gateway.workers import Workers, pool, slices
+from gateway.workers import cpu_limit, pool
+from gateway.workers.pool import Workers
 from lake.catalog import Catalog, Change, Item
 from lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
 from lake.types import INT8, Field
@@ -165,7 +166,7 @@ def test_a_template_that_was_killed_begins_anew() -> None:
 def test_a_slice_is_as_long_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     before = signal.getsignal(signal.SIGALRM)
-    slices.enable()
+    cpu_limit.enable()
     try:
 
         async def work(workers: Workers) -> None:
@@ -179,7 +180,7 @@ def test_a_slice_is_as_long_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
         run(work)
     finally:
-        slices._Slice.enabled = False
+        cpu_limit._Slice.enabled = False
         signal.signal(signal.SIGALRM, before)
 
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from engine import ddl
-from gateway import show
+from gateway.execute import show
 from lake.errors import SystemError_, UndefinedTable
 from lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
 from sql.masking import masked

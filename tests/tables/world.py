@@ -18,8 +18,8 @@ import uvloop
 
 from engine.runtime.control import Control
 from engine.runtime.writes import Writes, written
-from gateway.server import Gateway
-from gateway.serving import Serving
+from gateway.server.server import Gateway
+from gateway.serving.service import Serving
 from lake import Lake, crash
 from lake.engines import Announcement
 from lake.inbox import Inbox, Record

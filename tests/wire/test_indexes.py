@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from engine.ddl import create_index
-from gateway import lookups
-from gateway.index import Index
+from gateway.answers import lookups
+from gateway.answers.index import Index
 from lake.catalog import Item
 from lake.types import DATE, FLOAT8, INT4, INT8, TEXT, Type
 from sql.statements import CreateIndex, parse

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from gateway.presto import main
-from gateway.tls import Files
+from gateway.security.tls import Files
 from tests.wire.certificates import Authority
 from tests.wire.live import Live
 from tests.wire.statements import Statements

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from gateway import subscriptions as following
+from gateway.execute import subscriptions as following
 from lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
 from lake.tables import Follower
 from tests.gateway.serving.made import Row

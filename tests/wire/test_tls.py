@@ -19,9 +19,9 @@ import psycopg
 import psycopg2
 import pytest
 
-from gateway import connection as gateway_connection
-from gateway.server import check_address
-from gateway.tls import Files, Tls, end_point
+from gateway.security.tls import Files, Tls, end_point
+from gateway.server import connection as gateway_connection
+from gateway.server.server import check_address
 from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, TailgateError
 from tests.engine.runtime.parts import until

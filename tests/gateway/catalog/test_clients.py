@@ -20,9 +20,10 @@ import psycopg
 import pytest
 from sqlglot import exp
 
-from gateway.catalog import CatalogQuery, SystemCatalog, catalog_query, is_catalog_query, parsed
-from gateway.serving.sandbox import open_sandbox
-from gateway.settings import Settings
+from gateway.catalog.catalog_query import CatalogQuery, catalog_query, is_catalog_query, parsed
+from gateway.catalog.system_catalog import SystemCatalog
+from gateway.mirrors.sandbox import open_sandbox
+from gateway.settings.settings import Settings
 from lake.catalog import Catalog, Item
 from lake.errors import SyntaxError_
 from lake.roles import OPERATOR

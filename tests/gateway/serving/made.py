@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from gateway.memory import Memory
-from gateway.serving import Serving
+from gateway.resources.memory import Memory
+from gateway.serving.service import Serving
 from lake import Lake
 from lake.catalog import Change, Item
 from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from gateway.serving import Batch
+from gateway.serving.following import Batch
 from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
 from lake.types import INT8, TEXT
 from sql.authorization import Followed, shared

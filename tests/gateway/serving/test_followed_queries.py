@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
-from gateway.serving import Batch, Serving, feeds
+from gateway.serving import feeds
+from gateway.serving.following import Batch
+from gateway.serving.service import Serving
 from lake.errors import ProgramLimitExceeded
 from lake.types import INT8, TEXT
 from sql.authorization import shared

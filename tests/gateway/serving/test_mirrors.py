@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from gateway.serving import Serving, mirror
+from gateway.mirrors import mirror
+from gateway.serving.service import Serving
 from lake.types import FLOAT8, INT8, INTERVAL, TEXT
 from tests.gateway.serving.made import Made, Row, bag, serving, unready
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.serving import Serving, snapshots
+from gateway.mirrors import snapshots
+from gateway.serving.service import Serving
 from lake import errors
 from lake.types import INT8, TEXT
 from sql.authorization import shared

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gateway.serving import Serving
+from gateway.serving.service import Serving
 from lake import Lake
 
 GATEWAY = """

@@ -1,0 +1,1 @@
+"""The limits of a gateway process: memory (`memory`, `budgets`) and concurrent work (`concurrency`)."""

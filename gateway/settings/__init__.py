@@ -1,0 +1,1 @@
+"""The settings of a session: SET, SHOW, RESET and the startup message."""
