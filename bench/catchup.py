@@ -29,8 +29,8 @@ from bench.w1.orders import ORDERS, QUERY, VIEW, Workload
 from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
 from bench.w1.usage import Usage
-from embedded.kafka import Kafka
-from lake import Lake
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 ANSWER_S = 600.0

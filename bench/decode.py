@@ -24,16 +24,16 @@ from typing import Any
 
 import fastavro
 
-from engine.ddl import Registry, create_source
-from engine.plan import circuit
-from engine.plan.plans import Streams
-from engine.runtime import session as spark
-from engine.runtime.circuits import Circuits
-from lake.catalog import Catalog, Change
-from sql.statements import CreateSource, parse
+from tailgate.engine.ddl import Registry, create_source
+from tailgate.engine.plan import circuit
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.circuits import Circuits
+from tailgate.lake.catalog import Catalog, Change
+from tailgate.sql.statements import CreateSource, parse
 from tests.engine.ddl.cdc import messages, registry_of_fixtures, schemas
 
-TESTS = Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"  # has the loop that runs in the task
+TESTS = Path(__file__).parent.parent / "tailgate" / "engine" / "java" / "target" / "test-classes"  # has the loop that runs in the task
 USERS = "(id bigint, email text, name text, is_vip boolean, created_at timestamptz, birthday date, PRIMARY KEY (id) NOT ENFORCED)"
 VIEWS = "(user_id int, url text, channel text, received_at timestamptz)"
 DEBEZIUM = "CREATE SOURCE s {columns} FROM KAFKA BROKER 'k' TOPIC '{folder}.public.users' {format} ENVELOPE DEBEZIUM"

@@ -21,9 +21,9 @@ from typing import Any
 
 from operators import tasks_us  # a module of this folder
 
-from engine.plan.sizes import SIZES
-from engine.runtime import session as spark
-from lake.types import INT4, TEXT, Field, Type
+from tailgate.engine.plan.sizes import SIZES
+from tailgate.engine.runtime import session as spark
+from tailgate.lake.types import INT4, TEXT, Field, Type
 from tests.engine.plan.views import Views
 from tests.worlds import Row, Table, World
 

@@ -28,12 +28,12 @@ from _processes import cpu_s
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from engine.runtime.control import Control  # noqa: E402
-from lake import Lake  # noqa: E402
-from lake.catalog import Change, Item  # noqa: E402
-from lake.engines import Announcement  # noqa: E402
-from lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
-from lake.writing import Writer, open_epoch  # noqa: E402
+from tailgate.engine.runtime.control import Control  # noqa: E402
+from tailgate.lake import Lake  # noqa: E402
+from tailgate.lake.catalog import Change, Item  # noqa: E402
+from tailgate.lake.engines import Announcement  # noqa: E402
+from tailgate.lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
+from tailgate.lake.writing import Writer, open_epoch  # noqa: E402
 
 FORM = (Field("id", INT8, False), Field("segment", TEXT), Field("views", INT8), Field("last_page", TEXT))
 MARK_MS = 250
@@ -109,9 +109,7 @@ def main() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        words = (
-            f"from gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(writer.lake.path)!r}), port={port}))"
-        )
+        words = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(writer.lake.path)!r}), port={port}))"
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as gateway:
             try:

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from engine.runtime import kafka as broker
-from examples.shop.demo import statements
-from examples.shop.load import CHANNELS, PAGEVIEWS, Load
-from lake import Lake
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.engine.runtime import kafka as broker
+from tailgate.examples.shop.demo import statements
+from tailgate.examples.shop.load import CHANNELS, PAGEVIEWS, Load
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess, until
 
 USERS = 10_000

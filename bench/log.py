@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lake import Lake
-from lake.catalog import Change, Item
-from lake.entry import stream
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT8, TEXT, Field
-from lake.writing import open_epoch
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.entry import stream
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.lake.writing import open_epoch
 
 VIEWS = 20
 ROWS = 5_000  # per view

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gateway.mirrors.entries import Entries
-from gateway.mirrors.mirrors import Mirrors
-from gateway.mirrors.sandbox import open_sandbox
-from lake import Lake
-from lake.catalog import Change, Item
-from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field
-from lake.writing import open_epoch
+from tailgate.gateway.mirrors.entries import Entries
+from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.gateway.mirrors.sandbox import open_sandbox
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field
+from tailgate.lake.writing import open_epoch
 
 FORM = (Field("id", INT8, False), Field("name", TEXT), Field("orders", INT8), Field("amount", FLOAT8))
 

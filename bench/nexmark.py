@@ -23,8 +23,8 @@ import duckdb
 import pyarrow as pa
 from operators import tasks_us  # a module of this folder
 
-from engine.runtime import session as spark
-from lake.types import arrow_schema
+from tailgate.engine.runtime import session as spark
+from tailgate.lake.types import arrow_schema
 from tests.engine.plan.views import Views
 from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
 from tests.worlds import Table, World

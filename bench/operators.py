@@ -28,10 +28,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from engine.plan.graph import Graph, JoinNode, ReduceNode
-from engine.runtime import session as spark
-from engine.runtime.circuits import Circuits
-from lake.types import INT4, INT8, TEXT, Field, Type
+from tailgate.engine.plan.graph import Graph, JoinNode, ReduceNode
+from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.circuits import Circuits
+from tailgate.lake.types import INT4, INT8, TEXT, Field, Type
 from tests.engine.plan.views import Views
 from tests.worlds import Row, Table, World
 

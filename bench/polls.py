@@ -36,10 +36,10 @@ from _processes import resident_mib, stolen_ms
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from lake import Lake  # noqa: E402
-from lake.catalog import Change, Item  # noqa: E402
-from lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
-from lake.writing import open_epoch  # noqa: E402
+from tailgate.lake import Lake  # noqa: E402
+from tailgate.lake.catalog import Change, Item  # noqa: E402
+from tailgate.lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
+from tailgate.lake.writing import open_epoch  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
 
 ROWS, CHANGED = 100, 20
@@ -62,7 +62,7 @@ def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None], int]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = f"from gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(folder / 'lake')!r}), port={port}))"
+    program = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(folder / 'lake')!r}), port={port}))"
     child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     try:

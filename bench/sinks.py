@@ -26,12 +26,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from confluent_kafka import Consumer, TopicPartition
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import Lake, types
-from lake.catalog import Change, Item
-from lake.types import Field, arrow_schema
-from lake.writing import Writer, open_epoch
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import Lake, types
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.types import Field, arrow_schema
+from tailgate.lake.writing import Writer, open_epoch
 
 COLUMNS = (
     Field("id", types.INT8, False),
@@ -110,7 +110,7 @@ def main(events: int) -> None:
         ticks = events // TICK
         for tick in range(ticks):
             update(writer, 0, TICK, tick + 1)
-        process = subprocess.Popen([sys.executable, "-m", "sinks.main", str(lake.path)], cwd=Path(__file__).parent.parent)
+        process = subprocess.Popen([sys.executable, "-m", "tailgate.sinks.main", str(lake.path)], cwd=Path(__file__).parent.parent)
         try:
             consumer = reader(kafka.address, "out")
             take(consumer, TICK)

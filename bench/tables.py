@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 from tests.postgres import Postgres
 
 SINGLES = 50
@@ -112,7 +112,7 @@ def main() -> None:
     postgres = Postgres({"fsync": "on"})
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "cli", "up", "--data", f"{folder}/lake", "--listen", f"127.0.0.1:{port}"]
+        command = [sys.executable, "-m", "tailgate", "up", "--data", f"{folder}/lake", "--listen", f"127.0.0.1:{port}"]
         tailgate = Child("tailgate", command, log=Path(folder) / "log", announces="ready postgresql=")
         try:
             postgres.start()

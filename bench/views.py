@@ -26,9 +26,9 @@ from bench.w1.load import Load, Produced
 from bench.w1.orders import Workload
 from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
-from embedded.kafka import Kafka
-from engine.runtime import kafka as broker
-from lake import Lake
+from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime import kafka as broker
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 BEFORE = 50_000  # orders produced before the views are created

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from embedded.kafka import Kafka
-    from embedded.registry import Registry
+    from tailgate.embedded.kafka import Kafka
+    from tailgate.embedded.registry import Registry
 
 # Test engines do not run long enough to need the JVM's second compiler. The first compiler alone
 # reduces the CPU time to a third.
@@ -28,9 +28,11 @@ os.environ.setdefault("TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 # In the environment, so that all worker processes of a session have the same seed.
 SEED = int(os.environ.setdefault("TAILGATE_SEED", str(random.SystemRandom().randrange(2**32))))
-# Test classes for Spark's JVM (engine/java/src/test), for all sessions of this process: a JVM
+# Test classes for Spark's JVM (tailgate/engine/java/src/test), for all sessions of this process: a JVM
 # cannot change its class path later.
-os.environ.setdefault("SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"))
+os.environ.setdefault(
+    "SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "tailgate" / "engine" / "java" / "target" / "test-classes")
+)
 NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")
 
 
@@ -83,7 +85,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Starts a broker for all tests; each test uses its own topics."""
-    from embedded.kafka import Kafka
+    from tailgate.embedded.kafka import Kafka
 
     broker = Kafka(tmp_path_factory.mktemp("kafka"))
     try:
@@ -96,7 +98,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """Starts a schema registry for all tests; each test uses its own subjects."""
-    from embedded.registry import Registry
+    from tailgate.embedded.registry import Registry
 
     server = Registry(tmp_path_factory.mktemp("registry"))
     try:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lake.types import INT4, INT8, TEXT, TIMESTAMP, Field
+from tailgate.lake.types import INT4, INT8, TEXT, TIMESTAMP, Field
 
 QUERIES = Path(__file__).parent / "fixtures" / "nexmark"
 START = datetime(2026, 1, 1, 5, 59)

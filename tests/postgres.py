@@ -20,7 +20,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 
 JARS = Path(__file__).parent.parent / ".jars" / "postgres"
 SERVED_BY = ("postgres", "nobody")  # users that run the server if we are root; the first existing one

@@ -24,10 +24,10 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from lake.types import Type
-from sql import plan
-from sql.relations import bottom_up, with_scalars
-from sql.rewrite import rebuilt
+from tailgate.lake.types import Type
+from tailgate.sql import plan
+from tailgate.sql.relations import bottom_up, with_scalars
+from tailgate.sql.rewrite import rebuilt
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
 from tests.reference_windows import Seen, values

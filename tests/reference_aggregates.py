@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from sql import plan
+from tailgate.sql import plan
 from tests.values import Failure, Value, fit, half_up, order
 
 Member = tuple[tuple[Value, ...], tuple[Value, ...], int]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sql import plan
+from tailgate.sql import plan
 from tests.reference_aggregates import Member, total
 from tests.values import Failure, Value
 

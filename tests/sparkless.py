@@ -16,21 +16,21 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from engine.plan.replacing import ANEW, switched
-from engine.runtime.statements import Statements
-from gateway.mirrors import mirror
-from gateway.mirrors.sandbox import open_sandbox
-from gateway.serving.prepared import scans
-from lake import Lake, subscriptions
-from lake.catalog import DEAD_LETTERS, SUBSCRIPTION, Catalog, Change, Item, ready
-from lake.entry import Header
-from lake.inbox import Record
-from lake.types import WEIGHT, arrow_schema
-from lake.weights import negated, total
-from lake.writing import Writer
-from sql.definitions import bind_definition
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from tailgate.engine.plan.replacing import ANEW, switched
+from tailgate.engine.runtime.statements import Statements
+from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors.sandbox import open_sandbox
+from tailgate.gateway.serving.prepared import scans
+from tailgate.lake import Lake, subscriptions
+from tailgate.lake.catalog import DEAD_LETTERS, SUBSCRIPTION, Catalog, Change, Item, ready
+from tailgate.lake.entry import Header
+from tailgate.lake.inbox import Record
+from tailgate.lake.types import WEIGHT, arrow_schema
+from tailgate.lake.weights import negated, total
+from tailgate.lake.writing import Writer
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
 
 
 class Engine:

@@ -10,13 +10,13 @@ import duckdb
 import psycopg
 import pytest
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.types import WEIGHT
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
-from sql.plan import Relation
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import WEIGHT
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.plan import Relation
 from tests.reference import NAN, evaluate
 from tests.worlds import World
 

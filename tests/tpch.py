@@ -8,9 +8,9 @@ from pathlib import Path
 
 import duckdb
 
-from lake.catalog import Catalog, Change, Item
-from lake.types import DATE, INT4, Field, Type
-from sql.duckdb_functions import install
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.types import DATE, INT4, Field, Type
+from tailgate.sql.duckdb_functions import install
 from tests.worlds import Row, Table
 
 QUERIES = sorted((Path(__file__).parent / "fixtures" / "tpch").glob("q*.sql"))

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from lake.types import Type
+from tailgate.lake.types import Type
 
 Value = Any
 Row = tuple[Value, ...]

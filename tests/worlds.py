@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from lake.types import BOOL, FLOAT8, INT2, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.lake.types import BOOL, FLOAT8, INT2, INT4, INT8, TEXT, TIMESTAMP, Field, Type
 
 Value = Any
 Row = tuple[Value, ...]

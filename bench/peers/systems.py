@@ -17,8 +17,8 @@ from bench.w1.orders import VIEW
 from bench.w1.readers import Output
 from bench.w1.systems import READY, System, Tailgate
 from bench.w1.turns import Make
-from embedded.children import Child
-from embedded.kafka import java
+from tailgate.embedded.children import Child
+from tailgate.embedded.kafka import java
 from tests.postgres import JARS, Postgres
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import psycopg
 
 from bench.w1.orders import CUSTOMERS, ORDERS, QUERY, VIEW
 from bench.w1.readers import Output
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 
 READY = timedelta(seconds=120)
 SOURCES = (
@@ -94,7 +94,7 @@ class Tailgate(System):
     def start(self) -> None:
         data = str(self.folder / "lake")
         for name, arguments in (("engine", ()), ("gateway", ("--listen", f"127.0.0.1:{self.port}"))):
-            command = [sys.executable, "-m", "cli", name, "--data", data, *arguments]
+            command = [sys.executable, "-m", "tailgate", name, "--data", data, *arguments]
             child = Child(name, command, log=self.folder / f"{name}.log", announces="ready ")
             self.children.append(child)
             child.wait_ready(child.announced, READY)

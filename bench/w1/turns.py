@@ -23,7 +23,7 @@ from bench.w1.orders import Workload
 from bench.w1.readers import Reader
 from bench.w1.systems import System
 from bench.w1.usage import Usage
-from embedded.kafka import Kafka
+from tailgate.embedded.kafka import Kafka
 
 FIRST = 1_000  # orders before the load begins, so that the view has rows
 FIRST_S = 180.0  # for a JVM's start and a first result, on a busy machine

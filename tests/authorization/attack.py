@@ -22,12 +22,12 @@ from struct import pack
 import psycopg
 import pyarrow as pa
 
-from gateway.presto import main as presto
-from gateway.protocol.backend import frame
-from lake.catalog import ERRORS, Catalog
-from lake.passwords import verifier
-from lake.types import arrow_schema
-from sql.statements import parse, split
+from tailgate.gateway.presto import main as presto
+from tailgate.gateway.protocol.backend import frame
+from tailgate.lake.catalog import ERRORS, Catalog
+from tailgate.lake.passwords import verifier
+from tailgate.lake.types import arrow_schema
+from tailgate.sql.statements import parse, split
 from tests.authorization.grammar import Grammar, Step
 from tests.authorization.world import World
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, cut

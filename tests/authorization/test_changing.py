@@ -13,10 +13,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.errors import SerializationFailure, TailgateError
-from lake.names import Name
-from lake.resolution import Resolution
-from sql.resolving import resolve
+from tailgate.lake.errors import SerializationFailure, TailgateError
+from tailgate.lake.names import Name
+from tailgate.lake.resolution import Resolution
+from tailgate.sql.resolving import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from engine import ddl
-from gateway.catalog.catalog_query import CatalogQuery
-from gateway.execute import catalog_changes as gateway_ddl
-from gateway.execute import subscriptions, time_expressions
-from gateway.security import ownership
-from gateway.session import access, activity, session
-from lake import errors
-from sql import authorization
-from sql.authorization import Followed, shared
-from sql.binding import tables
+from tailgate.engine import ddl
+from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.execute import catalog_changes as gateway_ddl
+from tailgate.gateway.execute import subscriptions, time_expressions
+from tailgate.gateway.security import ownership
+from tailgate.gateway.session import access, activity, session
+from tailgate.lake import errors
+from tailgate.sql import authorization
+from tailgate.sql.authorization import Followed, shared
+from tailgate.sql.binding import tables
 from tests.authorization.attack import Attack, Leak
 
 STATEMENTS_MAX = 6_000  # limit of the statements, after which a disabled check counts as undetected

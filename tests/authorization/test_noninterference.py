@@ -16,8 +16,8 @@ from typing import get_args
 
 import pytest
 
-from lake.errors import TailgateError
-from sql.statements import Empty, Statement, parse, split
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.statements import Empty, Statement, parse, split
 from tests.authorization.attack import Attack, table
 from tests.authorization.grammar import Grammar
 

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from psycopg import errors
 
-from gateway.presto import main as presto
+from tailgate.gateway.presto import main as presto
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 

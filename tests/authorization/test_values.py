@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from gateway.session.activity import shown
+from tailgate.gateway.session.activity import shown
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 

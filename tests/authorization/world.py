@@ -14,12 +14,12 @@ from typing import Any
 
 import psycopg
 
-from engine.runtime.control import Control
-from engine.runtime.writes import Writes, written
-from lake import Lake
-from lake.engines import Announcement
-from lake.inbox import Inbox, Record
-from lake.writing import open_epoch
+from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.writes import Writes, written
+from tailgate.lake import Lake
+from tailgate.lake.engines import Announcement
+from tailgate.lake.inbox import Inbox, Record
+from tailgate.lake.writing import open_epoch
 from tests.sparkless import Engine, WithoutKafka
 from tests.tables.world import Served
 

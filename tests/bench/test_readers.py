@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from bench.w1.orders import VIEW, Row
 from bench.w1.readers import BATCH, Different, Output, Reader
-from embedded.kafka import Kafka
+from tailgate.embedded.kafka import Kafka
 
 ANSWER_S = 60.0
 ANSWER: frozenset[Row] = frozenset({("segment 1", "item 2", 3, Decimal("4.50")), ("segment 1", "item 3", 1, Decimal("0.10"))})

@@ -20,7 +20,7 @@ import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from examples.shop.recompute import Topics
+from tailgate.examples.shop.recompute import Topics
 from tests.cdc.databases import SCHEMA, SERVERS, Row, plain
 from tests.cdc.folding import Misfit, counted, fold, spelt
 from tests.cdc.scenarios import SCENARIOS, Table, View

@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 
 import psycopg
 
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 from tests.cdc import needed
 from tests.cdc.scenarios import Table
 from tests.postgres import Postgres, as_user, other_user

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from examples.shop.recompute import Topics
+from tailgate.examples.shop.recompute import Topics
 from tests.cdc.databases import Row, plain
 
 

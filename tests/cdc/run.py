@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from embedded.children import ChildFailed, free_port
-from embedded.supervisor import Plan, Supervisor
+from tailgate.embedded.children import ChildFailed, free_port
+from tailgate.embedded.supervisor import Plan, Supervisor
 from tests.cdc import needed
 from tests.cdc.cases import Case, Words
 from tests.cdc.worker import Worker

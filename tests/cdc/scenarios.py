@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples"
+EXAMPLES = HERE.parents[1] / "tailgate" / "examples"
 
 Literals = Mapping[str, str]  # SQL literals by column
 

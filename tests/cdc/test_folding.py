@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from examples.shop.recompute import Topics
+from tailgate.examples.shop.recompute import Topics
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, counted, fold
 

@@ -14,8 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from embedded.children import Child, free_port
-from embedded.kafka import java
+from tailgate.embedded.children import Child, free_port
+from tailgate.embedded.kafka import java
 from tests.cdc import needed
 
 Mode: TypeAlias = Literal["standalone", "distributed"]

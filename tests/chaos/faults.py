@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from embedded import children
-from embedded.supervisor import Supervisor
+from tailgate.embedded import children
+from tailgate.embedded.supervisor import Supervisor
 
 STARTING = 0.2  # share of the faults that also hit an engine during its start, so that it can make progress
 PAUSE_S = (0.5, 8.0)  # between SIGSTOP and SIGCONT

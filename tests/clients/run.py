@@ -26,7 +26,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from embedded.children import Child, free_port  # noqa: E402
+from tailgate.embedded.children import Child, free_port  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -92,7 +92,16 @@ def main(names: list[str]) -> int:
         install(kind)
     folder = Path(tempfile.mkdtemp(prefix="tailgate-clients-"))
     control, port = Postgres(), free_port()
-    command = [str(REPOSITORY / ".venv/bin/python"), "-m", "cli", "up", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{port}"]
+    command = [
+        str(REPOSITORY / ".venv/bin/python"),
+        "-m",
+        "tailgate",
+        "up",
+        "--data",
+        str(folder / "lake"),
+        "--listen",
+        f"127.0.0.1:{port}",
+    ]
     tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready")
     passed = True
     try:

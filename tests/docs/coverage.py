@@ -15,7 +15,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union
 
-from sql.statements import SHOWS, Empty, Statement, asked, defined, every, external, sessions, values, written
+from tailgate.sql.statements import SHOWS, Empty, Statement, asked, defined, every, external, sessions, values, written
 
 MODULES = (asked, defined, every, external, sessions, values, written)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}

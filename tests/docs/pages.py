@@ -15,7 +15,7 @@ Tailgate or differs. A statement ends at a line that ends with a semicolon or ps
 in a line matches any text, and a line with only `…` matches any lines. `^C` as the last line of output
 means that the statement runs until it is cancelled. Without ORDER BY, rows may be in any order.
 
-A block ```debezium table has change events of a table of `examples/shop`, one JSON object per line.
+A block ```debezium table has change events of a table of `tailgate/examples/shop`, one JSON object per line.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from embedded.children import free_port
-from embedded.supervisor import Plan, Supervisor
-from examples.shop.debezium import Table, topic
-from lake import Lake
-from lake.schemas import BUILT_IN
-from lake.secrets import KEY_BYTES
-from sql.statements import split
+from tailgate.embedded.children import free_port
+from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.examples.shop.debezium import Table, topic
+from tailgate.lake import Lake
+from tailgate.lake.schemas import BUILT_IN
+from tailgate.lake.secrets import KEY_BYTES
+from tailgate.sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import cli
+from tailgate import cli
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

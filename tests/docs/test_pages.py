@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lake.errors import TailgateError
-from lake.types import FACTS
-from sql.statements import parse
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import FACTS
+from tailgate.sql.statements import parse
 from tests.docs.coverage import shown, wanted
 from tests.docs.oracle import differences
 from tests.docs.pages import DOCS, SQL, Example, examples, parts, same, written
@@ -22,7 +22,7 @@ PAGES = sorted(p for p in SQL.rglob("*.md") if "```sql" in p.read_text())
 SETTLE_S = 120.0  # until sinks have started and written: seconds, longer on a busy machine
 OF_OTHERS = re.compile(r"SHOW|PRINT|SELECT .* FROM tailgate\.", re.DOTALL)  # statements about the state of other processes
 # Pages that run on Tailgate only.
-EXAMPLES = [DOCS / "quickstart.md", *sorted((DOCS.parent / "examples").glob("*/README.md"))]
+EXAMPLES = [DOCS / "quickstart.md", *sorted((DOCS.parent / "tailgate" / "examples").glob("*/README.md"))]
 
 
 def _name(page: Path) -> str:

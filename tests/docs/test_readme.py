@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalog.item_status import LISTS
+from tailgate.gateway.catalog.item_status import LISTS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *ROOT.glob("tailgate/examples/*/README.md")])
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded import children
-from embedded.children import Child, ChildFailed, free_port, listening
+from tailgate.embedded import children
+from tailgate.embedded.children import Child, ChildFailed, free_port, listening
 
 SOON = timedelta(seconds=10)
 
@@ -22,7 +22,7 @@ PARENT = """
 import time
 from datetime import timedelta
 from pathlib import Path
-from embedded.children import Child
+from tailgate.embedded.children import Child
 command = ["sh", "-c", "sleep 300 & echo $! > grandchild; echo here; wait"]
 child = Child("child", command, log=Path("log"), announces="here")
 child.wait_ready(child.announced, timedelta(seconds=10))

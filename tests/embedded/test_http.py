@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded.registry import RegistryServer
-from engine.runtime.control import Control
-from gateway.presto.main import Server as Presto
+from tailgate.embedded.registry import RegistryServer
+from tailgate.engine.runtime.control import Control
+from tailgate.gateway.presto.main import Server as Presto
 
 SERVERS = ("control", "presto", "registry")
 PATHS = {"control": "/statement", "presto": "/v1/statement", "registry": "/subjects/s/versions"}

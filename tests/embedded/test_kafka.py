@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from embedded import children
-from embedded import kafka as module
-from embedded.children import ChildFailed, free_port
-from embedded.kafka import Kafka
+from tailgate.embedded import children
+from tailgate.embedded import kafka as module
+from tailgate.embedded.children import ChildFailed, free_port
+from tailgate.embedded.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 

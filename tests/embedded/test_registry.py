@@ -20,8 +20,8 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from embedded.children import free_port
-from embedded.registry import Registry
+from tailgate.embedded.children import free_port
+from tailgate.embedded.registry import Registry
 
 ID = '{"name": "id", "type": "long"}'
 
@@ -373,7 +373,7 @@ def test_a_path_is_taken_apart_before_it_is_unquoted(registry: Registry) -> None
 
 
 def test_beyond_loopback_only_when_told(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "embedded.registry", "--data", str(tmp_path), "--port", "1", "--host", "0.0.0.0"]
+    command = [sys.executable, "-m", "tailgate.embedded.registry", "--data", str(tmp_path), "--port", "1", "--host", "0.0.0.0"]
     refusal = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert refusal.returncode == 2
     assert "--insecure" in refusal.stderr

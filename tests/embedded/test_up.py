@@ -21,9 +21,9 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from embedded.children import Child, free_port
-from embedded.claim import marked
-from lake import Lake
+from tailgate.embedded.children import Child, free_port
+from tailgate.embedded.claim import marked
+from tailgate.lake import Lake
 from tests.embedded.sockets import descendants, listeners, verdicts
 from tests.engine.runtime.parts import until
 
@@ -35,16 +35,16 @@ REFUSING_HTTP = frozenset({"control refused", "presto refused", "registry refuse
 # By command and verdicts. The four open sockets are intended: docs/security.md, "Ports".
 SOCKETS = Counter(
     {
-        ("embedded.registry", frozenset({"registry open"})): 1,
+        ("tailgate.embedded.registry", frozenset({"registry open"})): 1,
         ("kafka.Kafka", frozenset({"kafka open", "kafka controller open"})): 1,  # the controller's answer is "not a controller"
         ("kafka.Kafka", frozenset()): 1,  # the controller
-        ("cli engine", REFUSING_HTTP): 1,  # control
-        ("cli engine", frozenset()): 1,  # PySpark's accumulators
+        ("tailgate engine", REFUSING_HTTP): 1,  # control
+        ("tailgate engine", frozenset()): 1,  # PySpark's accumulators
         ("PythonGatewayServer", frozenset({"py4j refused"})): 1,
         ("PythonGatewayServer", frozenset({"spark refused"})): 2,  # RPC and blocks
-        ("cli gateway", frozenset({"postgresql open"})): 1,
-        ("cli gateway", frozenset()): 1,  # other gateways of the lake
-        ("cli presto", frozenset({"presto open"})): 1,
+        ("tailgate gateway", frozenset({"postgresql open"})): 1,
+        ("tailgate gateway", frozenset()): 1,  # other gateways of the lake
+        ("tailgate presto", frozenset({"presto open"})): 1,
     }
 )
 
@@ -67,7 +67,7 @@ class Up:
         if self._command == "up":
             words += ["--kafka", "embedded", "--schema-registry", "embedded", "--presto", str(self._presto)]
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen([sys.executable, "-m", "cli", *words], stdout=log, stderr=log)
+            self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=log, stderr=log)
 
     def wait_ready(self) -> None:
         deadline = time.monotonic() + READY_S
@@ -155,14 +155,14 @@ def test_every_listening_socket_of_the_demo(tmp_path: Path) -> None:
     demo = Up(tmp_path, "demo")
     try:
         demo.wait_ready()
-        assert sockets(demo) == Counter({socket: n for socket, n in SOCKETS.items() if socket[0] != "cli presto"})
+        assert sockets(demo) == Counter({socket: n for socket, n in SOCKETS.items() if socket[0] != "tailgate presto"})
     finally:
         demo.stop()
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     """Runs a command of `tailgate` and waits for its end."""
-    return subprocess.run([sys.executable, "-m", "cli", *words], capture_output=True, text=True, timeout=READY_S)
+    return subprocess.run([sys.executable, "-m", "tailgate", *words], capture_output=True, text=True, timeout=READY_S)
 
 
 def test_a_second_supervisor_of_a_folder_is_refused(up: Up) -> None:
@@ -172,7 +172,7 @@ def test_a_second_supervisor_of_a_folder_is_refused(up: Up) -> None:
 
 
 def test_a_port_belongs_to_one_lake(up: Up, tmp_path: Path) -> None:
-    (gateway,) = up.pids("cli gateway")
+    (gateway,) = up.pids("tailgate gateway")
     for other in ("up", "gateway"):
         data = tmp_path / other
         Lake.create(data)
@@ -196,7 +196,7 @@ def test_a_port_of_another_program_is_named(tmp_path: Path) -> None:
 
 def test_gateways_of_a_lake_share_its_port(up: Up, tmp_path: Path) -> None:
     listen = f"127.0.0.1:{up.port}"
-    words = [sys.executable, "-m", "cli", "gateway", "--data", str(up.data), "--listen", listen]
+    words = [sys.executable, "-m", "tailgate", "gateway", "--data", str(up.data), "--listen", listen]
     second = Child("gateway", words, log=tmp_path / "log", announces="ready ")
     try:
         second.wait_ready(second.announced, timedelta(seconds=60))
@@ -225,16 +225,16 @@ def test_the_watcher_may_be_killed(up: Up) -> None:
     """Regression: after the watcher's death, the end of the next child ended the supervisor, but not its children."""
     (watcher,) = up.pids("/bin/sh -c")
     os.kill(watcher, signal.SIGKILL)
-    (sinks,) = up.pids("cli sinks")
+    (sinks,) = up.pids("tailgate sinks")
     os.kill(sinks, signal.SIGKILL)
-    until(lambda: up.pids("cli sinks") not in ([], [sinks]) and up.pids("/bin/sh -c") not in ([], [watcher]))
+    until(lambda: up.pids("tailgate sinks") not in ([], [sinks]) and up.pids("/bin/sh -c") not in ([], [watcher]))
     assert up.process.poll() is None
 
 
 @pytest.mark.long
 def test_every_process_may_be_killed(up: Up) -> None:
     up.ask("CREATE TABLE killed (id int PRIMARY KEY)")
-    names = ["/bin/sh -c", "kafka.Kafka", "embedded.registry", "PythonGatewayServer", *(f"cli {p}" for p in PARTS)]
+    names = ["/bin/sh -c", "kafka.Kafka", "tailgate.embedded.registry", "PythonGatewayServer", *(f"tailgate {p}" for p in PARTS)]
     for number, name in enumerate(names):
         (pid,) = up.pids(name)
         os.kill(pid, signal.SIGKILL)

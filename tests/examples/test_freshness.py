@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from examples.shop.freshness import NEWEST, VIEW, Freshness, Poller
+from tailgate.examples.shop.freshness import NEWEST, VIEW, Freshness, Poller
 
 ANSWER_S = 30.0
 

@@ -19,7 +19,7 @@ from struct import pack
 import psycopg
 import pytest
 
-from gateway.protocol.backend import frame
+from tailgate.gateway.protocol.backend import frame
 from tests.gateway import statement_attacks as statements
 from tests.gateway.target import PATIENCE_S, WHO, Figures, Target, Watched
 from tests.wire.wire import Client, Parse, Query, Sync

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from gateway.protocol.backend import frame
+from tailgate.gateway.protocol.backend import frame
 from tests.gateway.target import LOW, PATIENCE_S, WHO, Figures, Target
 from tests.wire.wire import Bind, Client, Parse, Query, Sync
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import psycopg
 
-from embedded.children import Child, free_port
-from lake.catalog import Change
-from lake.passwords import kept
-from lake.roles import Role
+from tailgate.embedded.children import Child, free_port
+from tailgate.lake.catalog import Change
+from tailgate.lake.passwords import kept
+from tailgate.lake.roles import Role
 from tests.gateway.serving.made import Made
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ class Target:
         made.writer.close()
         self.port = free_port()
         listening = ["--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}", "--memory", MEMORY]
-        self.child = Child("gateway", [sys.executable, "-m", "cli", "gateway", *listening], log=self.folder / "gateway.log")
+        self.child = Child("gateway", [sys.executable, "-m", "tailgate", "gateway", *listening], log=self.folder / "gateway.log")
         self.child.wait_ready(self.answers, timedelta(seconds=READY_S))
 
     def stop(self) -> None:

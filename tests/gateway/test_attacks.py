@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mirrors.snapshots import OPEN_EACH
-from gateway.resources.memory import parsed
+from tailgate.gateway.mirrors.snapshots import OPEN_EACH
+from tailgate.gateway.resources.memory import parsed
 from tests.gateway.attacks import ATTACKS, attacked
 from tests.gateway.target import MEMORY, Figures, Target, running
 

@@ -9,10 +9,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gateway.resources.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
-from gateway.resources.memory import LEAST, Memory, parsed
-from gateway.serving.fetching import CHARGED_MIN, fetched
-from lake.errors import OutOfMemory
+from tailgate.gateway.resources.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
+from tailgate.gateway.resources.memory import LEAST, Memory, parsed
+from tailgate.gateway.serving.fetching import CHARGED_MIN, fetched
+from tailgate.lake.errors import OutOfMemory
 
 
 def levels(whole: int = 100, role: int = 60, session: int = 40) -> tuple[Budget, Budget, Budget]:

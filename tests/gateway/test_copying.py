@@ -8,11 +8,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from gateway.encode.copying import CSV, CopyEncoder, CopyOptions
-from gateway.encode.style import Style
-from lake import types as t
-from lake.errors import FeatureNotSupported, InvalidParameterValue
-from lake.types import Field
+from tailgate.gateway.encode.copying import CSV, CopyEncoder, CopyOptions
+from tailgate.gateway.encode.style import Style
+from tailgate.lake import types as t
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.types import Field
 
 FIELDS = [Field("a", t.INT4), Field("b c", t.TEXT), Field("d", t.BYTEA), Field("e", t.TEXT.array()), Field("f", t.FLOAT8)]
 ROWS: list[tuple[Any, ...]] = [

@@ -10,11 +10,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from gateway.encode.rows import FEW_ROWS, RowEncoder
-from gateway.encode.style import Style
-from gateway.protocol.backend import data_row
-from lake import types as t
-from lake.types import Field, Type
+from tailgate.gateway.encode.rows import FEW_ROWS, RowEncoder
+from tailgate.gateway.encode.style import Style
+from tailgate.gateway.protocol.backend import data_row
+from tailgate.lake import types as t
+from tailgate.lake.types import Field, Type
 
 INT = (t.INT2, t.INT4, t.INT8)
 

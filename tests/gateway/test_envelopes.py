@@ -8,10 +8,10 @@ from collections import defaultdict
 import pyarrow as pa
 import pytest
 
-from gateway.results.envelopes import Keyed, Plain, shape_of
-from lake.errors import AmbiguousColumn, FeatureNotSupported, InvalidColumnReference, UndefinedColumn
-from lake.types import FLOAT8, INT8, INTERVAL, TEXT, WEIGHT, Field, arrow_schema
-from sql.statements import KeyEnvelope, OrderWithin
+from tailgate.gateway.results.envelopes import Keyed, Plain, shape_of
+from tailgate.lake.errors import AmbiguousColumn, FeatureNotSupported, InvalidColumnReference, UndefinedColumn
+from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT, WEIGHT, Field, arrow_schema
+from tailgate.sql.statements import KeyEnvelope, OrderWithin
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT), Field("c", FLOAT8))
 Row = tuple[object, ...]

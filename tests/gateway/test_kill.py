@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 from tests.following import Tail
 from tests.gateway.serving.made import Made, Row
 
@@ -64,7 +64,7 @@ class Life:
 
     def __init__(self, data: Path) -> None:
         port = free_port()
-        command = [sys.executable, "-m", "cli", "gateway", "--data", str(data), "--listen", f"127.0.0.1:{port}"]
+        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(data), "--listen", f"127.0.0.1:{port}"]
         self.child = Child("gateway", command, log=data.parent / "gateway.log")
         self.dsn = f"host=127.0.0.1 port={port} user=ann dbname=shop"
         self.child.wait_ready(self._answers, timedelta(seconds=ANSWER_S))

@@ -8,11 +8,11 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from gateway.encode.parameters import decode
-from gateway.encode.style import Style
-from lake import types as t
-from lake.errors import InvalidBinaryRepresentation, ProtocolViolation, TailgateError
-from lake.types import Type
+from tailgate.gateway.encode.parameters import decode
+from tailgate.gateway.encode.style import Style
+from tailgate.lake import types as t
+from tailgate.lake.errors import InvalidBinaryRepresentation, ProtocolViolation, TailgateError
+from tailgate.lake.types import Type
 
 READ = [
     (t.BOOL, " yes ", True),

@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from gateway.presto import main, statements
+from tailgate.gateway.presto import main, statements
 from tests.engine.runtime.parts import until
 from tests.tables.world import World
 

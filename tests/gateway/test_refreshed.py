@@ -15,10 +15,10 @@ import psycopg
 import psycopg.sql
 import pytest
 
-from gateway.answers.lookups import LOOKUPS_BEFORE
-from lake import subscriptions
-from lake.catalog import SUBSCRIPTION, WIDTHS, Item
-from lake.types import INT8, TEXT, Field
+from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
+from tailgate.lake import subscriptions
+from tailgate.lake.catalog import SUBSCRIPTION, WIDTHS, Item
+from tailgate.lake.types import INT8, TEXT, Field
 from tests.gateway.serving.made import Made
 from tests.tables.world import Served
 

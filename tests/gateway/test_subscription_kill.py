@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from lake import subscriptions
-from lake.catalog import SUBSCRIPTION, Item
+from tailgate.lake import subscriptions
+from tailgate.lake.catalog import SUBSCRIPTION, Item
 from tests.following import Subscriber
 from tests.gateway.test_kill import Life, Writer, writer  # noqa: F401  # a fixture
 

@@ -7,13 +7,13 @@ import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
-from gateway.results.envelopes import Plain
-from gateway.results.tail import TailRows
-from gateway.serving.following import Batch
-from lake.catalog import Item
-from lake.errors import SystemError_
-from lake.types import INT8, Field
-from sql.authorization import Followed, shared
+from tailgate.gateway.results.envelopes import Plain
+from tailgate.gateway.results.tail import TailRows
+from tailgate.gateway.serving.following import Batch
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import SystemError_
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.authorization import Followed, shared
 
 COLUMNS = (Field("n", INT8),)
 ITEM = Item(16384, "table", "t", COLUMNS, stored=True)

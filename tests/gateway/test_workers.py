@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gateway.catalog.catalog_query import JOINS_MAX
-from gateway.resources.concurrency import ASKING, Asking, Quota, Turns
-from gateway.serving.prepared import analyzed
-from gateway.workers import cpu_limit, pool
-from gateway.workers.pool import Workers
-from lake.catalog import Catalog, Change, Item
-from lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
-from lake.types import INT8, Field
-from sql.statements import Select, parse
+from tailgate.gateway.catalog.catalog_query import JOINS_MAX
+from tailgate.gateway.resources.concurrency import ASKING, Asking, Quota, Turns
+from tailgate.gateway.serving.prepared import analyzed
+from tailgate.gateway.workers import cpu_limit, pool
+from tailgate.gateway.workers.pool import Workers
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.statements import Select, parse
 
 
 def run(work: Callable[[Workers], Coroutine[Any, Any, None]], size: int = pool.WORKER_BYTES) -> None:
@@ -114,7 +114,7 @@ def test_cancelled_work_ends() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        await until(lambda: not any("gateway.workers.template" in command for command in children(busy=True)))
+        await until(lambda: not any("tailgate.gateway.workers.template" in command for command in children(busy=True)))
 
     run(work)
 

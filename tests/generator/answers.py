@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from decimal import Decimal, InvalidOperation
 
-from lake.types import FACTS
+from tailgate.lake.types import FACTS
 from tests.generator.servers import Answer, Result
 
 BY_OID = {f.oid: f.name for f in FACTS.values()} | {f.array_oid: f.name + "[]" for f in FACTS.values()}

@@ -7,7 +7,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from embedded.children import Child, free_port
+from tailgate.embedded.children import Child, free_port
 from tests.engine.runtime.parts import EngineProcess
 from tests.generator import world
 from tests.generator.servers import Server
@@ -26,7 +26,7 @@ class GatewayProcess:
 
     def start(self) -> None:
         self.lives += 1
-        command = [sys.executable, "-m", "cli", "gateway", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
         self._child = Child("gateway", command, log=self.data.parent / "gateway.log")
         self._child.wait_ready(self._answers, READY)
 

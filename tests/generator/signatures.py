@@ -11,11 +11,11 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass
 
-from lake.types import FACTS
-from sql.functions.aggregates import REGRESSIONS, VARIANCES
-from sql.functions.catalogue import ROWS
-from sql.functions.entry import Function
-from sql.functions.mathematics import LAST_DIGIT
+from tailgate.lake.types import FACTS
+from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
+from tailgate.sql.functions.catalogue import ROWS
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tests.sql.arguments import declared, restricted_values
 from tests.sql.samples import ANY
 

@@ -1,7 +1,7 @@
 """Runs random queries as maintained views and compares each, after every tick, with PostgreSQL.
 
 The views run directly over the engine's circuit and its state stores (`Straight`, from the tests of
-engine/java), many at a time, with restarts and lost attempts in between. A failure is shrunk.
+tailgate/engine/java), many at a time, with restarts and lost attempts in between. A failure is shrunk.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lake.errors import TailgateError
-from lake.types import Field, Type
-from sql.bind import bind_query
-from sql.input.literals import parse
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field, Type
+from tailgate.sql.bind import bind_query
+from tailgate.sql.input.literals import parse
 from tests.engine.plan.alike import shown
 from tests.engine.plan.views import Straight
 from tests.generator import world

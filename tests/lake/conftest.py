@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lake import Lake
+from tailgate.lake import Lake
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lake import files
+from tailgate.lake import files
 
 
 class PowerLoss(BaseException):

@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake import Lake, checkpoints, merging, reading, retention, segments, subscriptions, tending
-from lake.catalog import SUBSCRIPTION, Change, Item
-from lake.entry import stream
-from lake.errors import CannotConnectNow
-from lake.inbox import TABLE, Inbox, Record
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT8, TEXT, Field
-from lake.writing import Writer, open_epoch
+from tailgate.lake import Lake, checkpoints, merging, reading, retention, segments, subscriptions, tending
+from tailgate.lake.catalog import SUBSCRIPTION, Change, Item
+from tailgate.lake.entry import stream
+from tailgate.lake.errors import CannotConnectNow
+from tailgate.lake.inbox import TABLE, Inbox, Record
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.lake.writing import Writer, open_epoch
 from tests.lake.relations import History, add, changes, item
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lake import Lake
-from lake.catalog import Change, Item
-from lake.entry import Header
-from lake.types import (
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.entry import Header
+from tailgate.lake.types import (
     BOOL,
     BYTEA,
     DATE,
@@ -41,7 +41,7 @@ from lake.types import (
     Type,
     arrow_schema,
 )
-from lake.writing import Writer
+from tailgate.lake.writing import Writer
 
 RECORD = Type("record", fields=(Field("x", INT4), Field("y", TEXT.array())))
 MONEY = Type("numeric", (10, 2))

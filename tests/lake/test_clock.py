@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lake import Lake, writing
-from lake.writing import AHEAD_MS, open_epoch
+from tailgate.lake import Lake, writing
+from tailgate.lake.writing import AHEAD_MS, open_epoch
 
 
 def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

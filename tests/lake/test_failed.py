@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from lake import Lake, checkpoints, merging, reading, retention
-from lake.catalog import ERRORS, Change, Item
-from lake.errors import Gone
-from lake.failed import Failure, error_change, failed, readable_at
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT4, Field
-from lake.writing import Writer, open_epoch
+from tailgate.lake import Lake, checkpoints, merging, reading, retention
+from tailgate.lake.catalog import ERRORS, Change, Item
+from tailgate.lake.errors import Gone
+from tailgate.lake.failed import Failure, error_change, failed, readable_at
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT4, Field
+from tailgate.lake.writing import Writer, open_epoch
 from tests.lake.relations import add, changes, item, snapshot, text
 
 COLUMNS = (Field("a", INT4), Field("b", INT4))

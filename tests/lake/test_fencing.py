@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from lake import Lake, files
-from lake.errors import Replaced, Uncertain
-from lake.inbox import Inbox, Record
+from tailgate.lake import Lake, files
+from tailgate.lake.errors import Replaced, Uncertain
+from tailgate.lake.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
 from tests.lake.test_failures import SCRIPT, begun, goes_on
 

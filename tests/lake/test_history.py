@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from lake import Lake, checkpoints, crash, merging, reading, retention, segments, tending
-from lake.catalog import Change, Item
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import Field
-from lake.weights import net
-from lake.writing import Writer, open_epoch
+from tailgate.lake import Lake, checkpoints, crash, merging, reading, retention, segments, tending
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import Field
+from tailgate.lake.weights import net
+from tailgate.lake.writing import Writer, open_epoch
 from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, text, values
 
 KEYED, BAG = 16384, 16386

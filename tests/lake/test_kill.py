@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from lake import Lake
-from lake.catalog import Item
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT8, TEXT, Field
-from lake.writing import open_epoch
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Item
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.lake.writing import open_epoch
 from tests.lake.relations import add, changes, counted, item, snapshot
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))

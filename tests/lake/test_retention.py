@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
-from lake.catalog import SUBSCRIPTION, Item
-from lake.checkpoints import Checkpoint
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT8, Field
-from lake.writing import Writer, open_epoch
+from tailgate.lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
+from tailgate.lake.catalog import SUBSCRIPTION, Item
+from tailgate.lake.checkpoints import Checkpoint
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT8, Field
+from tailgate.lake.writing import Writer, open_epoch
 from tests.lake.relations import History, add, changes, item, snapshot
 
 COLUMNS = (Field("a", INT8),)

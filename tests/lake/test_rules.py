@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties
 
-from lake import (
+from tailgate.lake import (
     Lake,
     catalogs,
     checkpoints,
@@ -37,12 +37,12 @@ from lake import (
     segments,
     writing,
 )  # fmt: skip
-from lake.catalog import Change
-from lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import INT8, TEXT, Field
-from lake.writing import Writer, open_epoch
+from tailgate.lake.catalog import Change
+from tailgate.lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.lake.writing import Writer, open_epoch
 from tests.lake.relations import History, add, changes, counted, item, snapshot
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
@@ -298,7 +298,7 @@ def check_w5_conflict(lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "apply", paused)
         patch.setattr(merging, "FEW_ROWS", 0)
-        patch.setattr("lake.tables.THREADS", 1)
+        patch.setattr("tailgate.lake.tables.THREADS", 1)
         with contextlib.suppress(Exception):
             follower.round()
     history.check(Lake(lake.path), KEYED, BAG)
@@ -315,7 +315,7 @@ def _broken_round(lake: Lake, writer: Writer, at: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crash, "point", point)
-        patch.setattr("lake.tables.THREADS", 1)
+        patch.setattr("tailgate.lake.tables.THREADS", 1)
         with contextlib.suppress(KeyboardInterrupt):
             Follower(lake, writer.epoch).round()
 

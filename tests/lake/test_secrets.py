@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lake.catalog import SECRET, Catalog, Change, Item
-from lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
-from lake.secrets import SEALED, File, Sealed, Vault, settings
+from tailgate.lake.catalog import SECRET, Catalog, Change, Item
+from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
+from tailgate.lake.secrets import SEALED, File, Sealed, Vault, settings
 
 
 @pytest.fixture

@@ -20,13 +20,13 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import Lake, checkpoints, merging, reading, tending
-from lake.retention import sweep
-from lake.sizes import about
-from lake.stored import relations, table_path
-from lake.tables import Follower
-from lake.types import DATE, INT8, TEXT, Field
-from lake.writing import open_epoch
+from tailgate.lake import Lake, checkpoints, merging, reading, tending
+from tailgate.lake.retention import sweep
+from tailgate.lake.sizes import about
+from tailgate.lake.stored import relations, table_path
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import DATE, INT8, TEXT, Field
+from tailgate.lake.writing import open_epoch
 from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, text, values
 
 EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
@@ -263,8 +263,8 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
 
 
 def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lake import retention
-    from lake.catalog import Change
+    from tailgate.lake import retention
+    from tailgate.lake.catalog import Change
 
     kept, dropped = item(16384, SMALL, (0,)), item(16385, SMALL, None)
     writer = open_epoch(lake)

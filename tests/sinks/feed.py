@@ -21,11 +21,11 @@ import fastavro
 import pyarrow as pa
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from lake import Lake, types
-from lake.catalog import Change, Item
-from lake.events import avro as schema
-from lake.types import Field, arrow_schema
-from lake.writing import Writer, open_epoch
+from tailgate.lake import Lake, types
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.events import avro as schema
+from tailgate.lake.types import Field, arrow_schema
+from tailgate.lake.writing import Writer, open_epoch
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
@@ -78,7 +78,7 @@ class Feed:
         if weighted:
             sections.append((VIEW, _table(arrow_schema(COLUMNS, weight=True), weighted)))
         if errors:
-            from lake.catalog import ERRORS as ERROR_COLUMNS
+            from tailgate.lake.catalog import ERRORS as ERROR_COLUMNS
 
             sections.append((ERRORS, _table(arrow_schema(ERROR_COLUMNS, weight=True), errors)))
         self.writer.append(sections)
@@ -205,7 +205,7 @@ class Process:
 
     def __init__(self, lake: Path, crash: str = "") -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TAILGATE_CRASH": crash}
-        self.process = subprocess.Popen([sys.executable, "-m", "sinks.main", str(lake)], env=environment, cwd=REPOSITORY)
+        self.process = subprocess.Popen([sys.executable, "-m", "tailgate.sinks.main", str(lake)], env=environment, cwd=REPOSITORY)
 
     def kill(self) -> None:
         self.process.kill()

@@ -11,13 +11,13 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from lake import types
-from lake.errors import InvalidParameterValue, TailgateError
-from lake.events import avro as schema
-from lake.types import Field, arrow_schema
-from sinks.envelope import Encoder, Envelope
-from sinks.forms import Avro, Json, Text
-from sinks.headers import headers_of
+from tailgate.lake import types
+from tailgate.lake.errors import InvalidParameterValue, TailgateError
+from tailgate.lake.events import avro as schema
+from tailgate.lake.types import Field, arrow_schema
+from tailgate.sinks.envelope import Encoder, Envelope
+from tailgate.sinks.forms import Avro, Json, Text
+from tailgate.sinks.headers import headers_of
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
 DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))

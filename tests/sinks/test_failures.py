@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import files
-from sinks import worker
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import files
+from tailgate.sinks import worker
 from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
 from tests.sinks.test_worker import Running, reached
 

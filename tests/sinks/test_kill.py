@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
 from tests.sinks.feed import FIRST_SINK, Feed, Process, copy, events, fold, until
 
 TICK_PAUSE = 0.02

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake import types
-from lake.errors import NullValueNotAllowed
-from lake.events import protobuf as schemas
-from lake.protobuf import linked
-from lake.protobuf.text import parsed
-from lake.types import Field, Type
-from sinks import protobuf
-from sinks.avro import stored
+from tailgate.lake import types
+from tailgate.lake.errors import NullValueNotAllowed
+from tailgate.lake.events import protobuf as schemas
+from tailgate.lake.protobuf import linked
+from tailgate.lake.protobuf.text import parsed
+from tailgate.lake.types import Field, Type
+from tailgate.sinks import protobuf
+from tailgate.sinks.avro import stored
 from tests.engine.ddl.cdc import Message, Source
 
 COLUMNS = (

@@ -12,10 +12,10 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from lake import types
-from lake.events import avro as schema
-from lake.types import FACTS, Field, Type
-from sinks import avro
+from tailgate.lake import types
+from tailgate.lake.events import avro as schema
+from tailgate.lake.types import FACTS, Field, Type
+from tailgate.sinks import avro
 
 
 def test_debezium_schema_is_materializes() -> None:

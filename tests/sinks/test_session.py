@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from lake.errors import TailgateError
-from sinks import progress
-from sinks.failures import Fenced, Replaced
-from sinks.progress import Progress
-from sinks.session import Session
-from sinks.settings import Settings
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.errors import TailgateError
+from tailgate.sinks import progress
+from tailgate.sinks.failures import Fenced, Replaced
+from tailgate.sinks.progress import Progress
+from tailgate.sinks.session import Session
+from tailgate.sinks.settings import Settings
 from tests.sinks.feed import records, until
 
 SINK = 16400

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from embedded.registry import Registry
-from lake.catalog import Item
-from lake.errors import TailgateError
-from sinks import registry as registering
-from sinks.settings import Settings, settings
+from tailgate.embedded.registry import Registry
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import TailgateError
+from tailgate.sinks import registry as registering
+from tailgate.sinks.settings import Settings, settings
 
 OPTIONS: dict[str, Any] = {"brokers": "kafka", "topic": "t", "value_format": {"type": "avro", "registry": "http://r:8081"}}
 

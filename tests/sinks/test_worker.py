@@ -19,16 +19,16 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import checkpoints, reading, retention, segments, tending
-from lake.catalog import Change
-from lake.errors import ConnectionFailure
-from lake.retention import sweep
-from lake.tables import Follower
-from sinks.copies import Copy
-from sinks.main import Sinks
-from sinks.session import Session
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import checkpoints, reading, retention, segments, tending
+from tailgate.lake.catalog import Change
+from tailgate.lake.errors import ConnectionFailure
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.sinks.copies import Copy
+from tailgate.sinks.main import Sinks
+from tailgate.sinks.session import Session
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import psycopg
 from deltalake import DeltaTable
 
-from examples.shop.recompute import Topics, plain
-from lake import Lake
-from lake.names import Name
-from lake.stored import COUNT, table_path
+from tailgate.examples.shop.recompute import Topics, plain
+from tailgate.lake import Lake
+from tailgate.lake.names import Name
+from tailgate.lake.stored import COUNT, table_path
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from examples.shop.demo import VIEW, statements
-from examples.shop.load import Load
+from tailgate.examples.shop.demo import VIEW, statements
+from tailgate.examples.shop.load import Load
 from tests.following import Subscriber, Tail
 from tests.soak import writing
 from tests.soak.changing import SCHEMA, Changer

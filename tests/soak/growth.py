@@ -24,11 +24,11 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 # Part of a process's command line → its name in the report.
 PROCESSES = {
     "PythonGatewayServer": "engine's JVM",
-    "cli engine": "engine's Python",
-    "cli gateway": "gateway",
-    "cli sinks": "sinks",
+    "tailgate engine": "engine's Python",
+    "tailgate gateway": "gateway",
+    "tailgate sinks": "sinks",
     "kafka.Kafka": "Kafka",
-    "embedded.registry": "registry",
+    "tailgate.embedded.registry": "registry",
 }
 
 

@@ -30,11 +30,11 @@ from typing import Any
 import psycopg
 from confluent_kafka import KafkaException
 
-from embedded.children import ChildFailed, free_port
-from embedded.supervisor import Plan, Supervisor
-from examples.shop.demo import SINK_TOPIC, VIEW
-from examples.shop.recompute import Topics
-from lake import Lake
+from tailgate.embedded.children import ChildFailed, free_port
+from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.examples.shop.demo import SINK_TOPIC, VIEW
+from tailgate.examples.shop.recompute import Topics
+from tailgate.lake import Lake
 from tests.chaos import faults
 from tests.chaos.faults import Fault, Faults
 from tests.chaos.report import Report

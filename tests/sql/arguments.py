@@ -6,11 +6,11 @@ import itertools
 import math
 import random
 
-from lake.errors import TailgateError
-from lake.types import Type
-from sql.binding.coercion import from_name
-from sql.functions.entry import Function
-from sql.input.literals import parse
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Type
+from tailgate.sql.binding.coercion import from_name
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.input.literals import parse
 from tests.sql.generated import EXACT_SUMS, random_value
 from tests.sql.samples import ANY, SAMPLES, SERIES, SMALL, TIME_TEXTS
 

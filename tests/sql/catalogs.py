@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lake.catalog import Catalog, Change, Item
-from lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 
 COLUMNS = {
     "users": (Field("id", INT4, False), Field("email", TEXT), Field("is_vip", BOOL), Field("created_at", TIMESTAMPTZ)),

@@ -21,14 +21,14 @@ from typing import Any
 
 import duckdb
 
-from lake.catalog import Catalog
-from lake.errors import TailgateError
-from lake.types import NUMERIC_SCALE, Type
-from sql import plan
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
-from sql.input.literals import parse
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import NUMERIC_SCALE, Type
+from tailgate.sql import plan
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.input.literals import parse
 from tests.sql.oracle import normal, unstored
 
 FOLDER = Path(__file__).parent

@@ -12,10 +12,10 @@ import sys
 from collections import Counter
 from typing import Any
 
-from lake.errors import FeatureNotSupported, TailgateError
-from lake.types import Type
-from sql import plan
-from sql.spark import expression as render
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.types import Type
+from tailgate.sql import plan
+from tailgate.sql.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.on_spark import session, sqlstate_of
 

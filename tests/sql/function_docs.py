@@ -15,10 +15,10 @@ from typing import Any
 import duckdb
 import psycopg
 
-from lake.errors import TailgateError
-from lake.types import FACTS
-from sql.duckdb_functions import install
-from sql.functions import (
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import FACTS
+from tailgate.sql.duckdb_functions import install
+from tailgate.sql.functions import (
     aggregates,
     arithmetic,
     arrays,
@@ -32,7 +32,7 @@ from sql.functions import (
     text,
     windows,
 )
-from sql.functions.entry import Function
+from tailgate.sql.functions.entry import Function
 from tests.sql.corpus import Expression, corpus, on_duckdb
 from tests.sql.oracle import case_of
 
@@ -98,7 +98,7 @@ SHORT_NAMES = {"timestamp": "timestamp", "timestamptz": "timestamptz", "time": "
 INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # entries that are called by other syntax
 HEAD = """# Functions and operators
 
-This page is generated from the function catalogue (`sql/functions`). Tests compare it with the catalogue
+This page is generated from the function catalogue (`tailgate/sql/functions`). Tests compare it with the catalogue
 and the examples with PostgreSQL 15.
 
 - Functions work in views and in ad-hoc queries. Those marked *ad hoc* only work in ad-hoc queries.

@@ -16,13 +16,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from sql.bind import bind_query, bind_view
-from sql.explain import tree
-from sql.plan import Query
-from sql.properties import append_only, key
-from sql.statements import CreateView, Select, Statement, parse
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.explain import tree
+from tailgate.sql.plan import Query
+from tailgate.sql.properties import append_only, key
+from tailgate.sql.statements import CreateView, Select, Statement, parse
 
 SCRIPTS = Path(__file__).parent / "golden"
 

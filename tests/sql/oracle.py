@@ -15,18 +15,18 @@ from typing import Any
 import duckdb
 import psycopg
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
-from sql import plan
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of
-from sql.functions.aggregates import REGRESSIONS, VARIANCES
-from sql.functions.entry import Function
-from sql.functions.mathematics import LAST_DIGIT
-from sql.input.literals import parse
-from sql.input.numbers import EXACT
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
+from tailgate.sql import plan
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of
+from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.mathematics import LAST_DIGIT
+from tailgate.sql.input.literals import parse
+from tailgate.sql.input.numbers import EXACT
 from tests.sql.arguments import declared, lists
 
 Result = tuple[str, Any]

@@ -9,19 +9,19 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported, TailgateError
-from lake.types import FLOAT8, INT8, Field, Type
-from sql.bind import bind_query
-from sql.definitions import bind_definition
-from sql.duckdb import arguments, render
-from sql.duckdb_functions import error_of, install
-from sql.functions.catalogue import ROWS
-from sql.functions.entry import Function
-from sql.plan import Call, Column, Query, Scalar, Value
-from sql.relations import places
-from sql.scalars import DUCKDB, SPARK, Dialect, spelled
-from sql.statements import parse
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.types import FLOAT8, INT8, Field, Type
+from tailgate.sql.bind import bind_query
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.duckdb import arguments, render
+from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.functions.catalogue import ROWS
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.plan import Call, Column, Query, Scalar, Value
+from tailgate.sql.relations import places
+from tailgate.sql.scalars import DUCKDB, SPARK, Dialect, spelled
+from tailgate.sql.statements import parse
 from tests.limited import limited
 
 TABLE = Item(16384, "table", "t", (Field("x", INT8, False), Field("f", FLOAT8)), (0,), stored=True)

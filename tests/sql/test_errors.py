@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.errors import TailgateError
-from sql.bind import bind_query, bind_view
-from sql.statements import CreateView, Select, parse
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.statements import CreateView, Select, parse
 from tests.sql.catalogs import DDL, make_catalog
 
 STATEMENTS = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sql.bind import bind_query
-from sql.fallible import fallible
-from sql.plan import Filter
-from sql.relations import walk
+from tailgate.sql.bind import bind_query
+from tailgate.sql.fallible import fallible
+from tailgate.sql.plan import Filter
+from tailgate.sql.relations import walk
 from tests.sql.catalogs import make_catalog
 
 SAFE = """

@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import psycopg
 
-from lake.types import Type
-from sql.duckdb_functions import install
-from sql.functions.entry import Function
+from tailgate.lake.types import Type
+from tailgate.sql.duckdb_functions import install
+from tailgate.sql.functions.entry import Function
 from tests.sql.corpus import Expression, bound
 from tests.sql.function_docs import EXAMPLE, EXTENSIONS, FAMILIES, answer_of, entries, has_result_on_duckdb, lines
 

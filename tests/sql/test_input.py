@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.errors import TailgateError
-from lake.types import Type
-from sql.input.literals import parse
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Type
+from tailgate.sql.input.literals import parse
 from tests.sql.oracle import normal
 
 TEXTS: dict[str, list[str]] = {

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from lake.catalog import Catalog, Change
-from lake.errors import ObjectNotInPrerequisiteState
-from sql import plan
-from sql.bind import bind_query, bind_view, relation_query
-from sql.properties import append_only, check_stored, equalities, key, relations
-from sql.rewrite import columns_of, conjuncts, shifted, substituted, walk
-from sql.statements import CreateView, Name, parse
+from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.sql import plan
+from tailgate.sql.bind import bind_query, bind_view, relation_query
+from tailgate.sql.properties import append_only, check_stored, equalities, key, relations
+from tailgate.sql.rewrite import columns_of, conjuncts, shifted, substituted, walk
+from tailgate.sql.statements import CreateView, Name, parse
 from tests.sql.catalogs import make_catalog
 
 CATALOG = make_catalog()
@@ -70,7 +70,7 @@ def test_append_only(text: str, expected: bool) -> None:
 
 
 def view(catalog: Catalog, text: str) -> Catalog:
-    from lake.catalog import Item
+    from tailgate.lake.catalog import Item
 
     statement = parse(text)
     assert isinstance(statement, CreateView)

@@ -11,14 +11,14 @@ import duckdb
 import psycopg
 import pytest
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported, TailgateError
-from lake.types import TEXT, Field
-from sql.bind import bind_query
-from sql.compute.regexp import functions, likes, patterns, search
-from sql.compute.text import strings
-from sql.duckdb import render
-from sql.duckdb_functions import install
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.types import TEXT, Field
+from tailgate.sql.bind import bind_query
+from tailgate.sql.compute.regexp import functions, likes, patterns, search
+from tailgate.sql.compute.text import strings
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import install
 from tests.limited import limited
 
 PATTERNS, TEXTS = 400, 25

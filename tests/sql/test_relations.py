@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.errors import TailgateError
-from sql.bind import bind_query
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query
 from tests.sql.catalogs import make_catalog
 from tests.sql.test_results import engine, ours, server, theirs
 

@@ -11,11 +11,11 @@ import duckdb
 import psycopg
 import pytest
 
-from lake.errors import TailgateError
-from lake.types import WEIGHT
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import WEIGHT
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
 from tests.sql.catalogs import DDL, KEYS, make_catalog
 from tests.sql.oracle import normal, stored, unstored
 

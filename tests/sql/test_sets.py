@@ -10,11 +10,11 @@ import duckdb
 import psycopg
 import pytest
 
-from lake.catalog import Catalog
-from lake.errors import TailgateError
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
 
 QUERIES = (
     "SELECT * FROM generate_series(1, 3)",

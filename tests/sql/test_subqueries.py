@@ -13,12 +13,12 @@ import duckdb
 import psycopg
 import pytest
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.types import Field, Type
-from sql.bind import bind_query
-from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field, Type
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import error_of, install
 from tests.engine.plan.mutations import DECORRELATION, Mutation, broken
 from tests.sql.random_subqueries import TABLES, Row, Writer, rows
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.errors import SyntaxError_
-from sql.statements import Empty, parse, split
-from sql.tokens import Cursor, tokens
+from tailgate.lake.errors import SyntaxError_
+from tailgate.sql.statements import Empty, parse, split
+from tailgate.sql.tokens import Cursor, tokens
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

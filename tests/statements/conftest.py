@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from lake import Lake
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess
 from tests.tables.world import Served
 

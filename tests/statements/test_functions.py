@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from sql.bind import bind_query
-from sql.statements import CreateView, parse
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query
+from tailgate.sql.statements import CreateView, parse
 from tests.statements.conftest import World
 
 
@@ -135,9 +135,9 @@ REFUSED = {
 
 
 def create(catalog: Catalog, text: str) -> Catalog:
-    from engine.ddl import create_function
-    from lake.roles import OPERATOR_ID
-    from sql.statements import CreateFunction
+    from tailgate.engine.ddl import create_function
+    from tailgate.lake.roles import OPERATOR_ID
+    from tailgate.sql.statements import CreateFunction
 
     statement = parse(text)
     assert isinstance(statement, CreateFunction)
@@ -164,8 +164,8 @@ def test_a_function_that_reads_what_it_is_called_by_is_refused() -> None:
     Once, a materialized view and a function referred to each other, and the next statement about
     them never ended.
     """
-    from engine.ddl import create_view
-    from lake.catalog import ready
+    from tailgate.engine.ddl import create_view
+    from tailgate.lake.catalog import ready
 
     catalog = create(Catalog(), "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'")
     text = "CREATE MATERIALIZED VIEW m AS SELECT f() AS n"
@@ -194,9 +194,9 @@ def test_what_a_call_becomes_is_bounded() -> None:
 
 
 def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
-    from engine.ddl.alter import moved
-    from lake.schemas import PUBLIC
-    from lake.types import INT4, TEXT, Field
+    from tailgate.engine.ddl.alter import moved
+    from tailgate.lake.schemas import PUBLIC
+    from tailgate.lake.types import INT4, TEXT, Field
 
     table = Item(Catalog().next_id, "table", "t", (Field("a", INT4), Field("b", TEXT)), stored=True, sql="CREATE TABLE t (a int, b text)")
     catalog = create(

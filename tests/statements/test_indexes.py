@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.ddl import create_index
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.types import FLOAT8, INT4, JSONB, NUMERIC, Field
-from sql.statements import CreateIndex, parse
+from tailgate.engine.ddl import create_index
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import FLOAT8, INT4, JSONB, NUMERIC, Field
+from tailgate.sql.statements import CreateIndex, parse
 from tests.statements.conftest import World
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.failed import failure
+from tailgate.lake.failed import failure
 from tests.engine.runtime.mutating import mutated
 from tests.engine.runtime.parts import until
 from tests.statements.conftest import World

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from gateway.encode.copying import SIGNATURE
+from tailgate.gateway.encode.copying import SIGNATURE
 from tests.tables.world import World
 
 TABLE = "CREATE TABLE t (a int PRIMARY KEY, b varchar(3) NOT NULL, c numeric(4,2) CHECK (c < 50))"

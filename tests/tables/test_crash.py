@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from embedded.children import Child
-from lake import Lake
+from tailgate.embedded.children import Child
+from tailgate.lake import Lake
 from tests.tables.world import Served
 from tests.tables.writers import TABLES, Writer, checked
 

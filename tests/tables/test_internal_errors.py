@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine import ddl
-from gateway.execute import show
-from lake.errors import SystemError_, UndefinedTable
-from lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
-from sql.masking import masked
+from tailgate.engine import ddl
+from tailgate.gateway.execute import show
+from tailgate.lake.errors import SystemError_, UndefinedTable
+from tailgate.lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
+from tailgate.sql.masking import masked
 from tests.tables.world import World
 
 SECRET = "a value that nobody may see"

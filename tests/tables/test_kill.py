@@ -17,8 +17,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from embedded.children import Child, free_port
-from lake import Lake
+from tailgate.embedded.children import Child, free_port
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.writers import TABLES, Writer, checked
 
@@ -56,7 +56,7 @@ class Shop:
             writer.start()
 
     def start_gateway(self) -> Child:
-        command = [sys.executable, "-m", "cli", "gateway", "--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
         child = Child("gateway", command, log=self.folder / "gateway.log")
         until(lambda: self.connect().close() is None)
         return child

@@ -16,15 +16,15 @@ from typing import Any
 
 import uvloop
 
-from engine.runtime.control import Control
-from engine.runtime.writes import Writes, written
-from gateway.server.server import Gateway
-from gateway.serving.service import Serving
-from lake import Lake, crash
-from lake.engines import Announcement
-from lake.inbox import Inbox, Record
-from lake.resolution import Resolution
-from lake.writing import open_epoch
+from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.writes import Writes, written
+from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake import Lake, crash
+from tailgate.lake.engines import Announcement
+from tailgate.lake.inbox import Inbox, Record
+from tailgate.lake.resolution import Resolution
+from tailgate.lake.writing import open_epoch
 from tests import sparkless
 from tests.sparkless import WithoutKafka
 

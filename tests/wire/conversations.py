@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import pack
 
-from gateway.protocol.backend import frame
+from tailgate.gateway.protocol.backend import frame
 from tests.wire.wire import Bind, Close, Describe, Execute, Flush, Parse, Query, Sync
 
 

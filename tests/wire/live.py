@@ -10,9 +10,9 @@ from typing import Any
 
 import uvloop
 
-from gateway.security.tls import Files, Tls
-from gateway.server.server import Gateway
-from gateway.serving.service import Serving
+from tailgate.gateway.security.tls import Files, Tls
+from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.serving.service import Serving
 from tests.gateway.serving.made import Made, Row
 
 ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from engine.runtime.control import Control
-from lake.engines import Announcement
-from lake.resolution import Resolution
+from tailgate.engine.runtime.control import Control
+from tailgate.lake.engines import Announcement
+from tailgate.lake.resolution import Resolution
 from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 

@@ -22,8 +22,8 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from lake.catalog import Change, Item
-from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 from tests.postgres import Postgres
 from tests.wire.live import Live
 

@@ -18,7 +18,7 @@ import psycopg2
 import psycopg2.extras
 import pytest
 
-from lake.errors import FeatureNotSupported
+from tailgate.lake.errors import FeatureNotSupported
 from tests.engine.runtime.parts import until
 from tests.wire.live import ROWS, Live
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, shown

@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.runtime.control import Control
-from lake.engines import Announcement
-from lake.errors import DuplicateTable
-from lake.resolution import Resolution
+from tailgate.engine.runtime.control import Control
+from tailgate.lake.engines import Announcement
+from tailgate.lake.errors import DuplicateTable
+from tailgate.lake.resolution import Resolution
 from tests.wire.live import Live
 
 

@@ -18,13 +18,13 @@ from struct import pack
 
 import pytest
 
-from gateway.protocol import messages as m
-from gateway.protocol.decode import READERS
-from gateway.protocol.frames import Decoder
-from gateway.protocol.limits import FRAME_BYTES_MAX, STARTUP_BYTES_MAX
-from gateway.protocol.states import Event, Machine, Phase, ProtocolError
-from gateway.server.connection import AUTHENTICATED
-from gateway.session.session import Session
+from tailgate.gateway.protocol import messages as m
+from tailgate.gateway.protocol.decode import READERS
+from tailgate.gateway.protocol.frames import Decoder
+from tailgate.gateway.protocol.limits import FRAME_BYTES_MAX, STARTUP_BYTES_MAX
+from tailgate.gateway.protocol.states import Event, Machine, Phase, ProtocolError
+from tailgate.gateway.server.connection import AUTHENTICATED
+from tailgate.gateway.session.session import Session
 from tests.wire.live import Live
 from tests.wire.test_garbage import GOOD
 from tests.wire.wire import Bind, Execute, Parse, Query, Sync, frame

@@ -14,8 +14,8 @@ from struct import pack
 import psycopg
 import pytest
 
-from gateway.protocol.backend import frame
-from gateway.protocol.decode import READERS
+from tailgate.gateway.protocol.backend import frame
+from tailgate.gateway.protocol.decode import READERS
 from tests.wire.live import Live
 from tests.wire.wire import Bind, Client, Close, Describe, Execute, Flush, Parse, Query, Sync
 

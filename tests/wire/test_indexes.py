@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.ddl import create_index
-from gateway.answers import lookups
-from gateway.answers.index import Index
-from lake.catalog import Item
-from lake.types import DATE, FLOAT8, INT4, INT8, TEXT, Type
-from sql.statements import CreateIndex, parse
+from tailgate.engine.ddl import create_index
+from tailgate.gateway.answers import lookups
+from tailgate.gateway.answers.index import Index
+from tailgate.lake.catalog import Item
+from tailgate.lake.types import DATE, FLOAT8, INT4, INT8, TEXT, Type
+from tailgate.sql.statements import CreateIndex, parse
 from tests.wire.live import Live
 
 COLUMNS = {"id": INT8, "city": TEXT, "n": INT4, "x": FLOAT8, "tags": TEXT.array(), "at": DATE, "price": Type("numeric", (8, 2))}

@@ -8,7 +8,7 @@ import time
 import psycopg
 import pytest
 
-from lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ
+from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ
 from tests.wire.live import Live
 
 

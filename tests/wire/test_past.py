@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from engine.runtime.control import Control
-from lake.engines import Announcement
-from lake.errors import QueryCanceled
+from tailgate.engine.runtime.control import Control
+from tailgate.lake.engines import Announcement
+from tailgate.lake.errors import QueryCanceled
 from tests.wire.live import Live
 
 NEW = (10, "ten", 10.0)

@@ -13,7 +13,7 @@ from struct import pack
 import psycopg
 import pytest
 
-from lake import peers
+from tailgate.lake import peers
 from tests.engine.runtime.parts import until
 from tests.tables.world import World
 from tests.wire.wire import Client, Query

@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from gateway.presto import main
-from gateway.security.tls import Files
+from tailgate.gateway.presto import main
+from tailgate.gateway.security.tls import Files
 from tests.wire.certificates import Authority
 from tests.wire.live import Live
 from tests.wire.statements import Statements

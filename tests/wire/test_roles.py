@@ -12,8 +12,8 @@ import psycopg2
 import pytest
 from psycopg import errors
 
-from lake.passwords import parse, verifier
-from lake.roles import OPERATOR
+from tailgate.lake.passwords import parse, verifier
+from tailgate.lake.roles import OPERATOR
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 
@@ -301,7 +301,7 @@ def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
 
 def test_roles_of_an_older_catalog(live: Live) -> None:
     """A lake from before roles were introduced has no roles."""
-    from lake.catalog import Catalog
+    from tailgate.lake.catalog import Catalog
 
     data = live.made.lake.catalog().to_json()
     for item in data["items"]:

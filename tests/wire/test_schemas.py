@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from lake.catalog import Change
-from lake.schemas import Schema
+from tailgate.lake.catalog import Change
+from tailgate.lake.schemas import Schema
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

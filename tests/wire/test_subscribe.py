@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-import gateway.encode.rows as rows
+import tailgate.gateway.encode.rows as rows
 from tests.wire.live import ROWS, Live
 from tests.wire.wire import Client, Query
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from gateway.execute import subscriptions as following
-from lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
-from lake.tables import Follower
+from tailgate.gateway.execute import subscriptions as following
+from tailgate.lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
+from tailgate.lake.tables import Follower
 from tests.gateway.serving.made import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
@@ -174,7 +174,7 @@ def test_a_full_disk_acknowledges_nothing(live: Live, connect: Connect, monkeypa
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(sql)
     with monkeypatch.context() as patch:
-        patch.setattr("lake.files.write", full)
+        patch.setattr("tailgate.lake.files.write", full)
         with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
             sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
     assert fetched(connect()) == first

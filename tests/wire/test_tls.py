@@ -19,11 +19,11 @@ import psycopg
 import psycopg2
 import pytest
 
-from gateway.security.tls import Files, Tls, end_point
-from gateway.server import connection as gateway_connection
-from gateway.server.server import check_address
-from lake.catalog import Catalog
-from lake.errors import FeatureNotSupported, TailgateError
+from tailgate.gateway.security.tls import Files, Tls, end_point
+from tailgate.gateway.server import connection as gateway_connection
+from tailgate.gateway.server.server import check_address
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tests.engine.runtime.parts import until
 from tests.wire.certificates import Authority
 from tests.wire.live import Live

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import pack, unpack_from
 
-from gateway.protocol.backend import frame
-from lake.types import FACTS
+from tailgate.gateway.protocol.backend import frame
+from tailgate.lake.types import FACTS
 
 NAMES = {f.oid: f.name for f in FACTS.values()} | {f.array_oid: f.name + "[]" for f in FACTS.values()}
 FIELDS = "SCMDHP"

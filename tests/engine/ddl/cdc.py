@@ -18,11 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.ddl import Registry, create_source, create_view, refresh_schema
-from engine.plan import circuit
-from engine.plan.plans import Streams
-from lake.catalog import Catalog, Change, Item
-from sql.statements import CreateSource, parse
+from tailgate.engine.ddl import Registry, create_source, create_view, refresh_schema
+from tailgate.engine.plan import circuit
+from tailgate.engine.plan.plans import Streams
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.sql.statements import CreateSource, parse
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
 KAFKA = (
@@ -94,7 +94,7 @@ class Source:
     """A source in a running circuit, and the rows of its relations."""
 
     def __init__(self, session: Any, folder: Path, statement: str, partitions: int = 1) -> None:
-        from engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.circuits import Circuits
 
         parsed = parse(statement)
         assert isinstance(parsed, CreateSource)
@@ -141,7 +141,7 @@ class Source:
 
         Existing rows have NULL in the new columns.
         """
-        from engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.circuits import Circuits
 
         statement = parse(f"ALTER SOURCE {self.item.name} REFRESH SCHEMA")
         change, notices = refresh_schema(statement, self.catalog, Registry())  # type: ignore[arg-type]
@@ -156,10 +156,10 @@ class Source:
 
     def lose_state(self) -> None:
         """Discards the state and rebuilds it from the rows of the relations."""
-        from engine.plan.restore import restoring
-        from engine.runtime.circuits import Circuits
-        from lake.entry import stream
-        from lake.types import arrow_schema
+        from tailgate.engine.plan.restore import restoring
+        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.lake.entry import stream
+        from tailgate.lake.types import arrow_schema
 
         catalog = Catalog().apply(Change(put=self.items))
         part, channels = restoring(circuit.compile_catalog(catalog, Streams(catalog)), catalog)

@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.plan import circuit
-from engine.plan.plans import Streams
-from engine.plan.restore import restoring
-from engine.runtime.circuits import Circuits
-from lake.entry import stream
-from lake.types import WEIGHT, arrow_schema
+from tailgate.engine.plan import circuit
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.restore import restoring
+from tailgate.engine.runtime.circuits import Circuits
+from tailgate.lake.entry import stream
+from tailgate.lake.types import WEIGHT, arrow_schema
 from tests.engine.ddl.cdc import KAFKA, Source
 
 PIECE_BYTES = 8 << 20
@@ -33,7 +33,7 @@ EVENTS = {
 
 
 def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     spark = session.start(folder / "spark", 1)
     keyed = kind == "key"

@@ -19,7 +19,7 @@ def schemas() -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), 2)
     yield running

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import alter, alter_secret, create_connection, create_secret, create_sink, create_source, drop
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.secrets import SEALED
-from sql.statements import AlterItem, AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource, Drop, parse
+from tailgate.engine.ddl import alter, alter_secret, create_connection, create_secret, create_sink, create_source, drop
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.secrets import SEALED
+from tailgate.sql.statements import AlterItem, AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource, Drop, parse
 from tests.engine.ddl.test_statements import REGISTRY
 
 PASSWORD = "SASL USERNAME 'ann', SASL PASSWORD = SECRET s"

@@ -12,7 +12,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from lake.errors import InvalidObjectDefinition
+from tailgate.lake.errors import InvalidObjectDefinition
 from tests.engine.ddl.cdc import Message, Source, message, messages, value, with_value
 
 pytestmark = pytest.mark.spark

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view, sink_view
-from engine.ddl.sink import OPTIONS
-from engine.ddl.source import LIMITS, PASSED_OVER
-from lake.catalog import Catalog, Change, Item, ready
-from lake.secrets import Settings
-from lake.types import INT8, TEXT, Field
-from sinks.settings import TOPIC_CONFIG, settings
-from sql.statements import CreateConnection, CreateSecret, CreateSink, CreateSource, CreateView, Statement, parse, split
+from tailgate.engine.ddl import create_connection, create_secret, create_sink, create_source, create_view, sink_view
+from tailgate.engine.ddl.sink import OPTIONS
+from tailgate.engine.ddl.source import LIMITS, PASSED_OVER
+from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.secrets import Settings
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.sinks.settings import TOPIC_CONFIG, settings
+from tailgate.sql.statements import CreateConnection, CreateSecret, CreateSink, CreateSource, CreateView, Statement, parse, split
 from tests.engine.ddl.test_statements import ENVELOPE, KEY
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -14,7 +14,7 @@ from uuid import UUID
 import fastavro
 import pytest
 
-from lake.errors import TailgateError
+from tailgate.lake.errors import TailgateError
 from tests.engine.ddl.cdc import Message, Source
 
 pytestmark = pytest.mark.spark
@@ -177,7 +177,7 @@ def test_on_error_fail_stalls_the_source(session: Any, tmp_path: Path) -> None:
 
 
 def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_path: Path) -> None:
-    from engine.plan import nodes
+    from tailgate.engine.plan import nodes
 
     made = source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
     made.send(raw(b'{"n": 1}', b"{", key=b"k"))

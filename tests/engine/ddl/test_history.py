@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import alter, create_source, create_table, create_view
-from lake.catalog import Catalog, Change
-from lake.errors import TailgateError
-from lake.reading import RETAIN_OPTION
-from sql.statements import AlterItem, CreateSource, CreateTable, CreateView, parse
+from tailgate.engine.ddl import alter, create_source, create_table, create_view
+from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.reading import RETAIN_OPTION
+from tailgate.sql.statements import AlterItem, CreateSource, CreateTable, CreateView, parse
 from tests.engine.ddl.test_statements import KAFKA, REGISTRY
 
 HOUR_MS = 3_600_000

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.ddl import chosen_letters, create_function, create_table
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
-from lake.errors import FeatureNotSupported, InsufficientPrivilege
-from lake.roles import OPERATOR, Role
-from lake.types import arrow_schema
-from sql.statements import parse
+from tailgate.engine.ddl import chosen_letters, create_function, create_table
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
+from tailgate.lake.roles import OPERATOR, Role
+from tailgate.lake.types import arrow_schema
+from tailgate.sql.statements import parse
 
 LOW = Role(20, "low", login=True)
 SOURCE, LETTERS = 17000, 17001

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from embedded.registry import Registry
-from engine.plan.sources import protobuf
-from lake.errors import TailgateError
-from lake.protobuf.descriptors import described
-from lake.protobuf.text import parsed
-from lake.types import Field
+from tailgate.embedded.registry import Registry
+from tailgate.engine.plan.sources import protobuf
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.protobuf.descriptors import described
+from tailgate.lake.protobuf.text import parsed
+from tailgate.lake.types import Field
 from tests.engine.ddl.cdc import Message, Source
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protobuf"

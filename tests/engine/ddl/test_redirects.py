@@ -8,10 +8,10 @@ from threading import Thread
 
 import pytest
 
-from engine.ddl import Registry
-from lake.errors import ConnectionFailure
-from lake.secrets import Vault
-from sinks import registry as sinks
+from tailgate.engine.ddl import Registry
+from tailgate.lake.errors import ConnectionFailure
+from tailgate.lake.secrets import Vault
+from tailgate.sinks import registry as sinks
 
 
 class Elsewhere(HTTPServer):

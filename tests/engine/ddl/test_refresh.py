@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from embedded.registry import Registry
-from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState
+from tailgate.embedded.registry import Registry
+from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState
 from tests.engine.ddl.cdc import Source
 from tests.engine.ddl.topics import Topic, field
 

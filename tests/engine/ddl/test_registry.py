@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import Registry
-from lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
+from tailgate.engine.ddl import Registry
+from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
 
 ANSWERS = {
     "t-value": (200, {"schema": '{"type":"string"}'}),

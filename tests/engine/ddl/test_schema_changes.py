@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from embedded.registry import Registry
-from lake.errors import UndefinedObject
+from tailgate.embedded.registry import Registry
+from tailgate.lake.errors import UndefinedObject
 from tests.engine.ddl.cdc import Source
 from tests.engine.ddl.topics import Topic, field
 

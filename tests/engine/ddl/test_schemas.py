@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from engine import ddl
-from engine.ddl.view import errors_item
-from lake import Lake
-from lake.catalog import Catalog, Change, Item, ready
-from lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
-from lake.names import Name, list_of, listed
-from lake.schemas import PUBLIC
-from lake.stored import relations
-from sql.bind import bind_query
-from sql.definitions import bind_definition, shown
-from sql.statements import (
+from tailgate.engine import ddl
+from tailgate.engine.ddl.view import errors_item
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
+from tailgate.lake.names import Name, list_of, listed
+from tailgate.lake.schemas import PUBLIC
+from tailgate.lake.stored import relations
+from tailgate.sql.bind import bind_query
+from tailgate.sql.definitions import bind_definition, shown
+from tailgate.sql.statements import (
     AlterItem,
     AlterSchema,
     CreateFunction,

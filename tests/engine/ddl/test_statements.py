@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import create_sink, create_source, drop
-from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
-from lake.errors import ConnectionFailure, TailgateError
-from lake.secrets import Settings
-from lake.types import INT8, TEXT, Field
-from sql.statements import CreateSink, CreateSource, Drop, parse
+from tailgate.engine.ddl import create_sink, create_source, drop
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item
+from tailgate.lake.errors import ConnectionFailure, TailgateError
+from tailgate.lake.secrets import Settings
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.sql.statements import CreateSink, CreateSource, Drop, parse
 
 RECORD = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}]}
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from engine.ddl import create_source, drop
-from engine.runtime import transactions
-from engine.runtime.readers import apart, readers
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from sql.definitions import restated
-from sql.statements import CreateSource, Drop, parse
+from tailgate.engine.ddl import create_source, drop
+from tailgate.engine.runtime import transactions
+from tailgate.engine.runtime.readers import apart, readers
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.definitions import restated
+from tailgate.sql.statements import CreateSource, Drop, parse
 from tests.engine.ddl.test_statements import CSR, ENVELOPE, KEY, RECORD, Subjects
 
 AT = "FROM KAFKA BROKER 'kafka' TOPIC"

@@ -10,7 +10,7 @@ from typing import Any
 
 import fastavro
 
-from embedded.registry import Registry
+from tailgate.embedded.registry import Registry
 from tests.engine.ddl.cdc import Message
 
 Registered = tuple[int, Any]

@@ -11,12 +11,12 @@ from typing import Any
 import duckdb
 import psycopg
 
-from lake.types import WEIGHT, Field, Type
-from sql.bind import bind_query
-from sql.compute.jsonb.order import jsonb_order
-from sql.duckdb import render
-from sql.duckdb_functions import install
-from sql.input.literals import parse
+from tailgate.lake.types import WEIGHT, Field, Type
+from tailgate.sql.bind import bind_query
+from tailgate.sql.compute.jsonb.order import jsonb_order
+from tailgate.sql.duckdb import render
+from tailgate.sql.duckdb_functions import install
+from tailgate.sql.input.literals import parse
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.worlds import Table, World

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.plan import circuit, nodes
-from engine.plan.graph import Graph
-from engine.plan.keys import key
-from engine.plan.plans import Streams
-from engine.plan.sharing import Same, Sharing
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
-from lake.dropping import dropping
-from lake.types import BYTEA, INT8, TEXT, Field, field_to_json
-from sql import plan
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.keys import key
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.sharing import Same, Sharing
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
+from tailgate.lake.dropping import dropping
+from tailgate.lake.types import BYTEA, INT8, TEXT, Field, field_to_json
+from tailgate.sql import plan
 
 EVENTS = (Field("user_id", INT8), Field("kind", TEXT))
 USERS = (Field("id", INT8, False), Field("name", TEXT))
@@ -94,13 +94,13 @@ class Shop:
 
 
 def _scans(relation: plan.Relation) -> list[plan.Scan]:
-    from sql.relations import walk
+    from tailgate.sql.relations import walk
 
     return [n for n in walk(relation) if isinstance(n, plan.Scan)]
 
 
 def equal(left: int, right: int, type: Any = INT8) -> plan.Scalar:
-    from lake.types import BOOL
+    from tailgate.lake.types import BOOL
     from tests.engine.plan.random_plans import operator
 
     return plan.Call(operator("=", type), (plan.Column(left, type), plan.Column(right, type)), BOOL)

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), 1)
     yield running

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sql import plan
-from sql.functions.aggregates import MAINTAINED
-from sql.functions.windows import ROWS as WINDOW_FUNCTIONS
-from sql.relations import scalars_of, walk
-from sql.rewrite import columns_of, conjuncts
-from sql.rewrite import walk as parts_of
+from tailgate.sql import plan
+from tailgate.sql.functions.aggregates import MAINTAINED
+from tailgate.sql.functions.windows import ROWS as WINDOW_FUNCTIONS
+from tailgate.sql.relations import scalars_of, walk
+from tailgate.sql.rewrite import columns_of, conjuncts
+from tailgate.sql.rewrite import walk as parts_of
 from tests.reference import CLOCKS
 
 # features that the plan does not show, found by a pattern in the text

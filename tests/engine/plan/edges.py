@@ -12,7 +12,7 @@ import re
 from datetime import timedelta
 from decimal import Decimal
 
-from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
 from tests.worlds import START, Row, Table
 
 NAN = float("nan")

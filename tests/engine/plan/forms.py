@@ -14,8 +14,8 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
-from lake.types import BOOL, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
-from sql.plan import JoinKind
+from tailgate.lake.types import BOOL, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.sql.plan import JoinKind
 from tests.engine.plan import edges
 from tests.reference_sets import json_text
 from tests.sql import random_subqueries

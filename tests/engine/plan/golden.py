@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine import ddl
-from engine.plan import circuit, nodes
-from engine.plan.explain import explain, scanned
-from engine.plan.graph import (
+from tailgate.engine import ddl
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.explain import explain, scanned
+from tailgate.engine.plan.graph import (
     Aggregate,
     ArrowDecoder,
     CaptureNode,
@@ -35,15 +35,15 @@ from engine.plan.graph import (
     UpsertNode,
     Where,
 )
-from engine.plan.plans import Streams, bound
-from engine.plan.rewrites import steps
-from engine.plan.sharing import Sharing
-from engine.plan.sizes import measured, sized
-from lake.catalog import Catalog, Change, ready
-from lake.errors import TailgateError
-from lake.types import Field
-from sql.explain import tree
-from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
+from tailgate.engine.plan.plans import Streams, bound
+from tailgate.engine.plan.rewrites import steps
+from tailgate.engine.plan.sharing import Sharing
+from tailgate.engine.plan.sizes import measured, sized
+from tailgate.lake.catalog import Catalog, Change, ready
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field
+from tailgate.sql.explain import tree
+from tailgate.sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 SCRIPTS = Path(__file__).parent / "golden"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lake.errors import FeatureNotSupported
-from sql.plan import JoinKind
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.plan import JoinKind
 from tests.engine.plan.coverage import features
 from tests.engine.plan.forms import Forms, Wide
 from tests.engine.plan.views import Straight

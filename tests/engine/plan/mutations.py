@@ -5,7 +5,7 @@
     + mine.weight()                                         the replacement; nothing if it is missing
 
 A star after the file means that circuits must be built again. Lines that begin with # are comments.
-A mutation of Java keeps the shape of its classes, so that a running JVM can load it (engine/java's
+A mutation of Java keeps the shape of its classes, so that a running JVM can load it (tailgate/engine/java's
 tests, Mutant). A mutation of Python changes only functions and tables.
 """
 

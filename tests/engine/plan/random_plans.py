@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 
-from lake.types import BOOL, INT4, INT8, TEXT, Field, Type, numeric
-from sql import plan
-from sql.functions.entry import Function
+from tailgate.lake.types import BOOL, INT4, INT8, TEXT, Field, Type, numeric
+from tailgate.sql import plan
+from tailgate.sql.functions.entry import Function
 
 DECIMAL, WIDE = Type("numeric", (10, 2)), Type("numeric", (14, 4))
 TYPES = (INT4, TEXT, DECIMAL, BOOL)

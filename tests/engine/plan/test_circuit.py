@@ -6,12 +6,12 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from engine.plan import circuit, nodes
-from engine.plan.errors import errors_to_fill
-from engine.plan.graph import ArrowDecoder, Graph, JoinNode, KafkaDecoder, ReduceNode, SetNode, SourceNode
-from lake.catalog import Change
-from lake.types import INT8
-from sql import plan
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.errors import errors_to_fill
+from tailgate.engine.plan.graph import ArrowDecoder, Graph, JoinNode, KafkaDecoder, ReduceNode, SetNode, SourceNode
+from tailgate.lake.catalog import Change
+from tailgate.lake.types import INT8
+from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, equal, joined
 from tests.engine.plan.random_plans import Plans
 
@@ -224,7 +224,7 @@ def errors(made: Shop, name: str) -> dict[int, int]:
 
 
 def _equal(left: int, right: int) -> plan.Scalar:
-    from lake.types import TEXT
+    from tailgate.lake.types import TEXT
     from tests.engine.plan.catalogs import equal
 
     return equal(left, right, TEXT)
@@ -307,9 +307,9 @@ def test_random_lives_of_a_catalog() -> None:
 
 def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...], tuple[int, ...] | None], ...]) -> plan.Relation:
     """Returns a random plan that can be maintained."""
-    from engine.plan.compile import compile_rewritten
-    from engine.plan.rewrites import rewrite
-    from lake.errors import FeatureNotSupported
+    from tailgate.engine.plan.compile import compile_rewritten
+    from tailgate.engine.plan.rewrites import rewrite
+    from tailgate.lake.errors import FeatureNotSupported
 
     while True:
         relation = Plans(source, tables).relation(3)
@@ -324,7 +324,7 @@ def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...]
 
 
 def _stored(id: int, columns: tuple[plan.Field, ...], key: tuple[int, ...] | None):  # type: ignore[no-untyped-def]
-    from lake.catalog import Item
+    from tailgate.lake.catalog import Item
 
     return Item(id, "source", f"r{id}", columns, key, stored=True)
 

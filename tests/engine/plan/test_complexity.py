@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.plan.plans import Streams
-from lake.catalog import Catalog, Change, Item
-from lake.errors import StatementTooComplex
-from lake.types import INT8, Field
-from sql.definitions import bind_definition
+from tailgate.engine.plan.plans import Streams
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import StatementTooComplex
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.definitions import bind_definition
 from tests.limited import limited
 
 TABLE = Item(16384, "table", "t", (Field("x", INT8, False),), (0,), stored=True)

@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from lake.types import INT4, Field, Type
-from sql.functions.aggregates import MAINTAINED
-from sql.functions.catalogue import ROWS
-from sql.functions.entry import Function
-from sql.input.literals import parse
+from tailgate.lake.types import INT4, Field, Type
+from tailgate.sql.functions.aggregates import MAINTAINED
+from tailgate.sql.functions.catalogue import ROWS
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.input.literals import parse
 from tests.engine.plan.views import Views
 from tests.sql.arguments import EXTREME, declared
 from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored

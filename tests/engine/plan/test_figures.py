@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.plan import nodes
-from lake.types import INT4
-from lake.types import Field as Column
+from tailgate.engine.plan import nodes
+from tailgate.lake.types import INT4
+from tailgate.lake.types import Field as Column
 from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), 2)
     yield running

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from engine.plan.keys import key, keys
-from engine.plan.rewrites import rewrite
-from sql import plan
+from tailgate.engine.plan.keys import key, keys
+from tailgate.engine.plan.rewrites import rewrite
+from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
 from tests.engine.plan.random_plans import Plans
 from tests.engine.plan.test_rewrites import rows, tables

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lake.types import FLOAT8, INT4, Type
+from tailgate.lake.types import FLOAT8, INT4, Type
 from tests.engine.plan.alike import Relation, compared
 from tests.sql.samples import SAMPLES
 

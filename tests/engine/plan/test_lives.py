@@ -20,16 +20,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine.ddl import create_source, create_view, drop
-from engine.plan import circuit, nodes
-from engine.plan.errors import Unknown, errors_to_fill
-from engine.plan.graph import Graph
-from engine.plan.plans import Streams, bound
-from engine.plan.sharing import Sharing, Sum, equal_sums, total
-from lake.catalog import Catalog, Change, Item, ready
-from lake.errors import TailgateError
-from lake.types import arrow_schema
-from sql.statements import CreateSource, CreateView, Drop, parse
+from tailgate.engine.ddl import create_source, create_view, drop
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.errors import Unknown, errors_to_fill
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.plans import Streams, bound
+from tailgate.engine.plan.sharing import Sharing, Sum, equal_sums, total
+from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import arrow_schema
+from tailgate.sql.statements import CreateSource, CreateView, Drop, parse
 from tests.engine.plan.views import as_json
 from tests.reference import NAN, Row, evaluate
 from tests.worlds import Table, World
@@ -55,7 +55,7 @@ class Engine:
     """The planner's part of the runtime, without Kafka and the log."""
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
-        from engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.circuits import Circuits
 
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.circuits = Circuits(session)

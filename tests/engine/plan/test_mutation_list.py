@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.engine.plan.mutations import ALL
 
-JAVA = Path(__file__).parents[3] / "engine" / "java" / "src" / "main" / "java" / "tailgate"
+JAVA = Path(__file__).parents[3] / "tailgate" / "engine" / "java" / "src" / "main" / "java" / "tailgate"
 
 
 def test_each_text_is_there() -> None:

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from engine.plan import circuit
-from engine.plan.graph import Graph, JoinNode, RecomputeNode, ReduceNode, SetNode, TimerNode, TopKNode
+from tailgate.engine.plan import circuit
+from tailgate.engine.plan.graph import Graph, JoinNode, RecomputeNode, ReduceNode, SetNode, TimerNode, TopKNode
 from tests.engine.ddl import test_debezium
 from tests.engine.plan import test_lives, test_rewrites
 from tests.engine.plan.forms import FORMS
@@ -41,12 +41,12 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Yields a session whose JVM allows classes to be replaced."""
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     folder = tmp_path_factory.mktemp("agent")
     manifest = folder / "manifest"
     manifest.write_text("Agent-Class: tailgate.Mutant\nCan-Redefine-Classes: true\n")
-    classes = ROOT / "engine" / "java" / "target" / "test-classes"
+    classes = ROOT / "tailgate" / "engine" / "java" / "target" / "test-classes"
     subprocess.run(["jar", "cfm", folder / "agent.jar", manifest, "-C", classes, "tailgate/Mutant.class"], check=True)
     running = session.start(folder / "spark", 1)
     assert running._jvm is not None
@@ -144,7 +144,7 @@ def worlds(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
 
 @contextmanager
 def java(session: Any, mutation: Mutation) -> Iterator[None]:
-    path = ROOT / "engine" / "java" / "src" / "main" / "java" / "tailgate" / f"{mutation.file}.java"
+    path = ROOT / "tailgate" / "engine" / "java" / "src" / "main" / "java" / "tailgate" / f"{mutation.file}.java"
     text = path.read_text()
     session._jvm.tailgate.Mutant.replace(path.name, mutation.applied(text))
     try:
@@ -187,7 +187,7 @@ def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: 
     The law catches the others, and those that this comparison misses.
     """
     began = time.monotonic()
-    cases = means_otherwise(mutation) if mutation.file.startswith(("engine.plan.rewrites", "engine.plan.s")) else None
+    cases = means_otherwise(mutation) if mutation.file.startswith(("tailgate.engine.plan.rewrites", "tailgate.engine.plan.s")) else None
     if cases is None:
         cases = caught(worlds, mutation.file, partial(broken, mutation), lambda n: worlds.planned_otherwise(n) and worlds.broken_afresh(n))
     told(capsys, mutation, cases, time.monotonic() - began)

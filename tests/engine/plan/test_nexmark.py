@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from lake.types import arrow_schema
+from tailgate.lake.types import arrow_schema
 from tests.engine.plan.views import Views
 from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
 from tests.worlds import Table, World

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.plan.replacing import bases, readers
-from lake.catalog import Catalog, Change, Item
+from tailgate.engine.plan.replacing import bases, readers
+from tailgate.lake.catalog import Catalog, Change, Item
 
 TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
 

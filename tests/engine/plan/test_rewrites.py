@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
-from engine.plan.rewrites.equijoin import matching
-from engine.plan.scalars import equated
-from engine.plan.sizes import sized
-from lake.catalog import Catalog, Change, Item
-from lake.errors import TailgateError
-from lake.types import Field, Type
-from sql import plan
-from sql.bind import bind_query
-from sql.fallible import fallible
-from sql.relations import walk
-from sql.rewrite import columns_of, conjuncts
+from tailgate.engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
+from tailgate.engine.plan.rewrites.equijoin import matching
+from tailgate.engine.plan.scalars import equated
+from tailgate.engine.plan.sizes import sized
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field, Type
+from tailgate.sql import plan
+from tailgate.sql.bind import bind_query
+from tailgate.sql.fallible import fallible
+from tailgate.sql.relations import walk
+from tailgate.sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.forms import FORMS, Forms, Wide
 from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans, aggregate

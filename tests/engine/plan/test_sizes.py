@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan import circuit, nodes
-from engine.plan.plans import Streams
-from engine.plan.sharing import Sharing
-from engine.plan.sizes import SIZES, measured
-from lake.catalog import Catalog, Change, Item, ready
-from lake.types import INT8, Field
-from sql.bind import bind_query
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.sharing import Sharing
+from tailgate.engine.plan.sizes import SIZES, measured
+from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.bind import bind_query
 
 TABLES = {"orders": ("id", "customer_id"), "customers": ("id", "nation_id"), "nations": ("id", "region")}
 QUERY = "SELECT o.id, n.region FROM orders o JOIN customers c ON o.customer_id = c.id JOIN nations n ON c.nation_id = n.id"

@@ -11,17 +11,17 @@ from typing import Any
 import duckdb
 import pytest
 
-from engine.plan.plans import Streams
-from engine.plan.temporal import bounds, temporal
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported
-from lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
-from sql import duckdb as spelled
-from sql.bind import bind_query
-from sql.duckdb_functions import install
-from sql.plan import Filter, Project, Relation, Scan
-from sql.relations import walk
-from sql.rewrite import conjuncts
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.temporal import bounds, temporal
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
+from tailgate.sql import duckdb as spelled
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb_functions import install
+from tailgate.sql.plan import Filter, Project, Relation, Scan
+from tailgate.sql.relations import walk
+from tailgate.sql.rewrite import conjuncts
 from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 

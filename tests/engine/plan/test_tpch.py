@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from sql.bind import bind_query
-from sql.duckdb import render
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
 from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, Shop, generated, make_catalog
 

@@ -3,7 +3,7 @@
 A view's history is in the tick after it was added. Views are never marked ready.
 
     Views       ticks are Spark jobs, as in the engine
-    Straight    ticks run directly over the state stores (engine/java's tests, Straight); attempts and files may be lost
+    Straight    ticks run directly over the state stores (tailgate/engine/java's tests, Straight); attempts and files may be lost
 
 A view of views is compared with its query over the rows of those views.
 """
@@ -25,20 +25,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.ddl import create_function
-from engine.plan import circuit, nodes
-from engine.plan.change import Kept, Reduced, View, leaves, stateful
-from engine.plan.plans import Streams
-from engine.plan.sizes import SIZES
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported, TailgateError
-from lake.inbox import TABLE
-from lake.roles import OPERATOR_ID
-from lake.types import Field, arrow_schema, field_to_json
-from sql import plan
-from sql.bind import bind_query
-from sql.relations import bottom_up
-from sql.statements import CreateFunction, parse
+from tailgate.engine.ddl import create_function
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.change import Kept, Reduced, View, leaves, stateful
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.sizes import SIZES
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.inbox import TABLE
+from tailgate.lake.roles import OPERATOR_ID
+from tailgate.lake.types import Field, arrow_schema, field_to_json
+from tailgate.sql import plan
+from tailgate.sql.bind import bind_query
+from tailgate.sql.relations import bottom_up
+from tailgate.sql.statements import CreateFunction, parse
 from tests.reference import NAN, Row, at, evaluate
 from tests.worlds import Table, World
 
@@ -51,7 +51,7 @@ class Views:
     """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
-        from engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.circuits import Circuits
 
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.time = 0  # of the next tick, in ms

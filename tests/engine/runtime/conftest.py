@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.kafka import Kafka
+from tailgate.embedded.kafka import Kafka
 
 
 @pytest.fixture

@@ -15,18 +15,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.runtime.engine import Engine
-from engine.runtime.installing import Installation
-from engine.runtime.statements import Statements
-from engine.runtime.writes import Writes
-from lake import Lake
-from lake.catalog import Item
-from lake.entry import stream
-from lake.retention import sweep
-from lake.tables import Follower
-from lake.types import arrow_schema
-from lake.writing import open_epoch
-from sql.resolving import resolve
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.statements import Statements
+from tailgate.engine.runtime.writes import Writes
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Item
+from tailgate.lake.entry import stream
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+from tailgate.lake.types import arrow_schema
+from tailgate.lake.writing import open_epoch
+from tailgate.sql.resolving import resolve
 from tests.engine.runtime.parts import rows
 
 COMMIT_S = 60.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.engine.runtime.parts import EngineProcess
 
-JAVA = Path(__file__).parents[3] / "engine" / "java"
+JAVA = Path(__file__).parents[3] / "tailgate" / "engine" / "java"
 SOURCES = JAVA / "src" / "main" / "java" / "tailgate"
 
 

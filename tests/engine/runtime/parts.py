@@ -13,11 +13,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from embedded.children import Child
-from lake import Lake
-from lake.errors import TailgateError, of
-from lake.types import WEIGHT
-from sql.resolving import resolve
+from tailgate.embedded.children import Child
+from tailgate.lake import Lake
+from tailgate.lake.errors import TailgateError, of
+from tailgate.lake.types import WEIGHT
+from tailgate.sql.resolving import resolve
 
 READY = timedelta(seconds=120)
 ANSWER_S = 120.0
@@ -38,7 +38,7 @@ class EngineProcess:
         With `crash`, the process ends at this crash point, and the call returns at once.
         """
         self.lives += 1
-        command = [sys.executable, "-m", "cli", "engine", "--data", str(self.data), *self._arguments]
+        command = [sys.executable, "-m", "tailgate", "engine", "--data", str(self.data), *self._arguments]
         self.child = Child("engine", command, log=self.data.parent / "engine.log", environment={"TAILGATE_CRASH": crash})
         if not crash:
             self.child.wait_ready(self._answers, READY)

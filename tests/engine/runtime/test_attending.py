@@ -13,10 +13,10 @@ from typing import Any
 import fastavro
 import pytest
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake.errors import TailgateError
-from sinks import registry as schemas
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake.errors import TailgateError
+from tailgate.sinks import registry as schemas
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 

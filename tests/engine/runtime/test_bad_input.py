@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from examples.shop.load import USERS, Load
-from lake import Lake, reading
-from lake.errors import TailgateError
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.examples.shop.load import USERS, Load
+from tailgate.lake import Lake, reading
+from tailgate.lake.errors import TailgateError
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-import embedded.kafka
-from embedded.kafka import Kafka
-from engine.runtime import kafka as asked
+import tailgate.embedded.kafka
+from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime import kafka as asked
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 
 def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(embedded.kafka.SETTINGS, "log.cleaner.backoff.ms", 100)
+    monkeypatch.setitem(tailgate.embedded.kafka.SETTINGS, "log.cleaner.backoff.ms", 100)
     kafka = Kafka(tmp_path / "kafka")
     kafka.start()
     world = World(tmp_path, kafka)

@@ -17,12 +17,12 @@ import fastavro
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from embedded.children import Child
-from embedded.kafka import Guard, Kafka
-from embedded.registry import RegistryServer
-from embedded.subjects import Schema
-from lake import Lake
-from lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
+from tailgate.embedded.children import Child
+from tailgate.embedded.kafka import Guard, Kafka
+from tailgate.embedded.registry import RegistryServer
+from tailgate.embedded.subjects import Schema
+from tailgate.lake import Lake
+from tailgate.lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
 from tests.certificates import Authority
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
@@ -50,7 +50,7 @@ class World:
         self.engine = EngineProcess(folder / "lake", *given)
         self.engine.start()
         self.lake = Lake(folder / "lake")
-        command = [sys.executable, "-m", "cli", "sinks", "--data", str(folder / "lake"), *given]
+        command = [sys.executable, "-m", "tailgate", "sinks", "--data", str(folder / "lake"), *given]
         self.sinks = Child("sinks", command, log=folder / "sinks.log")
         self.producer = Producer({"bootstrap.servers": self.kafka.address, "linger.ms": 0, "log_level": 2})
         self.run("CREATE SECRET word AS 'unsaid-word'")

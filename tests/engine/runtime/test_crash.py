@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lake.errors import TailgateError
+from tailgate.lake.errors import TailgateError
 from tests.engine.runtime.parts import EngineProcess
 
 pytestmark = pytest.mark.spark

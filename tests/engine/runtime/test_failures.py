@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from engine.runtime import inputs, tick_runner
-from lake import Lake, files
-from lake.errors import CrashShutdown, TailgateError, Uncertain
+from tailgate.engine.runtime import inputs, tick_runner
+from tailgate.lake import Lake, files
+from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
 from tests.engine.runtime.inside import Inside
 from tests.lake.life import short_history
 
@@ -184,7 +184,7 @@ def names(catalog: Any) -> set[str]:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), 2)
     yield running

@@ -1,7 +1,7 @@
 """Damaged messages of every format through a real engine: each becomes a row or a dead letter.
 
 No message is lost, the engine continues, its memory stays flat, and other sources continue.
-FuzzTest in engine/java sends more messages to the decoders alone. TAILGATE_FUZZ is the total number
+FuzzTest in tailgate/engine/java sends more messages to the decoders alone. TAILGATE_FUZZ is the total number
 of messages; the fast suite sends some thousands.
 """
 
@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import Lake
-from lake.types import WEIGHT
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import Lake
+from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.cdc import messages, schemas
 from tests.engine.runtime.parts import EngineProcess, rows, until
 

@@ -6,8 +6,8 @@ import time
 
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from engine.runtime.kafka import IDLE_S, history
+from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.kafka import IDLE_S, history
 
 
 def test_few_records_are_not_waited_for(kafka: Kafka) -> None:

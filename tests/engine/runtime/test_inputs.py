@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from lake.errors import ConnectionFailure
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.errors import ConnectionFailure
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.parts import until
 
@@ -57,7 +57,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
+    from tailgate.engine.runtime import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), 2)
     yield running

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.kafka import Kafka
+from tailgate.embedded.kafka import Kafka
 from tests.engine.runtime.mutating import mutated
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World

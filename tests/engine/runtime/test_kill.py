@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded.children import Child
-from examples.shop.demo import SINK_TOPIC, VIEW, statements
-from examples.shop.load import Load
-from examples.shop.recompute import Topics, plain
-from lake import Lake
+from tailgate.embedded.children import Child
+from tailgate.examples.shop.demo import SINK_TOPIC, VIEW, statements
+from tailgate.examples.shop.load import Load
+from tailgate.examples.shop.recompute import Topics, plain
+from tailgate.lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -53,7 +53,7 @@ class Shop:
         self.load.start()
 
     def start_sinks(self, crash: str = "") -> Child:
-        command = [sys.executable, "-m", "cli", "sinks", "--data", str(self.folder / "lake")]
+        command = [sys.executable, "-m", "tailgate", "sinks", "--data", str(self.folder / "lake")]
         return Child("sinks", command, log=self.folder / "sinks.log", environment={"TAILGATE_CRASH": crash})
 
     def view(self) -> dict:  # type: ignore[type-arg]

@@ -20,11 +20,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from embedded.children import Child, free_port
-from lake import Lake
-from lake.errors import TailgateError
-from lake.types import Field
-from sql.bind import bind_query
+from tailgate.embedded.children import Child, free_port
+from tailgate.lake import Lake
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field
+from tailgate.sql.bind import bind_query
 from tests.engine.plan.forms import Forms, Wide
 from tests.engine.plan.views import _plain
 from tests.engine.runtime.parts import EngineProcess, until
@@ -48,7 +48,7 @@ class Shop:
         self.engine.start()
         self.lake = Lake(folder / "lake")
         self.port = free_port()
-        command = [sys.executable, "-m", "cli", "gateway", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
         self.gateway = Child("gateway", command, log=folder / "gateway.log")
         until(lambda: self.connect().close() is None)
         self.written = 0

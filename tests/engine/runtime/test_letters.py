@@ -20,12 +20,12 @@ from typing import Any
 import fastavro
 import pytest
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
-from lake.errors import TailgateError
-from lake.writing import open_epoch
-from sinks import registry as schemas
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.writing import open_epoch
+from tailgate.sinks import registry as schemas
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from lake import Lake, reading
-from lake.catalog import Change
-from lake.writing import open_epoch
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake import Lake, reading
+from tailgate.lake.catalog import Change
+from tailgate.lake.writing import open_epoch
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

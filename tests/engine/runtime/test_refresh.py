@@ -18,11 +18,11 @@ import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import Lake
-from lake.stored import table_path
-from sinks.main import Sinks
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import Lake
+from tailgate.lake.stored import table_path
+from tailgate.sinks.main import Sinks
 from tests.engine.ddl.topics import Registered, Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.world import Served

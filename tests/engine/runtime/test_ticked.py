@@ -6,7 +6,7 @@ import json
 import struct
 from pathlib import Path
 
-from engine.runtime.ticked import ticked
+from tailgate.engine.runtime.ticked import ticked
 
 
 def test_what_a_tick_gives() -> None:

@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from embedded.kafka import Kafka
-from lake import Lake
-from lake.reading import changes
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake import Lake
+from tailgate.lake.reading import changes
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

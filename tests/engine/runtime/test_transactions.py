@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from embedded.kafka import Kafka
-from embedded.registry import Registry
-from lake import Lake
-from lake.reading import changes
-from lake.types import WEIGHT
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import Lake
+from tailgate.lake.reading import changes
+from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.topics import Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until
 

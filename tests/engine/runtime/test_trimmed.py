@@ -16,8 +16,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from embedded.kafka import Kafka
-from lake.errors import TailgateError
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.errors import TailgateError
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 

@@ -1,4 +1,4 @@
-"""Records PostgreSQL 15's system catalog into gateway/catalog.
+"""Records PostgreSQL 15's system catalog into tailgate/gateway/catalog.
 
 It writes the columns of all relations, and the rows of those that are the same in every database.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 
-HERE = Path(__file__).parents[3] / "gateway" / "catalog"
+HERE = Path(__file__).parents[3] / "tailgate" / "gateway" / "catalog"
 
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, coalesce(b.typname, t.typname)

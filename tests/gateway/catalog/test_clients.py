@@ -20,15 +20,15 @@ import psycopg
 import pytest
 from sqlglot import exp
 
-from gateway.catalog.catalog_query import CatalogQuery, catalog_query, is_catalog_query, parsed
-from gateway.catalog.system_catalog import SystemCatalog
-from gateway.mirrors.sandbox import open_sandbox
-from gateway.settings.settings import Settings
-from lake.catalog import Catalog, Item
-from lake.errors import SyntaxError_
-from lake.roles import OPERATOR
-from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
-from sql.authorization import Authorized, authorize
+from tailgate.gateway.catalog.catalog_query import CatalogQuery, catalog_query, is_catalog_query, parsed
+from tailgate.gateway.catalog.system_catalog import SystemCatalog
+from tailgate.gateway.mirrors.sandbox import open_sandbox
+from tailgate.gateway.settings.settings import Settings
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import SyntaxError_
+from tailgate.lake.roles import OPERATOR
+from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
+from tailgate.sql.authorization import Authorized, authorize
 from tests.postgres import Postgres
 
 STATEMENTS = [json.loads(line) for line in (Path(__file__).parents[2] / "fixtures" / "client-sql.jsonl").read_text().splitlines()]

@@ -11,12 +11,12 @@ from struct import pack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.protocol import messages as m
-from gateway.protocol.backend import frame
-from gateway.protocol.decode import READERS
-from gateway.protocol.frames import Decoder
-from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, STATEMENT_BYTES_MAX
-from gateway.protocol.states import Machine, Phase, ProtocolError
+from tailgate.gateway.protocol import messages as m
+from tailgate.gateway.protocol.backend import frame
+from tailgate.gateway.protocol.decode import READERS
+from tailgate.gateway.protocol.frames import Decoder
+from tailgate.gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, STATEMENT_BYTES_MAX
+from tailgate.gateway.protocol.states import Machine, Phase, ProtocolError
 
 STARTUP = pack("!II", 4 + 4 + len(b"user\0ann\0database\0shop\0\0"), 196608) + b"user\0ann\0database\0shop\0\0"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.protocol import messages as m
-from gateway.protocol.startup import Refused, negotiation, user_and_settings
-from gateway.protocol.states import EVENTS, TRANSITIONS, Event, Machine, Phase, ProtocolError, Verdict, diagram
+from tailgate.gateway.protocol import messages as m
+from tailgate.gateway.protocol.startup import Refused, negotiation, user_and_settings
+from tailgate.gateway.protocol.states import EVENTS, TRANSITIONS, Event, Machine, Phase, ProtocolError, Verdict, diagram
 
 
 def test_every_phase_is_in_the_table() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from gateway.resources.memory import Memory
-from gateway.serving.service import Serving
-from lake import Lake
-from lake.catalog import Change, Item
-from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
-from lake.writing import open_epoch
+from tailgate.gateway.resources.memory import Memory
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Change, Item
+from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
+from tailgate.lake.writing import open_epoch
 
 Row = tuple[object, ...]
 

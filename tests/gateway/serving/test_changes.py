@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from gateway.serving.following import Batch
-from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
-from lake.types import INT8, TEXT
-from sql.authorization import Followed, shared
+from tailgate.gateway.serving.following import Batch
+from tailgate.lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
+from tailgate.lake.types import INT8, TEXT
+from tailgate.sql.authorization import Followed, shared
 from tests.gateway.serving.made import Made, bag, serving, unready
 from tests.gateway.serving.test_mirrors import Random
 
@@ -170,7 +170,7 @@ def test_what_begins_anew_is_followed_anew(made: Made, run) -> None:
 
 
 def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lake.entry import Entry
+    from tailgate.lake.entry import Entry
 
     decoded: list[int] = []
     original = Entry.changes

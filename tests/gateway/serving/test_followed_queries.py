@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from gateway.serving import feeds
-from gateway.serving.following import Batch
-from gateway.serving.service import Serving
-from lake.errors import ProgramLimitExceeded
-from lake.types import INT8, TEXT
-from sql.authorization import shared
+from tailgate.gateway.serving import feeds
+from tailgate.gateway.serving.following import Batch
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.types import INT8, TEXT
+from tailgate.sql.authorization import shared
 from tests.gateway.serving.made import Made, Row, bag, serving
 from tests.gateway.serving.test_mirrors import Random
 from tests.gateway.serving.test_queries import select

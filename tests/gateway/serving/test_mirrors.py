@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from gateway.mirrors import mirror
-from gateway.serving.service import Serving
-from lake.types import FLOAT8, INT8, INTERVAL, TEXT
+from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT
 from tests.gateway.serving.made import Made, Row, bag, serving, unready
 
 NAMES = [None, "a", "b", "ä", ""]

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from gateway.mirrors import snapshots
-from gateway.serving.service import Serving
-from lake import errors
-from lake.types import INT8, TEXT
-from sql.authorization import shared
-from sql.statements import Select, parse
+from tailgate.gateway.mirrors import snapshots
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake import errors
+from tailgate.lake.types import INT8, TEXT
+from tailgate.sql.authorization import shared
+from tailgate.sql.statements import Select, parse
 from tests.gateway.serving.made import Made, bag, serving, unready
 
 NARROW = {"id": INT8, "name": TEXT}

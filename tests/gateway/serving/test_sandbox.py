@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gateway.mirrors.sandbox import open_sandbox
+from tailgate.gateway.mirrors.sandbox import open_sandbox
 
 ESCAPES = [
     "COPY (SELECT 1) TO '{folder}/out.csv'",

@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gateway.serving.service import Serving
-from lake import Lake
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake import Lake
 
 GATEWAY = """
 import sys, time
 from pathlib import Path
-from gateway.serving import Serving
-from lake import Lake
+from tailgate.gateway.serving import Serving
+from tailgate.lake import Lake
 serving = Serving(Lake(Path(sys.argv[1])))
 print("ready", flush=True)
 time.sleep(600)

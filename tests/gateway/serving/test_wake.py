@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gateway.mirrors import wake
+from tailgate.gateway.mirrors import wake
 from tests.gateway.serving.made import Made, serving
 
 

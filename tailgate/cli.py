@@ -1,0 +1,250 @@
+"""The command line, and the only module that may import every package. Each command imports its packages when it runs.
+
+tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailgate/examples/shop, live
+tailgate up       engine, gateway and sinks over one data folder
+tailgate engine | gateway | sinks     one of these processes, over a shared lake
+tailgate presto   Presto's HTTP protocol in front of a gateway
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+LISTEN = "127.0.0.1:6875"
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
+    options = parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("tailgate").setLevel(logging.INFO)
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        return 0
+    except Exception as e:
+        from tailgate.lake.errors import TailgateError
+
+        if isinstance(e, TailgateError):
+            hint = f"\nHINT:  {e.hint}" if e.hint else ""
+            print(f"tailgate: {e}{hint}", file=sys.stderr)
+            return 1
+        from tailgate.embedded.children import ChildFailed
+
+        if isinstance(e, (ChildFailed, FileNotFoundError)):
+            print(f"tailgate: {e}", file=sys.stderr)
+            return 1
+        raise
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
+    top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    up = _command(commands, "up", "engine, gateway and sinks over one data folder", _up)
+    _data(up)
+    _listen(up)
+    up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
+    up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
+    _secrets(up)
+    up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
+    up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
+    _scratch(up)
+    _memory(up)
+    _parallelism(up)
+
+    demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
+    demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
+    _listen(demo)
+    _parallelism(demo)
+    demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="run for so long instead of until Ctrl-C")
+    demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views a second (200)")
+    demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
+
+    engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
+    _data(engine)
+    _secrets(engine)
+    _scratch(engine)
+    _parallelism(engine)
+    engine.add_argument(
+        "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
+    )
+
+    gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
+    _data(gateway)
+    _listen(gateway)
+    _memory(gateway)
+
+    presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
+    presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
+    presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
+
+    sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
+    _data(sinks)
+    _secrets(sinks)
+    return top
+
+
+def _command(commands, name, help, run):  # type: ignore[no-untyped-def]  # argparse has no public type for subparsers
+    command = commands.add_parser(name, help=help, description=help)
+    command.set_defaults(run=run)
+    return command
+
+
+def _data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
+
+
+def _secrets(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--secret-key-file", type=Path, metavar="FILE", help="the key of secrets: 32 bytes in base64, for nobody else to read"
+    )
+    command.add_argument("--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name")
+
+
+def _given(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
+    """Returns file and folder options that are set, as arguments for a child process."""
+    paths = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
+    return tuple(word for name, path in paths.items() if path is not None for word in (name, str(path.resolve())))
+
+
+def _listen(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
+    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
+    command.add_argument(
+        "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
+    )
+    command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
+
+
+def _memory(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--memory", metavar="SIZE", help="what a gateway may take: 1GB or more (half of the machine's memory, 8GB at most)"
+    )
+
+
+def _scratch(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--scratch", type=Path, metavar="FOLDER", help="the folder for the engine's working files, on a local disk (scratch in --data)"
+    )
+
+
+def _parallelism(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
+
+
+def _check_listen(options: argparse.Namespace) -> None:
+    """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
+    from tailgate.lake.errors import InvalidParameterValue
+
+    host, _, port = options.listen.rpartition(":")
+    if not port.isdigit():
+        raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if getattr(options, "memory", None) is not None:
+        from tailgate.gateway.resources.memory import parsed
+
+        try:
+            parsed(options.memory)
+        except ValueError as error:
+            raise InvalidParameterValue(f"--memory {error}") from None
+    if (options.tls_cert is None) != (options.tls_key is None) or (options.tls_ca is not None and options.tls_cert is None):
+        raise InvalidParameterValue("--tls-cert and --tls-key belong together, and --tls-ca needs them")
+    if host not in LOOPBACK and options.tls_cert is None and not options.insecure:
+        raise InvalidParameterValue(
+            f"--listen {options.listen} would let any machine in, without TLS or passwords",
+            hint="Listen on 127.0.0.1, give --tls-cert and --tls-key, or --insecure where something else guards the port.",
+        )
+
+
+def _listening(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns the options of listening, as arguments for child gateways."""
+    words = _given(options, "--tls-cert", "--tls-key", "--tls-ca")
+    if getattr(options, "memory", None) is not None:
+        words += ("--memory", options.memory)
+    return (*words, "--insecure") if options.insecure else words
+
+
+def _up(options: argparse.Namespace) -> int:
+    from tailgate.embedded.supervisor import Plan, Supervisor
+
+    _check_listen(options)
+    plan = Plan(
+        options.data,
+        options.listen,
+        options.kafka,
+        options.schema_registry,
+        options.gateways,
+        options.parallelism,
+        _listening(options),
+        _given(options, "--secret-key-file", "--secrets-dir"),
+        presto=options.presto,
+        engine=_given(options, "--scratch"),
+    )
+    supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: _stop_early(supervisor))
+    with supervisor:
+        print(supervisor.ready_line, flush=True)
+        supervisor.wait()
+    return 0
+
+
+def _stop_early(supervisor) -> None:  # type: ignore[no-untyped-def]
+    supervisor.stop()
+    if not supervisor.started:
+        raise KeyboardInterrupt
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from tailgate.examples.shop.demo import run
+
+    _check_listen(options)
+    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, _listening(options))
+
+
+def _engine(options: argparse.Namespace) -> int:
+    from tailgate.engine.runtime.jvm import launched
+    from tailgate.lake.scratch import ROOT
+
+    with launched(options.scratch or options.data / ROOT) as jvm:
+        from tailgate.engine.runtime.main import Options, run
+        from tailgate.lake.secrets import Vault
+
+        given = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
+        return run(given, jvm)
+
+
+def _gateway(options: argparse.Namespace) -> int:
+    from tailgate.gateway.main import Options, run
+    from tailgate.gateway.resources.memory import parsed
+    from tailgate.gateway.security.tls import Files
+
+    _check_listen(options)
+    host, _, port = options.listen.rpartition(":")
+    tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
+    memory = parsed(options.memory) if options.memory is not None else None
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, memory))
+
+
+def _presto(options: argparse.Namespace) -> int:
+    from tailgate.gateway.presto.main import Options, run
+
+    return run(Options(options.port, options.gateway))
+
+
+def _sinks(options: argparse.Namespace) -> int:
+    from tailgate.lake.secrets import Vault
+    from tailgate.sinks.main import run
+
+    return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""`tailgate up`: engine, gateways and sinks as child processes over one data folder, optionally with a Kafka and a registry.
+
+    claim ──► Kafka, registry ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
+    a child that ends is restarted after 0.2 s, or after up to 5 s while it ends within a minute of its start
+
+If a child ends before all children were ready, the start fails and all children are stopped. After
+that, every child is restarted without limit, whatever ended it: a full disk gets free again, a
+missing address comes back, and the other children continue to serve meanwhile.
+
+Children are stopped in reverse order. They also end when this process is killed (embedded.children);
+if that fails, the next start kills them (embedded.claim).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from tailgate.embedded import kafka, registry
+from tailgate.embedded.children import Child, ChildFailed, await_free, tend
+from tailgate.embedded.claim import Claim, end_leftovers
+from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
+from tailgate.lake import Lake, peers
+
+RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
+STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay
+ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
+READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
+WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The processes to run.
+
+    `kafka` and `registry`: an address, "embedded", or None. `listening`: arguments for the gateways.
+    `secrets`: arguments for the engine and the sinks.
+    """
+
+    data: Path
+    listen: str = "127.0.0.1:6875"
+    kafka: str | None = None
+    registry: str | None = None
+    gateways: int = 1
+    parallelism: int = 1
+    listening: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    presto: int | None = None  # the port of Presto's HTTP protocol
+    engine: tuple[str, ...] = ()  # more arguments for the engine
+
+
+@dataclass
+class Part:
+    """A child process that is kept running."""
+
+    name: str
+    start: Callable[[], Child]
+    child: Child | None = None
+    ends: int = 0  # how often it has ended
+    early_ends: int = 0  # consecutive ends within STEADY_S of the start
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    due: float = 0.0
+    awaited: bool = False  # whether it has ended and not announced itself since
+
+
+class Supervisor:
+    """The parent of all processes, used as a context manager: it starts them on entry and stops them on exit."""
+
+    def __init__(self, plan: Plan, say: Say) -> None:
+        self.plan = plan
+        self._say = say
+        self._stop = threading.Event()
+        self.started = False
+        self._parts: list[Part] = []
+        self._claim: Claim | None = None
+        self.kafka = plan.kafka
+        self.registry = plan.registry
+
+    @property
+    def ready_line(self) -> str:
+        """Returns the line that announces the addresses to users and scripts."""
+        words = [f"ready postgresql=postgresql://{self.plan.listen}/tailgate"]
+        if self.kafka:
+            words.append(f"kafka={self.kafka}")
+        if self.plan.presto is not None:
+            words.append(f"presto=http://127.0.0.1:{self.plan.presto}")
+        if self.registry:
+            words.append(f"schema-registry={self.registry}")
+        return " ".join(words)
+
+    def __enter__(self) -> Supervisor:
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        self.started = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def pid(self, name: str) -> int:
+        part = next(p for p in self._parts if p.name == name)
+        assert part.child is not None
+        return part.child.pid
+
+    def ready(self, name: str) -> bool:
+        """Returns whether a child runs and has announced itself since it last ended."""
+        part = next(p for p in self._parts if p.name == name)
+        return part.child is not None and not part.awaited
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Returns how often each child has ended since the supervisor started."""
+        return {part.name: part.ends for part in self._parts}
+
+    def stop(self) -> None:
+        """Ends `wait`. May be called from a signal handler."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Keeps the children running until `stop` is called."""
+        while not self._stop.wait(WATCH_S):
+            self.watch()
+
+    def watch(self) -> None:
+        """Checks each child once and restarts those that are due."""
+        tend()
+        for part in self._parts:
+            if part.child is None:
+                if time.monotonic() >= part.due:
+                    self._start_again(part)
+            elif not part.child.running():
+                self._ended(part, f"ended with {part.child.returncode()}; see {part.child.log}")
+            elif part.awaited and part.child.announced():
+                part.awaited = False
+                self._say(f"{part.name} is ready again after {time.monotonic() - part.ended_at:.1f} s")
+
+    def _start_again(self, part: Part) -> None:
+        part.started_at = time.monotonic()
+        try:
+            part.child = part.start()
+        except (OSError, ChildFailed) as error:  # for example no memory for a process, or a port in use
+            self._ended(part, f"did not start: {error}")
+
+    def _ended(self, part: Part, what: str) -> None:
+        part.ended_at = time.monotonic()
+        part.ends += 1
+        part.early_ends = part.early_ends + 1 if part.ended_at - part.started_at < STEADY_S else 0
+        wait = min(RESTART_FIRST_S * 2 ** min(part.early_ends, 10), RESTART_LAST_S)
+        self._say(f"{part.name} {what}; it is started again in {wait:g} s")
+        part.child, part.due, part.awaited = None, part.ended_at + wait, True
+
+    def _start(self) -> None:
+        """Starts all children in order, and waits until they are ready."""
+        data = self.plan.data
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._claim = Claim(data)
+        marked = self._claim.environment
+        self._check_ports()
+        if self.kafka == "embedded":
+            self._say("starting Kafka")
+            broker = Kafka(data / "kafka", environment=marked)
+            self._add(Part("kafka", broker.launch), kafka.READY_TIMEOUT)
+            self.kafka = broker.address
+        if self.registry == "embedded":
+            self._say("starting the schema registry")
+            schemas = Registry(data / "schema-registry", environment=marked)
+            self._add(Part("registry", schemas.launch), registry.READY_TIMEOUT)
+            self.registry = schemas.url
+        self._say("starting the engine: a JVM with Spark, some seconds")
+        parallelism = ("--parallelism", str(self.plan.parallelism))
+        engine = self._part("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, *self.plan.engine)
+        self._add(engine, ENGINE_READY)
+        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # starts in parallel with the gateways
+        for i in range(self.plan.gateways):
+            listening = ("--listen", self.plan.listen, *self.plan.listening)
+            self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
+        if self.plan.presto is not None:
+            host, _, port = self.plan.listen.rpartition(":")
+            reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
+            self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
+        sinks.wait_ready(sinks.announced, READY)
+
+    def _check_ports(self) -> None:
+        """Waits until the ports are free, before any child starts. A separate gateway of the same lake may share its port."""
+        host, _, port = self.plan.listen.rpartition(":")
+        address = host.strip("[]"), int(port)
+        shared = (self.plan.data / "lake.json").exists() and any(address in p.listens for p in peers.announced(Lake(self.plan.data)))
+        taken = [] if shared else [address]
+        if self.plan.presto is not None:
+            taken.append(("127.0.0.1", self.plan.presto))
+        for at in taken:
+            await_free(*at)
+
+    def _part(self, name: str, *arguments: str) -> Part:
+        log = self.plan.data / "logs" / f"{name}.log"
+        command = [sys.executable, "-m", "tailgate", *arguments]
+        assert self._claim is not None
+        marked = self._claim.environment
+        return Part(name, lambda: Child(name, command, log=log, environment=marked, announces="ready "))
+
+    def _launch(self, part: Part) -> Child:
+        part.started_at = time.monotonic()
+        child = part.child = part.start()
+        self._parts.append(part)
+        return child
+
+    def _add(self, part: Part, ready: timedelta) -> None:
+        """Starts a child, and waits until it has announced itself, at most `ready`."""
+        child = self._launch(part)
+        child.wait_ready(child.announced, ready)
+
+    def _end(self) -> None:
+        """Stops all children. No process of this folder remains, whatever fails."""
+        if self._claim is None:
+            return
+        try:
+            for part in reversed(self._parts):
+                if part.child is not None:
+                    part.child.stop()
+        finally:
+            end_leftovers(self.plan.data.resolve())
+            self._claim.release()

@@ -1,0 +1,150 @@
+"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the changed items and their dependents.
+
+Items whose text contains a changed name get a new text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tailgate.engine.ddl.drop import Notice, found, notice
+from tailgate.engine.ddl.history import OPTION, milliseconds
+from tailgate.lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
+from tailgate.lake.errors import (
+    DuplicateTable,
+    FeatureNotSupported,
+    InvalidTableDefinition,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    UndefinedTable,
+    WrongObjectType,
+)
+from tailgate.lake.reading import RETAIN_OPTION
+from tailgate.lake.schemas import SYSTEM, TEMPORARY, Schema
+from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.statements import AlterItem, Comment
+
+COMMENTS = "comments"  # option of an item: its comment under "", comments of its columns under their names
+
+
+def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change of the catalog, and notices."""
+    item = found(
+        statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table", word="relation"
+    )
+    if item is None:
+        return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
+    if item.kind in COMPANIONS:
+        owner = catalog[item.depends[0]]
+        raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
+    if statement.options:
+        return _set(item, statement, catalog), []
+    if statement.schema:
+        schema = _target(statement.schema, catalog)
+        if schema.id == item.schema:
+            return Change(), []
+        if catalog.at(item.name, schema) is not None:
+            raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
+        return moved(item, item.name, schema, catalog), []
+    return moved(item, statement.rename, catalog.schema_of(item), catalog), []
+
+
+def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
+    """Returns the change of ALTER … SET or RESET for the retained history."""
+    if not item.stored:
+        raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
+    if item.id in catalog.replacements():
+        raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
+    options = {name: value for name, value in item.options.items() if name != RETAIN_OPTION}
+    for name, value in statement.options:
+        if name != OPTION:
+            raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
+        if value is not None:
+            options[RETAIN_OPTION] = milliseconds(value)
+    return Change(put=(replace(item, options=options),))
+
+
+def _target(name: str, catalog: Catalog) -> Schema:
+    """Returns the schema that an item is moved to. Raises 0A000 for temporary and system schemas."""
+    if name.startswith(TEMPORARY):
+        raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    schema = catalog.schema(name)
+    if schema.id in SYSTEM:
+        raise FeatureNotSupported(f"moving an item into the schema {name} is not supported")
+    return schema
+
+
+def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
+    """Returns the change that gives an item another name or schema.
+
+    It includes the item's companions and all items whose text contains the name.
+    """
+    if (name, schema.id) == (item.name, item.schema):
+        return Change()
+    put = [replace(item, name=name, schema=schema.id)]
+    catalog.check_new(name, schema)
+    for other in catalog.dependents(item.id):
+        if other.kind in COMPANIONS:
+            companion = name + other.name.removeprefix(item.name)
+            catalog.check_new(companion, schema)
+            put.append(replace(other, name=companion, schema=schema.id))
+        elif other.kind == INDEX and schema.id != item.schema:
+            catalog.check_new(other.name, schema)
+            put.append(replace(other, schema=schema.id))
+    return followed(Change(put=tuple(put)), (item,), catalog)
+
+
+def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change:
+    """Extends a change of names with the new texts of the items and of their dependents.
+
+    Raises 55000 if an item is being backfilled or replaced.
+    """
+    before, after = catalog.stored, catalog.stored.apply(change)
+    affected = {i.id: i for item in moving for i in (item, *catalog.dependents(item.id))}
+    coming = catalog.replacements()
+    put: dict[int, Item] = {i.id: i for i in change.put}
+    for id, item in affected.items():
+        if id in coming or item.replaces or not item.ready:
+            raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
+        if item.kind not in GOING_ALONG:
+            put[id] = restated(after[id], before, after)
+    done = after.apply(Change(put=tuple(put.values())))
+    for id, item in affected.items():
+        if item.query and item.kind != "function":
+            _check(done[id], done)
+        elif item.kind in COMPANIONS:
+            put[id] = replace(done[id], sql=done[item.depends[0]].sql)
+    return replace(change, put=tuple(put.values()))
+
+
+def _check(item: Item, catalog: Catalog) -> None:
+    """Raises 0A000 if the rewritten text of a definition does not bind any more.
+
+    In some places no alias can preserve the old name.
+    """
+    try:
+        bind_definition(item, catalog)
+    except UndefinedTable as error:
+        raise FeatureNotSupported(
+            f'a new name for what {item.kind} "{item.name}" reads is not supported', detail=error.message, hint="Drop that first."
+        ) from error
+
+
+def comment(statement: Comment, catalog: Catalog) -> Change:
+    """Returns the change that sets a comment of an item, a column or a schema."""
+    if statement.kind == "schema":
+        return Change(put_schemas=(replace(catalog.schema(statement.name.name), comment=statement.text or ""),))
+    if statement.kind is None:
+        item = catalog.named(statement.name)
+        if statement.column not in [c.name for c in item.columns]:
+            raise UndefinedColumn(f'column "{statement.column}" of relation "{item.name}" does not exist')
+    else:
+        there = found(statement.kind, statement.name, catalog, word="relation")
+        assert there is not None
+        item = there
+    comments = dict(item.options.get(COMMENTS, {}))
+    comments.pop(statement.column, None)
+    if statement.text:
+        comments[statement.column] = statement.text
+    return Change(put=(replace(item, options={**item.options, COMMENTS: comments}),))

@@ -1,0 +1,65 @@
+"""Checks that owners may read the inputs of their definitions, on creation and on replacement.
+
+    CREATE …             the owner needs SELECT on all inputs, as for a query
+    CREATE OR REPLACE …  so do the owners of all views and functions that read the item
+
+The check runs under the lock of the catalog. Plain views and functions are checked again when they
+are read, with the current privileges of their owners. A materialized view, a sink and a
+subscription keep the access that their owners had; to end it, drop them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tailgate.engine.plan.replacing import readers
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import InsufficientPrivilege
+from tailgate.lake.roles import Role
+from tailgate.sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
+from tailgate.sql.binding.routines import check_body, tree_of
+from tailgate.sql.definitions import bind_definition
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition as `authorize` checks it: the privileges that it requires."""
+
+    demands: tuple[Demand, ...]
+
+
+def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
+    """Raises 42501 if an owner may not read an input.
+
+    `items`: the items that a statement puts into the catalog, the one that it names first.
+    """
+    put = tuple(replace(i, id=i.replaces, replaces=0) if i.replaces else i for i in items)
+    after = catalog.stored.apply(Change(put=put))
+    own = put[0]
+    authorize(Definition(_demands(own, after)), _owner(own, after), after)
+    if own.id not in catalog.items:
+        return
+    for item in readers([own.id], catalog):
+        item = after[item.id]
+        try:
+            authorize(Definition(renamed(_demands(item, after), item.id)), _owner(item, after), after)
+        except InsufficientPrivilege as error:
+            error.detail = f"{item.kind} {catalog.stored.name_of(item)} is made of it, and its owner may not read that."
+            raise
+
+
+def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
+    """Returns the privileges that the definition of an item requires."""
+    match item.kind:
+        case "view" | "materialized view":
+            return bind_definition(item, catalog).demands
+        case "function":
+            return check_body(item, tree_of(item.query), catalog).demanded()
+        case "sink" | "subscription":
+            return (Demand(SELECT, item.depends[0]),)
+        case _:
+            return ()
+
+
+def _owner(item: Item, catalog: Catalog) -> Role:
+    return catalog.all_roles().get(item.owner, NOBODY)

@@ -1,0 +1,113 @@
+"""CREATE INDEX: the index's catalog item.
+
+Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex(), ChooseIndexName().
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine.ddl.drop import Notice, notice
+from tailgate.lake.catalog import INDEX, Catalog, Item
+from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
+from tailgate.lake.indexes import KEY_TYPES, Index
+from tailgate.lake.names import Name
+from tailgate.lake.schemas import Schema
+from tailgate.sql.statements import CreateIndex
+from tailgate.sql.tokens import NAME_BYTES_MAX
+
+UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMARY KEY is checked."
+VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
+
+
+def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None, list[Notice]]:
+    """Returns the index, or None if IF NOT EXISTS skips it, and notices."""
+    relation = _relation(statement.relation, catalog)
+    schema = catalog.schema_of(relation)  # as in PostgreSQL
+    if statement.if_not_exists and statement.name is not None and catalog.at(statement.name.name, schema) is not None:
+        skipped = notice(f'relation "{statement.name.name}" already exists, skipping')
+        return None, [{**skipped, "sqlstate": DuplicateTable.sqlstate}]
+    columns = _columns(statement, relation)
+    _check_method(statement)
+    if statement.name is not None:
+        catalog.check_new(statement.name.name, schema)
+    include = tuple(_position(name, relation) for name in statement.include)
+    made = Index(
+        columns,
+        tuple(c.descending for c in statement.columns) or (False,) * len(columns),
+        tuple(c.nulls_first for c in statement.columns) or (False,) * len(columns),
+        include,
+        statement.unique,
+        statement.method,
+    )
+    said = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
+    name = statement.name.name if statement.name is not None else _free_name(relation.name, said, schema, catalog)
+    item = Item(catalog.next_id, INDEX, name, depends=(relation.id,), options=made.options(), owner=relation.owner, schema=schema.id)
+    told: list[Notice] = []
+    if statement.unique:
+        told = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
+    return item, told
+
+
+def _relation(name: Name, catalog: Catalog) -> Item:
+    """Returns the relation to index. Raises 42809 for a view, 55000 for one that is not stored."""
+    relation = catalog.relation(replace(name, position=None))
+    if relation.kind == "view":
+        detail = "This operation is not supported for views."
+        raise WrongObjectType(f'cannot create index on relation "{relation.name}"', detail=detail, hint=VIEW)
+    if not relation.stored:
+        hint = "Make a materialized view of it, or create it with CREATE MATERIALIZED SOURCE."
+        raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so it has no rows to look up', hint=hint)
+    return relation
+
+
+def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
+    """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
+    found = tuple(_position(c.name, relation) for c in statement.columns)
+    if statement.default:
+        found = relation.key or tuple(range(len(relation.columns)))
+    for place in found:
+        type = relation.columns[place].type
+        if type.name not in KEY_TYPES or type.is_array:
+            hint = "Equal values of this type may be stored in several forms: such a condition is a scan. Cast it in a view."
+            raise FeatureNotSupported(f"an index on a column of type {type} is not supported", hint=hint)
+    return found
+
+
+def _position(name: str, relation: Item) -> int:
+    """Returns the position of a column. Raises 42703 if it does not exist."""
+    names = [c.name for c in relation.columns]
+    if name not in names:
+        raise UndefinedColumn(f'column "{name}" does not exist')
+    return names.index(name)
+
+
+def _check_method(statement: CreateIndex) -> None:
+    """Raises 0A000 for features that hash indexes lack in PostgreSQL."""
+    if statement.method != "hash":
+        return
+    if statement.unique:
+        raise FeatureNotSupported('access method "hash" does not support unique indexes')
+    if statement.include:
+        raise FeatureNotSupported('access method "hash" does not support included columns')
+    if len(statement.columns) > 1:
+        raise FeatureNotSupported('access method "hash" does not support multicolumn indexes')
+    if any(c.descending for c in statement.columns):
+        raise FeatureNotSupported('access method "hash" does not support ASC/DESC options')
+
+
+def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> str:
+    """Returns a free name `relation_columns_idx`.
+
+    The longer part is truncated to fit the maximum length; a number is added if the name is taken.
+    """
+    number = 0
+    while True:
+        label = f"_idx{number or ''}"
+        first, second = relation.encode(), said.encode()
+        while len(first) + 1 + len(second) + len(label) > NAME_BYTES_MAX:
+            first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
+        name = f"{first.decode(errors='ignore')}_{second.decode(errors='ignore')}{label}"
+        if catalog.at(name, schema) is None:
+            return name
+        number += 1

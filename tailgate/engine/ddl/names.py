@@ -1,0 +1,55 @@
+"""Names of new items, and the normalized texts that are stored for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
+from tailgate.lake.names import Name
+from tailgate.lake.schemas import Schema
+from tailgate.lake.types import Field
+from tailgate.sql.definitions import Creation, restated
+
+
+def free(name: Name, catalog: Catalog) -> Schema:
+    """Returns the schema for a new item of this name. Raises 3F000, 42501, 42P07."""
+    schema = catalog.home(name)
+    catalog.check_new(name.name, schema)
+    return schema
+
+
+def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
+    """Returns the item with this name and kind. Raises 3F000, 42704, 42809."""
+    item = catalog.find(name)
+    if item is None:
+        catalog.check_schema(name)
+        raise UndefinedObject(f'{kind} "{name}" does not exist', position=name.position)
+    if item.kind != kind:
+        raise WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+    return item
+
+
+def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
+    """Returns the stored relation with this name. Raises 42P01, or 55000 if it is not stored.
+
+    `so`: the consequence, for the error message.
+    """
+    relation = catalog.relation(name)
+    if not relation.stored:
+        raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)
+    return relation
+
+
+def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:
+    """Returns the item with its normalized text, in which names do not depend on the search path."""
+    return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
+
+
+def check_columns(columns: Iterable[Field]) -> None:
+    """Raises 42701 if two columns have the same name."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once')
+        seen.add(column.name)

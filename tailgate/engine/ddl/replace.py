@@ -1,0 +1,124 @@
+"""CREATE OR REPLACE for views, materialized views and functions: the items with a new definition.
+
+A plain view that no materialized view reads is replaced at once. Otherwise replacements of the view
+and of the materialized views that read it are backfilled, and switched at one time
+(`engine.plan.replacing`). A plain view may get additional columns at the end, as in PostgreSQL. A
+materialized view may get any columns if nothing depends on it; it is then a new relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine.ddl.view import create_view, errors_item
+from tailgate.engine.plan.replacing import ANEW, readers, replacement
+from tailgate.lake.catalog import COMPANIONS, Catalog, Change, Item, skips
+from tailgate.lake.errors import (
+    DependentObjectsStillExist,
+    FeatureNotSupported,
+    InvalidObjectDefinition,
+    ObjectNotInPrerequisiteState,
+    WrongObjectType,
+)
+from tailgate.sql.binding.routines import check_body, tree_of
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.replacing import check_columns
+from tailgate.sql.statements import CreateView
+
+
+def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+    """Returns the items to put into the catalog, inputs before the views that read them.
+
+    These are the view itself under its id, or replacements (`replaces`) without node numbers.
+    """
+    kind = "materialized view" if statement.materialized else "view"
+    if old.kind != kind:
+        raise WrongObjectType(f'"{old.name}" is not a {kind}', position=statement.name.position)
+    new = create_view(statement, text, catalog, replacing=old)
+    new = replace(new, owner=old.owner)
+    if old.id in catalog.below(new):
+        raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
+    above = readers([old.id], catalog)
+    _check_still([old, *above], catalog)
+    if kind == "view":
+        check_columns(old.columns, new.columns)
+    kept = _kept(above)
+    for item in kept:
+        if skips(new) and not skips(item):
+            raise FeatureNotSupported(f'a view that skips rows that fail, below "{item.name}", is not supported', hint="Drop that first.")
+    if kind == "view":
+        return replacements(replace(new, options={**new.options, **_comments(old)}), catalog, old)
+    group = new.id
+    first = replace(new, ready=False, replaces=old.id, options={**new.options, "group": group})
+    put = [first]
+    if (old.columns, old.key) != (new.columns, new.key):
+        _check_alone(old, catalog)
+        put = [replace(first, options={**first.options, ANEW: True})]
+        companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
+        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, ANEW: True}) for i in companions]
+    return _with_readers(put, catalog, above)
+
+
+def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+    """Returns the items that replace a plain view or a function with `new`; see `replace_view`."""
+    above = readers([old.id], catalog)
+    _check_still([old, *above], catalog)
+    if _kept(above):
+        return _with_readers([replace(new, ready=False, replaces=old.id, options={**new.options, "group": new.id})], catalog, above)
+    changed = replace(new, id=old.id)
+    _check_readers(catalog.apply(Change(put=(changed,))), above)
+    return (changed,)
+
+
+def _kept(above: tuple[Item, ...]) -> list[Item]:
+    """Returns the items that need a new backfill."""
+    return [i for i in above if i.kind == "materialized view"]
+
+
+def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Adds replacements of the materialized views that read the first of these items."""
+    group = put[0].id
+    next_id = group + 2
+    for item in _kept(above):
+        put.append(replacement(item, next_id, group))
+        next_id += 2
+    _check_readers(catalog.apply(Change(put=tuple(put))).replaced(), above)
+    return tuple(put)
+
+
+def _comments(item: Item) -> dict[str, object]:
+    return {name: value for name, value in item.options.items() if name == "comments"}
+
+
+def _check_still(items: list[Item], catalog: Catalog) -> None:
+    """Raises 55000 if an item is being backfilled or replaced."""
+    coming = catalog.replacements()
+    for item in items:
+        if not item.ready or item.id in coming:
+            what = "replaced" if item.ready else "filled"
+            raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being {what}', hint="Try again when it is ready.")
+
+
+def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
+    """Raises 0A000 if the columns of a view above would change, as they would for `SELECT *`."""
+    for item in above:
+        if item.kind == "function":
+            check_body(item, tree_of(item.query), catalog.stored)
+            continue
+        found = bind_definition(item, catalog).columns
+        if [c.type for c in found] != [c.type for c in item.columns]:
+            raise FeatureNotSupported(
+                f'{item.kind} "{item.name}" selects all columns of the view, which are to be others',
+                hint="Name the columns there, or drop it.",
+            )
+
+
+def _check_alone(old: Item, catalog: Catalog) -> None:
+    """Raises 2BP01 if objects depend on a materialized view that gets other columns."""
+    dependents = [i for i in catalog.dependents(old.id) if i.kind not in COMPANIONS]
+    if dependents:
+        raise DependentObjectsStillExist(
+            f"cannot change the columns of {old.kind} {old.name} because other objects depend on it",
+            detail="\n".join(f"{i.kind} {i.name} depends on {old.kind} {old.name}" for i in dependents),
+            hint="Drop them first, or create another view.",
+        )

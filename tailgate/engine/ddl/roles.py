@@ -1,0 +1,168 @@
+"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: changes of the catalog.
+
+The gateway checks who may execute these statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine.ddl.drop import Notice, found, notice
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.dropping import described
+from tailgate.lake.errors import (
+    DependentObjectsStillExist,
+    DuplicateObject,
+    FeatureNotSupported,
+    InvalidGrantOperation,
+    ObjectNotInPrerequisiteState,
+    ReservedName,
+    WrongObjectType,
+)
+from tailgate.lake.passwords import kept
+from tailgate.lake.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.schemas import Schema
+from tailgate.sql.statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, Name, RoleOptions
+
+RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole
+
+
+def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
+    """Returns the command tag, the change of the catalog, and notices."""
+    match statement:
+        case CreateRole(name=name, options=options):
+            return "CREATE ROLE", Change(put_roles=(_create(name, options, catalog),)), []
+        case AlterRole(name=name, options=options):
+            role = _changed(catalog.role(name.name, name.position), options)
+            if role.id in BUILT_IN and not (role.login and role.superuser):
+                raise FeatureNotSupported(f'role "{role.name}" must be a superuser who may log in', position=name.position)
+            return "ALTER ROLE", Change(put_roles=(role,)), []
+        case DropRole():
+            change, notices = _drop(statement, catalog)
+            return "DROP ROLE", change, notices
+        case GrantRole():
+            change, notices = _members(statement, catalog)
+            return "GRANT ROLE" if statement.grants else "REVOKE ROLE", change, notices
+        case Grant():
+            return "GRANT" if statement.grants else "REVOKE", Change(put_roles=_granted(statement, catalog)), []
+
+
+def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
+    """Returns a new role. Raises 42939 for a reserved name, 42710 for an existing one."""
+    if name.name in ("public", "none"):
+        raise ReservedName(f'role name "{name.name}" is reserved', position=name.position)
+    if name.name.startswith("pg_"):
+        raise ReservedName(f'role name "{name.name}" is reserved', detail='Role names starting with "pg_" are reserved.')
+    if catalog.find_role(name.name) is not None:
+        raise DuplicateObject(f'role "{name.name}" already exists', position=name.position)
+    return _changed(Role(catalog.next_id, name.name), options)
+
+
+def _changed(role: Role, options: RoleOptions) -> Role:
+    """Returns the role with these options."""
+    login = role.login if options.login is None else options.login
+    superuser = role.superuser if options.superuser is None else options.superuser
+    verifier = role.verifier
+    if options.sets_password:
+        verifier = kept(options.password) if options.password else None
+    return replace(role, login=login, superuser=superuser, verifier=verifier)
+
+
+def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes roles, and notices.
+
+    Raises 2BP01 if a role owns objects or has privileges, 55000 if it is built in.
+    """
+    notices: list[Notice] = []
+    going: list[int] = []
+    for name in statement.names:
+        role = catalog.find_role(name.name)
+        if role is None and statement.if_exists:
+            notices.append(notice(f'role "{name.name}" does not exist, skipping'))
+            continue
+        role = catalog.role(name.name, name.position)
+        if role.id in BUILT_IN:
+            raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
+        there: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
+        details = [f"owner of {described(catalog, o)}" for o in there.values() if o.owner == role.id]
+        details += [f"privileges for {described(catalog, there[o])}" for o in role.grants if o in there]
+        if details:
+            raise DependentObjectsStillExist(
+                f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
+            )
+        going.append(role.id)
+    left = (r for r in catalog.roles.values() if r.id not in going and not r.member_of.keys().isdisjoint(going))
+    members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in going}) for r in left)
+    return Change(put_roles=members, drop_roles=tuple(going)), notices
+
+
+def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that grants or revokes membership in roles, and notices.
+
+    Raises 0LP01 if two roles would be members of each other.
+    """
+    notices: list[Notice] = []
+    changed: dict[int, Role] = {}
+    for named in statement.roles:
+        if named.name.startswith("pg_"):
+            message = f'membership in role "{named.name}" is not supported'
+            raise FeatureNotSupported(message, hint="Grant privileges.", position=named.position)
+        group = catalog.role(named.name, named.position)
+        for name in statement.members:
+            member = catalog.role(name.name, name.position)
+            member = changed.get(member.id, member)
+            has = member.member_of.get(group.id)
+            if statement.grants:
+                if member.id in replace(catalog, roles={**catalog.roles, **changed}).acting(group.id):
+                    raise InvalidGrantOperation(f'role "{group.name}" is a member of role "{member.name}"')
+                if has is not None and (has or not statement.admin):
+                    notices.append(notice(f'role "{member.name}" is already a member of role "{group.name}"'))
+                    continue
+                changed[member.id] = replace(member, member_of={**member.member_of, group.id: statement.admin})
+            elif has is None:
+                warning = notice(f'role "{member.name}" is not a member of role "{group.name}"')
+                notices.append({**warning, "severity": "WARNING", "sqlstate": "01000"})
+            else:
+                kept = {g: admin for g, admin in member.member_of.items() if g != group.id} | ({group.id: False} if statement.admin else {})
+                changed[member.id] = replace(member, member_of=kept)
+    return Change(put_roles=tuple(changed.values())), notices
+
+
+def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
+    """Returns the roles with privileges granted or revoked."""
+    objects = _objects(statement, catalog)
+    privileges = frozenset(statement.privileges)
+    changed: dict[int, Role] = {}
+    for name in statement.roles:
+        public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
+        role = public or catalog.role(name.name, name.position)
+        grants = dict(role.grants)
+        for object in objects:
+            before = grants.pop(object, frozenset())
+            if after := before | privileges if statement.grants else before - privileges:
+                grants[object] = after
+        changed[role.id] = replace(role, grants=grants)
+    return tuple(changed.values())
+
+
+def _objects(statement: Grant, catalog: Catalog) -> list[int]:
+    """Returns the ids of the objects of a GRANT or REVOKE."""
+    if statement.kind in ("secret", "connection"):
+        return [_reached(name, statement.kind, catalog).id for name in statement.objects]
+    if statement.kind != "relation":
+        schemas = [catalog.schema(name.name).id for name in statement.objects]
+        return schemas if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation and i.schema in schemas]
+    return [_relation(name, catalog).id for name in statement.objects]
+
+
+def _reached(name: Name, kind: str, catalog: Catalog) -> Item:
+    item = found(kind, name, catalog)
+    assert item is not None
+    return item
+
+
+def _relation(name: Name, catalog: Catalog) -> Item:
+    item = catalog.find(name)
+    if item is not None and not item.is_relation:
+        raise WrongObjectType(f'"{name.name}" is a {item.kind}', position=name.position)
+    return catalog.named(name)

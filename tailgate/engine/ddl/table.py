@@ -1,0 +1,90 @@
+"""CREATE TABLE: the table's catalog item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailgate.engine.ddl.history import retained
+from tailgate.engine.ddl.names import check_columns, free, kept
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
+from tailgate.lake.types import Field
+from tailgate.sql.binding.targets import check_of, default_of
+from tailgate.sql.rewrite import columns_of
+from tailgate.sql.statements import CreateTable
+
+UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
+
+
+def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
+    """Returns the item of a table; `text` is the statement as typed.
+
+    Its options are `defaults` by column, `constraint` and `checks`.
+    """
+    schema = free(statement.name, catalog)
+    names = [c.name for c in statement.columns]
+    for column in statement.key:
+        if column not in names:
+            raise UndefinedColumn(f'column "{column}" named in key does not exist', position=statement.key_position)
+        if statement.key.count(column) > 1:
+            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint', position=statement.key_position)
+    if not statement.columns:
+        raise FeatureNotSupported("a table without columns is not supported")
+    columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
+    check_columns(columns)
+    for column in statement.columns:
+        if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
+            raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
+    defaults = {c.name: c.default for c in statement.columns if c.default is not None}
+    for field, column in zip(columns, statement.columns, strict=True):
+        try:
+            default_of(field, column.default)
+        except TailgateError as error:
+            if error.position is not None and column.default_position is not None:
+                error.position += column.default_position
+            raise
+    checks = _checks(statement, columns)
+    history, others = retained(statement.options)
+    if others:
+        raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
+    item = Item(
+        id=catalog.next_id,
+        kind="table",
+        name=statement.name.name,
+        columns=columns,
+        key=tuple(names.index(k) for k in statement.key) or None,
+        stored=True,
+        sql=text,
+        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {}), **history},
+        schema=schema.id,
+    )
+    return kept(item, statement, catalog)
+
+
+def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
+    """Returns the check constraints sorted by name, the order in which PostgreSQL evaluates them.
+
+    Raises 42710 for a duplicate name, and the errors of the expressions.
+    """
+    table, found = statement.name.name, dict[str, dict[str, Any]]()
+    taken = {c.name for c in statement.checks if c.name is not None}
+    for check in statement.checks:
+        try:
+            read = columns_of(check_of(table, columns, check.text))
+        except TailgateError as error:
+            if error.position is not None:
+                error.position += check.position
+            raise
+        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), taken)
+        if name in found:
+            raise DuplicateObject(f'check constraint "{name}" already exists')
+        if name == statement.constraint:
+            raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
+        taken.add(name)
+        found[name] = {"name": name, "text": check.text, "columns": sorted(read)}
+    return [found[name] for name in sorted(found, key=str.encode)]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Returns the name, with a number if it is taken."""
+    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(taken) + 2))) if n not in taken)

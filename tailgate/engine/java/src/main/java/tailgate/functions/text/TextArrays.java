@@ -1,0 +1,101 @@
+package tailgate.functions.text;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.Returns;
+
+/**
+ * Functions of text arrays, and the text form of arrays.
+ *
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL. {@code
+ * tailgate/sql/compute/text/arrays.py} and {@code tailgate/sql/compute/casts.py} compute the same.
+ */
+public final class TextArrays {
+  private TextArrays() {}
+
+  public static UTF8String arrayToString(ArrayData items, UTF8String separator) {
+    return joined(items, separator, null);
+  }
+
+  public static UTF8String arrayToStringNull(ArrayData items, UTF8String separator, UTF8String nullText) {
+    return joined(items, separator, nullText);
+  }
+
+  /** Joins the items; a NULL becomes {@code nullText}, or is skipped if that is null. */
+  private static UTF8String joined(ArrayData items, UTF8String separator, UTF8String nullText) {
+    List<UTF8String> texts = new ArrayList<>();
+    for (int i = 0; i < items.numElements(); i++) {
+      if (!items.isNullAt(i)) texts.add(items.getUTF8String(i));
+      else if (nullText != null) texts.add(nullText);
+    }
+    return UTF8String.concatWs(separator, texts.toArray(new UTF8String[0]));
+  }
+
+  /** Returns the text of an array, from the texts of its elements. */
+  public static UTF8String arrayToText(ArrayData items) {
+    StringBuilder result = new StringBuilder("{");
+    for (int i = 0; i < items.numElements(); i++) {
+      if (i > 0) result.append(',');
+      result.append(items.isNullAt(i) ? "NULL" : element(items.getUTF8String(i).toString()));
+    }
+    return UTF8String.fromString(result.append('}').toString());
+  }
+
+  private static String element(String s) {
+    boolean needsQuotes = s.isEmpty() || s.equalsIgnoreCase("null")
+        || s.chars().anyMatch(c -> "{}\",\\".indexOf(c) >= 0 || c == ' ' || c >= '\t' && c <= '\r');
+    return needsQuotes ? '"' + s.replace("\\", "\\\\").replace("\"", "\\\"") + '"' : s;
+  }
+
+  /** Returns the texts of the elements of a one-dimensional array, from the array's text. */
+  @Returns("array<string>")
+  public static ArrayData textToElements(UTF8String text) {
+    String s = TextInput.trimmed(text);
+    if (!s.startsWith("{") || !s.endsWith("}")) throw malformed(text);
+    String body = s.substring(1, s.length() - 1);
+    List<String> elements = new ArrayList<>();
+    if (body.isBlank()) return Strings.array(elements);
+    for (int at = 0; ; at++) {
+      StringBuilder item = new StringBuilder();
+      boolean quoted = false;
+      int escapedLength = 0;  // trailing blanks up to this length were escaped and are not stripped
+      for (; at < body.length() && body.charAt(at) != ','; at++) {
+        char c = body.charAt(at);
+        if (TextInput.isSpace(c) && (quoted || item.isEmpty())) continue;
+        if (quoted || c == '"' && !item.isEmpty()) throw malformed(text);
+        if (c == '"') {
+          quoted = true;
+          for (at++; at < body.length() && body.charAt(at) != '"'; at++) {
+            if (body.charAt(at) == '\\') at++;
+            if (at < body.length()) item.append(body.charAt(at));
+          }
+          if (at >= body.length()) throw malformed(text);
+        } else if (c == '\\') {
+          if (++at < body.length()) item.append(body.charAt(at));
+          escapedLength = item.length();
+        } else if (c == '{' || c == '}') {
+          throw new SqlError("0A000", "arrays of more than one dimension are not supported");
+        } else {
+          item.append(c);
+        }
+      }
+      elements.add(quoted ? item.toString() : unquoted(item, escapedLength, text));
+      if (at >= body.length()) return Strings.array(elements);
+    }
+  }
+
+  /** Returns the value of an element without quotes; null for NULL. */
+  private static String unquoted(StringBuilder item, int escapedLength, UTF8String text) {
+    String value = item.substring(0, escapedLength) + item.substring(escapedLength).stripTrailing();
+    if (value.isEmpty()) throw malformed(text);
+    return value.toUpperCase(Locale.ROOT).equals("NULL") ? null : value;
+  }
+
+  private static SqlError malformed(UTF8String text) {
+    return new SqlError("22P02", "malformed array literal: \"" + text + "\"");
+  }
+}

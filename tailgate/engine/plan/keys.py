@@ -1,0 +1,109 @@
+"""Derives keys: sets of columns that identify a row of a plan.
+
+The grouping columns are a key of an aggregate. A key of the left and a key of the right together
+are a key of a join; columns that equal the other side's key can be left out. NULLs count as equal
+here: (NULL, 1) is one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from tailgate.sql.plan import (
+    Aggregate,
+    Call,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Literal,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    TopK,
+    Union_,
+    Values,
+    Window,
+)
+from tailgate.sql.rewrite import conjuncts
+
+Keys = frozenset[frozenset[int]]
+
+NO_KEYS: Keys = frozenset()
+# per relation: a join of many inputs would have all combinations of their keys
+KEYS_MAX = 16
+
+
+def key(relation: Relation) -> tuple[int, ...] | None:
+    """Returns the shortest key as sorted column positions, or None if no key has a column."""
+    found = sorted((tuple(sorted(k)) for k in keys(relation) if k), key=lambda k: (len(k), k))
+    return found[0] if found else None
+
+
+def keys(relation: Relation) -> Keys:
+    """Returns keys of a relation, at most KEYS_MAX. A relation can have keys that are not found."""
+    match relation:
+        case Scan(key=None) | Values() | Union_():
+            return frozenset()
+        case Scan(key=tuple() as positions):
+            return frozenset([frozenset(positions)])
+        case TopK(input, split, _, Literal(value=1), ties=False) if all(isinstance(k, Column) for k in split):
+            return _few([*keys(input), frozenset(k.index for k in split if isinstance(k, Column))])
+        case Filter(input) | Sort(input) | Limit(input) | TopK(input) | Window(input):
+            return keys(input)
+        case Project(input, expressions):
+            places: dict[int, list[int]] = {}
+            for new, e in enumerate(expressions):
+                if isinstance(e, Column):
+                    places.setdefault(e.index, []).append(new)
+            return _few(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
+        case Aggregate(keys=groups):
+            return frozenset([frozenset(range(len(groups)))])
+        case Distinct(input):
+            return keys(input) or frozenset([frozenset(range(len(input.columns)))])
+        case SetOperation(left, right, kind, bags):
+            found_in = keys(left) | keys(right) if kind == "intersect" else keys(left)
+            return _few(found_in) or (NO_KEYS if bags else frozenset([frozenset(range(len(relation.columns)))]))
+        case Join(left, right, kind, condition):
+            if kind in ("semi", "anti"):
+                return keys(left)
+            width = len(left.columns)
+            equal = {} if condition is None else _equal(conjuncts(condition), width)
+            both = [(a, frozenset(width + i for i in b)) for a, b in product(keys(left), keys(right))]
+            if kind == "full":  # a row of NULLs and an unmatched row whose key is NULL would look the same
+                nulls = [f.nullable for f in left.columns + right.columns]
+                return _few(a | b for a, b in both if not all(nulls[i] for i in a | b))
+            found = [a | b for a, b in both]
+            if kind != "right":
+                found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one match on the right
+                found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
+            if kind != "left":
+                found += [b for a, b in both if all(i in equal for i in a)]
+            return _few(found)
+    return frozenset()
+
+
+def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
+    """Returns the columns of the left that equal a column of the right, with that column."""
+    out = {}
+    for condition in conditions:
+        match condition:
+            case Call(function, (Column(index=a), Column(index=b))) if function.name == "=":
+                low, high = sorted((a, b))
+                if low < width <= high:
+                    out[low] = high
+    return out
+
+
+def _few(found: Iterable[frozenset[int]]) -> Keys:
+    """Drops keys that are supersets of another key, and returns the KEYS_MAX shortest of the others."""
+    kept: list[frozenset[int]] = []
+    for k in sorted(set(found), key=lambda k: (len(k), sorted(k))):
+        if not any(other <= k for other in kept):
+            kept.append(k)
+    return frozenset(kept[:KEYS_MAX])

@@ -1,0 +1,135 @@
+"""Removes unused columns as early as possible, because a join stores every column of its inputs.
+
+π_a(L ⋈_k R) = π_a(π_{a_l, k}(L) ⋈_k π_{a_r, k}(R))
+π_l(L ⟕_k R) = π_l(L)                                  if k is a key of R
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from typing_extensions import assert_never
+
+from tailgate.engine.plan.keys import keys
+from tailgate.engine.plan.rewrites.equijoin import matching
+from tailgate.engine.plan.scalars import renumber
+from tailgate.sql.fallible import fallible
+from tailgate.sql.plan import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Project,
+    Recursive,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    TopK,
+    Union_,
+    Values,
+    Window,
+    Working,
+)
+from tailgate.sql.relations import inputs, read_by, take, with_inputs, with_scalars
+from tailgate.sql.rewrite import columns_of, conjuncts
+
+Places = dict[int, int]  # old position of a column → new position
+
+
+def prune_columns(relation: Relation) -> Relation:
+    """Removes unused columns inside a plan; the result has the same columns in the same order."""
+    everything = range(len(relation.columns))
+    pruned, places = _prune(relation, frozenset(everything))
+    return take(pruned, tuple(places[i] for i in everything))
+
+
+def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """Returns a relation with the needed columns, and perhaps others, and the columns' new positions."""
+    match relation:
+        case Scan() | Values() | Working() | Distinct():
+            return _untouched(relation)
+        case Filter(input, condition):
+            below, places = _prune(input, needed | columns_of(condition))
+            return _same(relation, input, below) or Filter(below, renumber(condition, places)), places
+        case Project(input, expressions, columns):
+            kept = sorted(needed) or [0][: len(expressions)]
+            below, places = _prune(input, _read(expressions[i] for i in kept))
+            if below is input and len(kept) == len(expressions):
+                return relation, _identity(relation)
+            exact = tuple(renumber(expressions[i], places) for i in kept)
+            return Project(below, exact, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+        case Join(left, kind="left") if max(needed, default=0) < len(left.columns) and _at_most_one(relation):
+            return _prune(left, needed)
+        case Join(left, right, kind, condition, position):
+            width = len(left.columns)
+            read = needed | (columns_of(condition) if condition is not None else frozenset())
+            one, one_places = _exactly(left, frozenset(i for i in read if i < width))
+            other, other_places = _exactly(right, frozenset(i - width for i in read if i >= width))
+            if one is left and other is right:
+                return relation, _identity(relation)
+            places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
+            joined = Join(one, other, kind, None if condition is None else renumber(condition, places), position)
+            return joined, one_places if kind in ("semi", "anti") else places
+        case Aggregate(input, keys, aggregates):
+            wanted = [i for i in range(len(aggregates)) if len(keys) + i in needed]
+            if not keys and not wanted:
+                wanted = [0][: len(aggregates)]
+            calls = tuple(aggregates[i] for i in wanted)
+            below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c))]))
+            if below is input and len(calls) == len(aggregates):
+                return relation, _identity(relation)
+            out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}
+            return with_scalars(Aggregate(below, keys, calls), lambda s: renumber(s, places)), out
+        case Union_(each, columns):
+            kept = sorted(needed)
+            cut = tuple(prune_columns(take(i, tuple(kept))) for i in each)
+            if all(a is b for a, b in zip(cut, each, strict=True)):
+                return relation, _identity(relation)
+            return Union_(cut, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+        case Sort(input, keys, position):
+            below, places = _prune(input, needed | _read(k.expression for k in keys))
+            moved = with_scalars(Sort(below, keys, position), lambda s: renumber(s, places))
+            return _same(relation, input, below) or moved, places
+        case Limit(input, count, offset, position):
+            below, places = _prune(input, needed)
+            return _same(relation, input, below) or Limit(below, count, offset, position), places
+        case TopK() | Window() | Generate() | SetOperation() | Recursive():
+            return _untouched(relation)  # all columns determine which rows come first, or are equal
+        case _:
+            assert_never(relation)
+
+
+def _at_most_one(join: Join) -> bool:
+    """Returns whether each row of the left has at most one match, and matching cannot fail."""
+    found = matching(join)
+    return any(key <= set(found.right) for key in keys(join.right)) and not any(map(fallible, conjuncts(join.condition)))
+
+
+def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """Prunes like `_prune`, to exactly the needed columns. If none is needed, one is kept."""
+    kept = sorted(needed) or [0][: len(relation.columns)]
+    pruned, places = _prune(relation, frozenset(kept))
+    return take(pruned, tuple(places[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+
+
+def _untouched(relation: Relation) -> tuple[Relation, Places]:
+    """Returns the relation with pruned inputs; all its columns stay."""
+    below = with_inputs(relation, tuple(prune_columns(i) for i in inputs(relation)))
+    return below, _identity(relation)
+
+
+def _same(relation: Relation, before: Relation, after: Relation) -> Relation | None:
+    """Returns the relation if its input has not changed, otherwise None."""
+    return relation if before is after else None
+
+
+def _identity(relation: Relation) -> Places:
+    return {i: i for i in range(len(relation.columns))}
+
+
+def _read(scalars: Iterable[Scalar]) -> frozenset[int]:
+    return frozenset(i for s in scalars for i in columns_of(s))

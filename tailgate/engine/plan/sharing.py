@@ -1,0 +1,89 @@
+"""Finds operators of a backfilled view that can be replaced by operators of other views.
+
+Two operators can be shared if all of this holds:
+
+    same computation    their digests are equal (`engine.plan.digest`)
+    same state          the sums of their inputs are equal; the state is a function of this sum
+    same input          the same edges lead to them, after the operators above have been replaced
+
+Equal digests alone do not imply equal state. A view reads its topic during its backfill, and since
+another view read the topic, Kafka may have compacted it, or a record may have been handled
+differently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from tailgate.engine.plan.circuit import FILL
+from tailgate.engine.plan.graph import Edge, Graph, Linear
+from tailgate.engine.plan.nodes import maintained, record, with_record
+from tailgate.lake.catalog import Catalog, Item
+
+Sum: TypeAlias = tuple[int, int]
+# whether two operators have the same state
+Same: TypeAlias = Callable[[int, int], bool]
+
+
+def equal_sums(sums: Mapping[int, Sum]) -> Same:
+    """Returns a function that compares operators by the sums of their inputs.
+
+    Operators without a sum are never equal.
+    """
+    return lambda one, other: one in sums and other in sums and sums[one] == sums[other]
+
+
+def total(parts: Mapping[tuple[int, int], Sum | None], partitions: int) -> dict[int, Sum]:
+    """Adds up the sums of each operator over all partitions. `parts`: by (operator, partition).
+
+    An operator without a known sum in every partition is left out.
+    """
+    by_node: dict[int, list[Sum | None]] = {}
+    for (node, _), sum in parts.items():
+        by_node.setdefault(node, []).append(sum)
+    found = {}
+    for node, sums in by_node.items():
+        known = [s for s in sums if s is not None]
+        if len(known) == partitions == len(sums):
+            found[node] = (_wrapped(s[0] for s in known), _wrapped(s[1] for s in known))
+    return found
+
+
+def _wrapped(numbers: Iterable[int]) -> int:
+    """Returns the sum modulo 2^64."""
+    return sum(numbers) % (1 << 64)
+
+
+class Sharing:
+    """The replacement of operators, view by view; `graph` is the running graph, with the backfills."""
+
+    def __init__(self, graph: Graph, same: Same) -> None:
+        self._same = same
+        fills = {s.node for s in graph.sources if s.channel.startswith(FILL)}
+        self._edges: dict[int, list[Edge]] = {}
+        for edge in graph.edges:
+            if edge.origin not in fills:
+                self._edges.setdefault(edge.to, []).append(edge)
+        self._replaced: dict[int, int] = {}
+
+    def __call__(self, item: Item, catalog: Catalog) -> Item:
+        """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
+        known: dict[str, list[int]] = {}
+        for other in sorted(catalog.items.values(), key=lambda i: i.id):
+            if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
+                for digest, node in record(other):
+                    known.setdefault(digest, []).append(node)
+        for digest, node in record(item):
+            inputs = self._inputs(node)
+            one = next((n for n in known.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
+            if one is not None:
+                self._replaced[node] = one
+            else:
+                known.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
+        return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
+
+    def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
+        """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""
+        return Counter((self._replaced.get(e.origin, e.origin), e.shape, e.port) for e in self._edges.get(node, ()))

@@ -1,0 +1,211 @@
+"""Statements about running sources: PAUSE, RESUME, PRINT, SHOW TOPICS, dead letters."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tailgate.engine.ddl import chosen_letters, of_kind
+from tailgate.engine.runtime import kafka
+from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.letters import of_source
+from tailgate.engine.runtime.readers import beginning, reader_name
+from tailgate.lake.catalog import CONNECTION, Catalog, Change, Item
+from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
+from tailgate.lake.inbox import Record
+from tailgate.lake.resolution import Resolution
+from tailgate.lake.roles import OPERATOR
+from tailgate.sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
+
+log = logging.getLogger("tailgate.engine")
+
+# option of a source: the losses that RESUME AT EARLIEST has accepted, newest last
+LOST, LOST_MAX = "lost", 100
+LINES_MAX = 10_000  # limit of one PRINT
+LINES = 100  # default limit of PRINT
+
+
+Place = tuple[str, str, dict[str, str]]  # result of Engine.place: brokers, topic, client settings
+
+
+class Attending:
+    """Executes these statements. Holds the installation's lock while the catalog changes."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation, self._engine = installation, installation.engine
+
+    # ---- pause and resume ------------------------------------------------------------------------
+
+    def pause(self, statement: Pause, names: Resolution) -> str:
+        """Pauses or resumes sources. Returns the command tag.
+
+        Sources that share a reader have one position in their topic, so they are paused and resumed
+        together: raises 55000 if the statement omits one of them.
+        """
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
+            channels = {i.options["channel"] for i in sources.values()}
+            for other in catalog.items.values():
+                if other.kind == "source" and other.options["channel"] in channels and other.id not in sources:
+                    raise ObjectNotInPrerequisiteState(
+                        f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
+                    )
+            put = tuple(replace(i, options={**i.options, "paused": not statement.resume}) for i in sources.values())
+            self._engine.health.resume(channels if statement.resume else set())
+            self._installation.install(Change(put=put))
+        return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
+
+    # ---- dead letters ----------------------------------------------------------------------------
+
+    def retry(self, name: Name, names: Resolution) -> str:
+        """Retries each dead letter of a source once. Returns a command tag with their number."""
+        source = _source(name, names.over(self._engine.catalog))
+        return f"RETRY {self._installation.letters.retry(source)}"
+
+    def delete(self, statement: DeleteDeadLetters, role: str | None, names: Resolution) -> str:
+        """Deletes dead letters of a source. Returns a command tag with their number.
+
+        The condition is evaluated with the privileges of `role`; None is the operator.
+        """
+        catalog = names.over(self._engine.catalog)
+        source = _source(statement.name, catalog)
+        letters = of_source(source, catalog)
+        asker = catalog.role(role) if role else OPERATOR
+        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, asker, catalog))}"
+
+    # ---- lost records ----------------------------------------------------------------------------
+
+    def accept_loss(self, statement: ResumeSource, names: Resolution) -> list[str]:
+        """Moves a source to the earliest records that its topic still has. Returns the notices.
+
+        The loss is logged and recorded in the item of the source.
+        """
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            if statement.if_exists and catalog.find(statement.name) is None:
+                return [f'relation "{statement.name.name}" does not exist, skipping']
+            source = _source(statement.name, catalog)
+            reader, topic = reader_name(source), source.options["topic"]
+            there = kafka.topic(*self._engine.place(source))
+            if (error := kafka.other(topic, there.id, source.options.get("topic_id"))) is not None:
+                raise ObjectNotInPrerequisiteState(error)
+            known = self._engine.newest.offsets.get(reader, {}).get(topic, {})
+            bounds = {p: there.bounds.get(p, (0, 0)) for p in known}
+            lost = {p: (at, min(max(at, bounds[p][0]), bounds[p][1])) for p, at in known.items() if not bounds[p][0] <= at <= bounds[p][1]}
+            if not lost:
+                return [f'source "{source.name}" has lost no records']
+            said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
+            together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
+            for line in said:
+                log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
+            self._engine.health.resume([source.options["channel"]])
+            put = tuple(replace(i, options={**i.options, LOST: [*i.options.get(LOST, ()), *said][-LOST_MAX:]}) for i in together)
+            offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
+            self._installation.install(Change(put=put), offsets=offsets)
+        return said
+
+    # ---- topics ----------------------------------------------------------------------------------
+
+    def topics(self) -> list[list[Any]]:
+        """Returns name, partitions, replicas and record count of all topics on known brokers."""
+        out = []
+        for brokers, settings in self._brokers():
+            for name, partitions, replicas in kafka.listed(brokers, settings):
+                bounds = kafka.topic(brokers, name, settings).bounds
+                out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
+        return sorted(out)
+
+    def print(self, statement: Print, names: Resolution) -> list[str]:
+        """Returns the first or the last records of a topic, as lines of text."""
+        if statement.connection is not None:
+            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
+        elif statement.brokers:
+            brokers, settings = statement.brokers, {}
+        else:
+            known = self._brokers()
+            if len(known) != 1:
+                raise InvalidParameterValue(
+                    "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
+                )
+            brokers, settings = known[0]
+        limit = LINES if statement.limit is None else min(statement.limit, LINES_MAX)
+        bounds = kafka.topic(brokers, statement.topic, settings).bounds
+        begin = {p: low if statement.beginning else max(low, high - limit) for p, (low, high) in bounds.items()}
+        found = []
+        for record in kafka.history(brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
+            found.append(record)
+            if statement.beginning and len(found) >= limit:
+                break
+        found.sort(key=lambda r: (r.timestamp, r.partition, r.offset))
+        return [_line(r) for r in (found[:limit] if statement.beginning else found[-limit:] if limit else [])]
+
+    def _brokers(self) -> list[tuple[str, dict[str, str]]]:
+        """Returns all brokers of sources, sinks and connections, each with client settings."""
+        items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
+        found = {i.options["brokers"]: i for i in items if i.kind in ("source", "sink", CONNECTION) and "brokers" in i.options}
+        return [self._reached(found[brokers]) for brokers in sorted(found)]
+
+    def _reached(self, item: Item) -> tuple[str, dict[str, str]]:
+        """Returns the brokers of an item and its client settings, with secrets decrypted."""
+        if "brokers" not in item.options:
+            raise WrongObjectType(f'connection "{item.name}" is not to Kafka')
+        said = item.options.get("settings" if item.kind == CONNECTION else "kafka", {})
+        return item.options["brokers"], self._engine.opened(said)
+
+
+def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[Item], Place]) -> dict[int, int]:
+    """Returns the number of unread records in the topic of each source, by source id.
+
+    Sends one request per broker. Omits sources whose broker does not answer.
+    """
+    together: dict[str, list[Item]] = {}
+    for source in sources:
+        together.setdefault(json.dumps([source.options["brokers"], source.options.get("kafka", {})], sort_keys=True), []).append(source)
+    found: dict[int, int] = {}
+    for group in together.values():
+        try:
+            brokers, _, settings = place(group[0])
+            topics = kafka.look(brokers, sorted({i.options["topic"] for i in group}), settings)
+        except TailgateError:
+            continue
+        for source in group:
+            if (topic := topics.get(source.options["topic"])) is not None:
+                at = offsets.get(reader_name(source), {}).get(source.options["topic"], beginning(source, topic.bounds))
+                found[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
+    return found
+
+
+def _source(name: Name, catalog: Catalog) -> Item:
+    """Returns the source with this name. Raises 42809 if it is not a source."""
+    item = catalog.named(name)
+    if item.kind != "source":
+        raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
+    return item
+
+
+def _loss(topic: str, partition: str, at: int, next_: int) -> str:
+    """Returns a sentence on a partition's lost records; `next_` is the next offset to read."""
+    if next_ > at:
+        return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
+    return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"
+
+
+def _line(record: Record) -> str:
+    """Returns a record as a line of PRINT."""
+    place = f"partition: {record.partition}, offset: {record.offset}"
+    return f"timestamp: {record.timestamp}, key: {_text(record.key)}, value: {_text(record.value)}, {place}"
+
+
+def _text(value: bytes | None) -> str:
+    """Returns printable text as it is and other bytes as bytea prints them."""
+    if value is None:
+        return "NULL"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return "\\x" + value.hex()
+    return text if text.isprintable() else "\\x" + value.hex()

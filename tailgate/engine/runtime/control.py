@@ -1,0 +1,197 @@
+"""The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
+
+    POST /statement {"sql", "settings", "resolution"}
+                                          200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
+    POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
+    GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
+    GET  /status                          {"sources": {…}, "ticks": n, …, "internal_errors": [rows of lake.internal_errors]}
+    GET  /recent?relations=i,…&timeout=s  {"n", "time"} of an entry with all that Kafka held of these relations at the request, or 4xx
+
+What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
+connection before the answer cancels what can be cancelled.
+
+Loopback only; every request carries the token of `engine.json`. One thread a request: gateways are few, and each holds one
+long poll.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import secrets
+import select
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.http import BadRequest, body_length
+from tailgate.lake.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.resolution import Resolution
+from tailgate.sql.masking import masked
+
+POLL_S = 10.0  # longest long poll
+SECONDS_MAX = 86_400.0 * 366  # of a timeout
+STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
+IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
+CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops what comes beyond, and its sender tries again a second later
+WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
+
+
+class Client(Protocol):
+    """Who waits for a statement's answer."""
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        """A notice, at once: before the answer, an interim one with it in a header."""
+
+    def gone(self) -> bool:
+        """Whether nobody waits any more: what the statement began is to be undone."""
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = CONNECTIONS_WAITING_MAX
+
+
+class Control:
+    """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
+    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended."""
+
+    def __init__(
+        self,
+        statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]],
+        newest: Callable[[int, float], dict[str, Any]],
+        status: Callable[[], dict[str, Any]],
+        write: Callable[[bytes], dict[str, Any]],
+        recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {},
+        crashed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        control, errors = self, InternalErrors(masked, crashed)
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1
+            timeout = IDLE_S
+
+            def do_GET(self) -> None:
+                url = urlsplit(self.path)
+                if not self._allowed():
+                    return
+                words = parse_qs(url.query)
+                try:
+                    if url.path == "/newest":
+                        self._answer(200, newest(_number(words, "after", 0), POLL_S))
+                    elif url.path == "/status":
+                        self._answer(200, {**status(), "internal_errors": errors.rows()})
+                    elif url.path == "/recent":
+                        relations = [_whole(id) for id in words.get("relations", [""])[0].split(",") if id]
+                        self._answer(200, recent(relations, _seconds(words, "timeout", 10.0)))
+                    else:
+                        self._answer(404, {"message": "no such path"})
+                except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+                    self._failed(e)
+
+            def do_POST(self) -> None:
+                path = urlsplit(self.path).path
+                try:
+                    length = body_length(self.headers, WRITE_BYTES_MAX if path == "/write" else STATEMENT_BYTES_MAX)
+                except BadRequest as e:
+                    self.close_connection = True
+                    self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
+                    return
+                if not self._allowed():
+                    return
+                body = self.rfile.read(length)
+                if path not in ("/statement", "/write"):
+                    self._answer(404, {"message": "no such path"})
+                    return
+                text = ""
+                try:
+                    if path == "/write":
+                        self._answer(200, write(body))
+                        return
+                    request = json.loads(body)
+                    text = request["sql"]
+                    resolution = Resolution.from_json(request["resolution"])
+                    self._answer(200, statement(text, request.get("settings", {}), resolution, self))
+                except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+                    self._failed(e, text)
+
+            def _failed(self, error: Exception, text: str = "") -> None:
+                """Answers with an error; `text`: of the statement that ended in it."""
+                e = errors.reported(error, text)
+                answer = {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
+                self._answer(500 if e.sqlstate == DEFECT else 400, answer)
+
+            def tell(self, notice: dict[str, Any]) -> None:
+                try:
+                    self.wfile.write(b"HTTP/1.1 102 Processing\r\nNotice: " + json.dumps(notice).encode() + b"\r\n\r\n")
+                    self.wfile.flush()
+                except OSError:
+                    self.close_connection = True
+
+            def gone(self) -> bool:
+                readable, _, _ = select.select([self.connection], [], [], 0)
+                try:
+                    return bool(readable and not self.connection.recv(1, socket.MSG_PEEK))
+                except OSError:
+                    return True
+
+            def _allowed(self) -> bool:
+                given = self.headers.get("Authorization", "")
+                if hmac.compare_digest(given, f"Bearer {control.token}"):
+                    return True
+                self.close_connection = True  # a body may be left unread
+                self._answer(401, {"message": "no token, or that of another epoch"})
+                return False
+
+            def _answer(self, status: int, body: dict[str, Any]) -> None:
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                try:
+                    self.wfile.write(data)
+                    self.wfile.flush()
+                except OSError:
+                    self.close_connection = True  # the gateway went away while it waited
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = "{}:{}".format(*self._server.server_address[:2])
+
+    def start(self) -> None:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="control", daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.socket.close()
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidParameterValue(f'"{text}" is not a number')
+    return int(text)
+
+
+def _number(words: dict[str, list[str]], name: str, otherwise: int) -> int:
+    return _whole(words[name][0]) if name in words else otherwise
+
+
+def _seconds(words: dict[str, list[str]], name: str, otherwise: float) -> float:
+    text = words.get(name, [str(otherwise)])[0]
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_MAX:
+        raise InvalidParameterValue(f'"{text}" is not a number of seconds')
+    return seconds

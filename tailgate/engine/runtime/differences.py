@@ -1,0 +1,63 @@
+"""Changes of relations that no tick computes: differences between relations, and sums of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow.compute as pc
+
+from tailgate.engine.runtime.engine import Engine
+from tailgate.lake.catalog import ERRORS, Item
+from tailgate.lake.entry import stream
+from tailgate.lake.types import WEIGHT, Field, arrow_schema
+from tailgate.lake.weights import negated, total
+
+
+class Difference:
+    """The difference between the rows of two relations.
+
+    The snapshots are compared while ticks run; `now` adds the changes since then, between two
+    ticks.
+    """
+
+    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
+        self._engine, self._old, self._new = engine, old, new
+        self._schema = arrow_schema(columns, weight=True)
+        at = engine.newest
+        self._n = at.n
+        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
+
+    def now(self) -> tuple[int, bytes] | None:
+        """Returns the changes that turn the old relation's rows into the new one's, or None."""
+        parts = [self._net]
+        for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
+            if (gone := entry.changes(self._old)) is not None:
+                parts.append(negated(gone.rename_columns(self._schema.names)))
+            if (come := entry.changes(self._new)) is not None:
+                parts.append(come.rename_columns(self._schema.names))
+        net = total(parts, self._schema)
+        return (self._old, stream(net)) if net.num_rows else None
+
+
+def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
+    """Yields the differences of rows and errors between an item and its replacement."""
+    yield Difference(engine, old.id, new.id, old.columns)
+    yield Difference(engine, old.errors, new.errors, ERRORS)
+
+
+def sums(engine: Engine, begun: Mapping[int, Mapping[int, int]]) -> list[tuple[int, bytes]]:
+    """Returns the initial changes of errors relations: sums of the rows of other relations.
+
+    `begun` maps each new errors relation to its parts: the id of another one, and its factor.
+    """
+    schema = arrow_schema(ERRORS, weight=True)
+    made = []
+    for relation, times_of in begun.items():
+        parts = []
+        for other, times in times_of.items():
+            rows = engine.lake.snapshot(other, engine.newest.time)
+            parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
+        net = total(parts, schema)
+        if net.num_rows:
+            made.append((relation, stream(net)))
+    return made

@@ -1,0 +1,150 @@
+"""The engine: a circuit of operators, the inputs of its ticks, and the log that the ticks write.
+
+statements ──┐
+fills ───────┼── boundary (one lock) ── TickRunner: one tick after the other ──► log entry
+inputs ──────┘
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tailgate.engine.plan.explain import Figures
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.runtime import kafka, transactions
+from tailgate.engine.runtime.circuits import Circuits
+from tailgate.engine.runtime.engine_log import Changes, EngineLog
+from tailgate.engine.runtime.inputs import Inputs
+from tailgate.engine.runtime.readers import merged, reader_name, veiled
+from tailgate.engine.runtime.source_health import SourceHealth
+from tailgate.engine.runtime.tick_runner import TickRunner
+from tailgate.lake import Lake, files
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.entry import Header
+from tailgate.lake.errors import Replaced, Uncertain
+from tailgate.lake.inbox import TABLE, Inbox, Record
+from tailgate.lake.secrets import Vault, settings
+from tailgate.lake.writing import Writer
+
+log = logging.getLogger("tailgate.engine")
+
+
+class Engine(EngineLog):
+    """The state of the running engine; `run` runs ticks until `stop`."""
+
+    def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int, vault: Vault | None = None) -> None:
+        super().__init__(lake, writer)
+        self.vault = vault or Vault()
+        self.session = session
+        self.parallelism = parallelism
+        self.graph = Graph()
+        self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
+        jvm: Any = session._jvm
+        self._source = jvm.tailgate.InboxSource  # reads the inbox
+        self._source.advance(str(self.inbox.folder), self.inbox.newest)
+        self.circuits = Circuits(session)
+        self.health = SourceHealth(self, self.vault)
+        self.inputs = Inputs(self, self.health, session, self.vault, partial(self.circuits.access, opened=self.opened))
+        self.runner = TickRunner(self, self.inputs, self.health, self.inbox, session, parallelism)
+
+    def run(self) -> None:
+        """Runs ticks until `stop`. Raises the error that ends the engine."""
+        files.discard_folder(self.lake.path / "checkpoint")  # written by earlier versions
+        self.runner.run()
+
+    # ---- the circuit -----------------------------------------------------------------------------
+
+    def install(
+        self,
+        graph: Graph,
+        sources: tuple[Item, ...],
+        forgotten: tuple[int, ...] = (),
+        change: Change | None = None,
+        joining: Mapping[str, kafka.Offsets] | None = None,
+        changes: Callable[[], Changes] = tuple,
+        state: tuple[str, str] | None = None,
+        restart: Collection[str] = (),
+    ) -> Header:
+        """Runs this graph from the next tick on, fed by these sources. Returns the newest entry.
+
+        With `change`, the change of the catalog is appended to the log in the same step.
+
+        `forgotten`: operators whose state will be removed. `joining`: start offsets of topics that
+        no reader has read yet. `changes`: called while the boundary is held; returns the changes of
+        relations in the entry. `state`: folder and ids of restored state. `restart`: names of readers
+        that continue at the offsets of the entry.
+        """
+        after = self.catalog if change is None else self.catalog.apply(change)
+        circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
+        circuit.warm(self.session._jsparkSession)
+        with self.boundary:
+            header = self.newest
+            if change is not None:
+                wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
+                kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
+                offsets = {r: topics for r, topics in merged(kept, joining or {}).items() if topics}
+                extra = {**header.extra, "forgotten": list(forgotten)}
+                fields: dict[str, Any] = {"offsets": offsets}
+                if state is not None:
+                    extra["state"], fields["state"] = state
+                header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
+            with self.committed_change():
+                self.catalog = after
+                self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
+                running = {o.node for o in graph.operators}
+                self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
+                self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+                self.inputs.update(restart)
+        return header
+
+    def history(
+        self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
+    ) -> Any:
+        """Returns a tailgate.History: the old records [begin, end) of each partition of a topic.
+
+        They are decoded for a channel of the running circuit.
+        """
+        jvm: Any = self.session._jvm
+        return jvm.tailgate.History(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
+
+    # ---- access to Kafka -------------------------------------------------------------------------
+
+    def place(self, source: Item) -> tuple[str, str, dict[str, str]]:
+        """Returns the brokers and topic of a source and its client settings (`lake.clients`).
+
+        Raises 55000 if a secret cannot be decrypted.
+        """
+        return source.options["brokers"], source.options["topic"], self.opened(source.options.get("kafka", {}))
+
+    def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
+        """Returns the settings of an item with its secrets decrypted."""
+        return self.vault.opened(settings(said, catalog or self.catalog))
+
+    # ---- the inbox -------------------------------------------------------------------------------
+
+    def enter(self, records: Iterable[Record]) -> int:
+        """Writes records to the inbox, starts a tick and returns the number of the inbox entry."""
+        try:
+            number = self.inbox.write(records)
+        except (Replaced, Uncertain) as error:
+            self.end(error)
+            raise
+        self._source.advance(str(self.inbox.folder), number)
+        return number
+
+    # ---- sources and statistics ------------------------------------------------------------------
+
+    def figures(self) -> Figures:
+        """Returns the statistics of the operators: recent work, and rows of state."""
+        return self.circuits.figures(self.state_path)
+
+    def stall_source(self, source: Item, error: str) -> None:
+        """Stalls a source until RESUME SOURCE."""
+        self.health.stall(source.options["channel"], error, lasting=True)
+        with self.boundary:
+            self.inputs.update()

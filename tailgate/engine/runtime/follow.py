@@ -1,0 +1,73 @@
+"""Applies the log to the Delta tables about once a second, and removes obsolete files."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.isolating import Isolation
+from tailgate.lake.errors import Replaced
+from tailgate.lake.retention import sweep
+from tailgate.lake.tables import Follower
+
+log = logging.getLogger("tailgate.tables")
+
+T = TypeVar("T")
+
+# The pause between two rounds is SHARE times the last round, so that many tables leave CPU to the
+# ticks, but at least ROUND_S, and at most ROUND_MAX_S: readers of the tables are at most 3 s behind.
+ROUND_S = 1.0
+SHARE = 4
+ROUND_MAX_S = 2.0
+SWEEP_S = 60.0
+
+
+class Follow(threading.Thread):
+    """A thread that updates the Delta tables until the engine stops.
+
+    A failed round is repeated. If another engine has taken over, this engine ends.
+    """
+
+    def __init__(self, engine: Engine, isolation: Isolation) -> None:
+        super().__init__(name="tables", daemon=True)
+        self._engine, self._isolation = engine, isolation
+        self._follower = Follower(engine.lake, engine.writer.epoch)
+
+    def run(self) -> None:
+        done, swept = 0, time.monotonic()
+        while not self._engine.stopping:
+            header = self._engine.wait_newer(done, SWEEP_S)
+            began = time.monotonic()
+            if header.n > done:
+                done = self.round() or done
+                self._attempt("stopping views whose rows cannot be right", self._stop_inconsistent)
+            took = time.monotonic() - began
+            if time.monotonic() - swept >= SWEEP_S:
+                swept = time.monotonic()
+                self._attempt("removing what is no longer needed", lambda: sweep(self._engine.writer))
+            self._attempt("announcing the engine", self._engine.writer.keep_announced)
+            time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
+
+    def round(self) -> int | None:
+        """Brings the tables up to the newest entry. Returns its number, or None after a failure."""
+        return self._attempt("bringing the tables after the log", self._follower.round)
+
+    def _stop_inconsistent(self) -> None:
+        """Stops the views whose rows cannot be correct according to their tables."""
+        for relation, (n, why) in self._follower.inconsistent.items():
+            if not self._isolation.relation(relation, n, why):
+                log.error("the table of relation %d stays at entry %d: %s", relation, n, why)
+
+    def _attempt(self, what: str, action: Callable[[], T]) -> T | None:
+        """Returns the result of `action`, or None if it fails. The error is logged."""
+        try:
+            return action()
+        except Replaced as error:
+            self._engine.end(error)
+        except Exception:
+            log.exception("%s failed; it is tried again", what)
+        return None

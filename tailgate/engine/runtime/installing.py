@@ -1,0 +1,444 @@
+"""Installs changes of the catalog in the running engine, fills new views and makes them ready.
+
+    install(change) ──► graph ──► Engine.install(graph, entry) ──► fills ──► settle
+
+The new graph takes effect with the log entry of the change. `settle` makes a filled view ready once
+all that it reads is ready. `recover` replaces the views whose state cannot be used
+(engine.plan.replacing); they report an error until their replacements are ready.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from tailgate.engine.ddl.letters import widened
+from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan.errors import Unknown, errors_to_fill
+from tailgate.engine.plan.failing import reads
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
+from tailgate.engine.plan.sharing import Sharing, equal_sums
+from tailgate.engine.plan.sharing import total as total_sums
+from tailgate.engine.plan.sizes import measured
+from tailgate.engine.runtime import kafka, transactions
+from tailgate.engine.runtime.differences import differences, sums
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.engine_log import Changes
+from tailgate.engine.runtime.fills import Fill, History
+from tailgate.engine.runtime.letters import Letters
+from tailgate.engine.runtime.readers import beginning, merged, reader_name
+from tailgate.engine.runtime.restoring import remove_lost, restored
+from tailgate.lake import subscriptions
+from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
+from tailgate.lake.entry import Header, stream
+from tailgate.lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
+from tailgate.lake.failed import error_change, failure
+from tailgate.lake.sizes import about
+
+log = logging.getLogger("tailgate.engine")
+
+# restarts of one fill: a topic that loses records faster than they are read cannot fill a view
+BEGINNINGS_MAX = 5
+
+
+class Installation:
+    """The running catalog: its changes, and the fills of new views.
+
+    A caller holds `lock` from reading the catalog to the change. `settled` is notified when an item
+    becomes ready or fails.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.lock = threading.RLock()
+        self.settled = threading.Condition()
+        self.fills: dict[int, Fill] = {}
+        # errors of fills, by item, for the statements that wait
+        self.failures: dict[int, Exception] = {}
+        self.awaited: set[int] = set()  # items whose fills statements wait for
+        self.switched: set[int] = set()  # replacements that have taken their places
+        self.letters = Letters(engine)
+        self._filled: set[int] = set()
+        self._beginnings: Counter[int] = Counter()  # number of restarts of each item's fill
+        engine.runner.rebuild = lambda: self.recover(lost=True)
+
+    # ---- starting --------------------------------------------------------------------------------
+
+    def recover(self, *, lost: bool = False) -> None:
+        """Runs the log's catalog. Interrupted fills restart.
+
+        Views whose state cannot be used, and all views that read them, are filled again into
+        replacements. Until those are ready, the views report 55000. With `lost`, no state can be
+        used at all.
+        """
+        with self.lock:
+            engine, catalog = self.engine, self.engine.catalog
+            for fill in self.fills.values():
+                fill.end()
+            self.fills.clear()
+            self._filled.clear()
+            if (columns := widened(catalog)) != Change():
+                engine.change(columns)
+                catalog = engine.catalog
+            broken = self._broken(catalog, lost)
+            coming = catalog.replacements()
+            stale = [nodes.made_stale(i, engine.newest.time) for i in broken if not nodes.stale(i)]
+            new = _replacements((i for i in broken if i.id not in coming), catalog)
+            unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
+            if not unready and not lost:
+                engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
+                return
+            for item in stale:
+                log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
+            unready = self._numbered(unready, catalog.apply(Change(put=tuple(stale))))
+            state = None
+            if lost:
+                log.warning("all state is made again from what the lake holds")
+                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
+                state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
+            errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
+            self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
+            if state is not None:
+                remove_lost(engine, state[0])
+
+    def planned_anew(self, change: Change) -> list[Item]:
+        """Installs a change after which views may have new plans (a column becomes nullable).
+
+        Returns those views; they are filled again. The caller holds the lock.
+        """
+        after = self.engine.catalog.apply(change)
+        broken = self._broken(after, False)
+        stale = {i.id: nodes.made_stale(i, self.engine.newest.time) for i in broken}
+        put = {i.id: i for i in change.put} | stale
+        coming = self._numbered(_replacements(broken, after), after.apply(Change(put=tuple(stale.values()))))
+        errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
+        self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
+        return broken
+
+    def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
+        """Returns the ready views whose state cannot keep them up to date, lower views first."""
+        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
+        streams = Streams(catalog)
+        own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
+        above = [i for i in readers([i.id for i in own], catalog) if i in views]
+        return [*(i for i in own if i.id not in {a.id for a in above}), *above]
+
+    # ---- changing --------------------------------------------------------------------------------
+
+    def install(
+        self,
+        change: Change,
+        fill: tuple[Item, ...] = (),
+        changes: Callable[[], Changes] = tuple,
+        state: tuple[str, str] | None = None,
+        offsets: Mapping[str, kafka.Offsets] | None = None,
+    ) -> Header:
+        """Changes the catalog and the circuit in one step, then starts the fills of `fill`.
+
+        The caller holds the lock. `changes` returns changes of relations in the same entry.
+        `state`: folder and ids of restored state. `offsets`: new positions in topics, in place of
+        the current ones.
+        """
+        engine = self.engine
+        after = engine.catalog.apply(change)
+        streams = Streams(after)
+        graph = circuit.compile_catalog(after, streams)
+        live = self._live(after)
+        joining = merged(self._joining(live), offsets or {})
+        forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
+        views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
+        begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
+        with self._held(change):
+            header = engine.install(
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, restart=offsets or ()
+            )
+        with engine.committed_change():
+            for id in change.drop:
+                if (gone := self.fills.pop(id, None)) is not None:
+                    gone.end()
+                self._filled.discard(id)
+            for item in fill:
+                self._begin_fill(after[item.id], header, streams)
+            self._tell()
+        return header
+
+    @contextmanager
+    def _held(self, change: Change) -> Iterator[None]:
+        """Retains the snapshots and log entries that new sinks and subscriptions will read.
+
+        It does so before the items are visible. If the block fails, they are released.
+        """
+        lake, at = self.engine.lake, self.engine.newest
+        held: list[str] = []
+        try:
+            for item in change.put:
+                if item.id not in self.engine.catalog.items:
+                    if item.kind == "sink":
+                        held.append(f"sink-{item.id}")
+                        lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
+                    elif item.kind == SUBSCRIPTION:
+                        held.append(subscriptions.reader(item.id))
+                        subscriptions.begin(lake, item, at.n, at.time)
+            yield
+        except (CrashShutdown, Uncertain):
+            raise  # the entry is in the log, or may be
+        except BaseException:
+            for reader in held:
+                lake.release(reader)
+            raise
+
+    def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Returns new items; the views among them are prepared for their fill.
+
+        The caller holds the lock.
+        """
+        unready = {i.id: i for i in self._numbered([i for i in items if not i.ready], self.engine.catalog)}
+        return tuple(unready.get(i.id, i) for i in items)
+
+    def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
+        """Returns items that are prepared for their fill.
+
+        Views get the start offsets of their topics, the sizes of their inputs, and new operators.
+        """
+        catalog = catalog.apply(Change(put=tuple(items)))
+        begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
+        catalog = catalog.apply(Change(put=tuple(begun)))
+        streams = Streams(catalog)
+        return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
+
+    def _begun(self, item: Item, catalog: Catalog) -> Item:
+        """Returns a view with the start offsets of its topics and the sizes of its inputs.
+
+        If a broker does not answer, the start offsets are those of the last fill. Relations that
+        are not ready or about to be replaced have no size here: their replacements will have other
+        ids.
+        """
+        known: dict[str, dict[str, int]] = item.options.get("starts", {})
+        starts, rows = {}, dict[int, int]()
+        coming = catalog.replacements()
+        for id in sorted(bases(item, catalog)):
+            source = catalog[id]
+            if source.stored and source.ready and id not in coming:
+                rows[id] = about(self.engine.lake, id) + self._coming(source)
+            if source.kind == "source" and not source.stored:
+                try:
+                    there = kafka.topic(*self.engine.place(source)).bounds
+                # the broker does not answer, or a secret cannot be decrypted
+                except (ConnectionFailure, ObjectNotInPrerequisiteState):
+                    if str(id) not in known:
+                        raise
+                    starts[str(id)] = known[str(id)]
+                    continue
+                starts[str(id)] = beginning(source, there)
+                rows[id] = sum(high - starts[str(id)].get(p, low) for p, (low, high) in there.items())
+                if any(begin > known.get(str(id), {}).get(p, begin) for p, begin in starts[str(id)].items()):
+                    log.warning(
+                        "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
+                    )
+        begun = replace(item, options={**item.options, "starts": starts})
+        return measured(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+
+    def _coming(self, source: Item) -> int:
+        """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
+        if source.kind != "source":
+            return 0
+        try:
+            there = kafka.topic(*self.engine.place(source)).bounds
+        except TailgateError:
+            return 0
+        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.options["topic"], {})
+        return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
+
+    def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
+        """Returns the sums that a new view's errors begin with (`errors_to_fill`).
+
+        Relations that are filled from the same entry on are omitted: they are empty. Raises 55000
+        if other views have errors that cannot be told apart.
+        """
+        if skips(view):
+            return {}
+        beginning = {i.errors for i in change.put if not i.ready}
+        try:
+            found = errors_to_fill(view, streams(view), after, graph)
+        except Unknown as e:
+            failing = [
+                i for i in after.items.values() if i.errors in e.args[0] and i.errors not in beginning and self.engine.failing.error(i)
+            ]
+            if failing:
+                raise ObjectNotInPrerequisiteState(
+                    f'the errors of {failing[0].kind} "{failing[0].name}" cannot be told apart from those of other views',
+                    hint="Create the view when they are gone: SHOW ERRORS.",
+                ) from None
+            return {}
+        return {relation: n for relation, n in found.items() if relation not in beginning}
+
+    def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
+        """Returns start offsets of the topics that no reader reads yet.
+
+        Keyed sources and transaction topics begin at the first record, other sources at the end,
+        since fills bring the history of those.
+        """
+        known = self.engine.newest.offsets
+        out: dict[str, kafka.Offsets] = {}
+        for source in live:
+            reader, topic = reader_name(source), source.options["topic"]
+            for other in transactions.topics(source)[1:]:
+                if other not in known.get(reader, {}):
+                    brokers, _, said = self.engine.place(source)
+                    out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, said).bounds.items()}
+            if topic not in known.get(reader, {}):
+                there = kafka.topic(*self.engine.place(source)).bounds
+                begin = beginning(source, there) if source.stored else {p: high for p, (_, high) in there.items()}
+                out.setdefault(reader, {})[topic] = begin
+        return out
+
+    def _live(self, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the sources to read: keyed ones, and those that a materialized view reads."""
+        wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
+        for item in catalog.items.values():
+            if item.kind == "materialized view" and failure(item) is None:
+                wanted |= {s for s in bases(item, catalog) if catalog[s].kind == "source"}
+        return tuple(catalog[i] for i in sorted(wanted))
+
+    def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
+        """Returns the operators whose state is still to be removed, `gone` included."""
+        live = {o.node for o in graph.operators} if graph is not None else set()
+        return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *gone} - live))
+
+    # ---- filling ---------------------------------------------------------------------------------
+
+    def _begin_fill(self, item: Item, header: Header, streams: Streams) -> None:
+        """Starts the fill of an item; `header` is the entry in which it begins."""
+        catalog = self.engine.catalog
+        histories = []
+        inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
+        for input in inputs:
+            if input.kind == "unit":
+                histories.append(History(input.channel))
+                continue
+            source = catalog[input.item]
+            if input.kind == "topic":
+                end = header.offsets[reader_name(source)][source.options["topic"]]
+                begin = item.options["starts"][str(source.id)]
+                at = {"n": header.n, "time": header.time}
+                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
+            elif source.ready:
+                histories.append(History(input.channel, relation=source.id, time=header.time))
+        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self, self.letters)
+        fill.start()
+
+    def filled(self, fill: Fill) -> None:
+        """Records that a fill is complete."""
+        with self.lock:
+            if self.fills.get(fill.item.id) is fill:
+                self._filled.add(fill.item.id)
+                self.settle()
+
+    def failed(self, fill: Fill, error: Exception) -> None:
+        """Reports a failed fill to the statement that waits.
+
+        Without such a statement, the fill restarts when the engine does.
+        """
+        with self.lock:
+            if self.fills.get(fill.item.id) is fill:
+                self.failures[fill.item.id] = error
+                self._tell()
+
+    def awaits(self, fill: Fill) -> bool:
+        """Returns whether a statement waits for the fill."""
+        return fill.item.id in self.awaited
+
+    def begin_again(self, fill: Fill, why: str) -> None:
+        """Restarts the fill of a view, and those of all views that are being filled from it."""
+        with self.lock:
+            id = fill.item.id
+            if self.fills.get(id) is not fill:
+                return
+            self._beginnings[id] += 1
+            if self._beginnings[id] > BEGINNINGS_MAX:
+                self.failed(fill, ObjectNotInPrerequisiteState(why, detail=f"The view was begun {BEGINNINGS_MAX} times."))
+                return
+            log.warning("filling %s begins again: %s", fill.item.name, why)
+            catalog = self.engine.catalog
+            again, unready = {id}, {i.id: i for i in catalog.items.values() if not i.ready}
+            while more := {i for i in unready.keys() - again if not again.isdisjoint(reads(unready[i], catalog))}:
+                again |= more
+            try:
+                begun = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
+            except TailgateError as e:
+                self.failed(fill, e)
+                return
+            before = [self.fills[i] for i in again if i in self.fills]
+            self.install(Change(put=begun), fill=begun)
+            for other in before:
+                other.end()
+            self._filled -= again
+
+    def settle(self) -> None:
+        """Makes filled views ready when all that they read is ready. The caller holds the lock.
+
+        Replacements take their places when their whole group is filled.
+        """
+        while True:
+            catalog = self.engine.catalog
+            groups: dict[int, list[Item]] = {}
+            for item in catalog.replacements().values():
+                groups.setdefault(group(item), []).append(item)
+            done = next((g for g in groups.values() if all(i.id in self._filled for i in g)), None)
+            if done is not None:
+                self._switch(done)
+                continue
+            unready = [catalog[i] for i in sorted(self._filled) if i in catalog.items and not catalog[i].replaces]
+            coming = catalog.replacements()
+            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
+            if alone is None:
+                return
+            self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
+            self._ready(alone.id)
+
+    def _sharing(self) -> Sharing:
+        """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""
+        with self.engine.boundary:  # so that all sums are of the same tick
+            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.runner.sums, self.engine.parallelism)))
+
+    def _ready(self, id: int) -> None:
+        """Forgets the fill of an item that has become ready."""
+        self._filled.discard(id)
+        self.fills.pop(id, None)
+
+    def _switch(self, coming: list[Item]) -> None:
+        """Gives the replaced items the definitions and rows of their replacements.
+
+        Readers see the difference between old and new rows.
+        """
+        catalog = self.engine.catalog
+        coming = [self.letters.noted(i) for i in coming]
+        change = switched(coming, catalog, self._sharing())
+        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
+        made = [d for old, new in pairs for d in differences(self.engine, old, new)]
+        self.switched.update(i.id for i in coming)
+        self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])
+        for item in coming:
+            self._ready(item.id)
+            log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)
+
+    def _tell(self) -> None:
+        """Wakes the statements that wait for fills."""
+        with self.settled:
+            self.settled.notify_all()
+
+
+def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
+    """Returns a replacement for each of these items, as one group."""
+    return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
+
+
+def being_filled(item: Item) -> str:
+    """Returns the error that a view reports while it is not kept up to date."""
+    return f'{item.kind} "{item.name}" is being filled again'

@@ -1,0 +1,193 @@
+"""Starts the JVM before anything else, so that it starts up while Python imports the engine.
+
+PySpark would do so after all imports, and start another JVM first to find out how: 2.5 s of 7.
+
+    launch ──► java … PythonGatewayServer ──► a file: port and secret ──► PySpark connects to it
+
+The JVM ends when its standard input ends, which this process holds open. This module imports only
+`scratch` and the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from tailgate.lake.scratch import scratch
+
+DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
+CLASSES = Path("tailgate", "engine", "java", "target", "classes.jsa")  # written by engine.runtime.classes
+LOGGING = Path(__file__).parent / "log4j2.properties"
+SERVER = "org.apache.spark.api.python.PythonGatewayServer"
+NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
+READY_S = 60.0  # limit for the start: on two idle cores it takes 1 s
+ENDED_S = 1.0  # limit between the end of the JVM's connections and that of the process
+LOOK_S = 0.01  # between two checks; the JVM renames the finished file into place
+
+# The JVM's second compiler starts ten times later than by default. On two cores it took a third of
+# the start, and of the first minute's ticks, for code that runs a few thousand times. Loops over
+# rows still reach these limits within milliseconds.
+COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+
+# Java packages that Spark must access. A test compares this list with that of Spark's launcher
+# (org.apache.spark.launcher.JavaModuleOptions).
+MODULES = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-modules=jdk.incubator.vector",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/java.net=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.cs=ALL-UNNAMED",
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+    "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+
+
+class JvmFailed(RuntimeError):
+    """Raised when the JVM ends or does not start in time."""
+
+
+class Jvm:
+    """A JVM that is starting or running.
+
+    `scratch` is a folder for temporary files (shuffles, working copies of the state). `held` are
+    file descriptors that the JVM inherits. TAILGATE_JAVA_OPTIONS adds options of the JVM.
+    """
+
+    def __init__(self, scratch: Path, held: tuple[int, ...] = ()) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self.scratch = scratch
+        self._said = scratch / "gateway"
+        self._said.unlink(missing_ok=True)
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        environment = {**os.environ, "SPARK_HOME": str(_pyspark()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._said)}
+        self.process = subprocess.Popen(
+            [_java(), *_options(scratch), SERVER],
+            stdin=subprocess.PIPE,
+            env=environment,
+            pass_fds=held,
+            # set before there are threads: only this process handles Ctrl-C
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )
+
+    def attach(self) -> None:
+        """Waits until the JVM listens and sets the environment variables PySpark connects with."""
+        deadline = time.monotonic() + READY_S
+        while not self._said.exists():
+            if self.process.poll() is not None:
+                raise JvmFailed(f"the JVM ended with {self.process.returncode}")
+            if time.monotonic() > deadline:
+                raise JvmFailed(f"the JVM does not listen after {READY_S:.0f} s")
+            time.sleep(LOOK_S)
+        said = self._said.read_bytes()
+        self._said.unlink()
+        port, length = struct.unpack_from("!ii", said)
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+        os.environ["PYSPARK_GATEWAY_SECRET"] = said[8 : 8 + length].decode()
+
+    def ended(self) -> bool:
+        """Returns whether the process has ended. Its connections break a moment earlier, so this waits up to ENDED_S."""
+        try:
+            self.process.wait(ENDED_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def end(self) -> None:
+        """Kills the JVM. All data that matters is on disk."""
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def launched(root: Path) -> Iterator[Jvm]:
+    """Yields a JVM and its scratch folder below `root`; both end with the block.
+
+    Lowers the scheduling priority of this process, its threads and the JVM.
+    """
+    os.nice(NICE)
+    with scratch(root) as own:
+        jvm = Jvm(own.path, (own.descriptor,))
+        try:
+            yield jvm
+        finally:
+            jvm.end()
+
+
+def attached() -> None:
+    """Removes the secret from the environment, so that child processes do not get it."""
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+        os.environ.pop(name, None)
+
+
+def home() -> Path:
+    """Returns the folder in which `make setup` put its downloads and builds."""
+    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
+
+
+def jars() -> list[Path]:
+    """Returns the engine's own jar and the jars that pyspark lacks."""
+    root = home()
+    found = sorted((root / ".jars" / "spark").glob("*.jar"))
+    own = root / "tailgate" / "engine" / "java" / "target" / "tailgate.jar"
+    if not found or not own.exists():
+        raise FileNotFoundError(f"the engine's jars are not in {root}: run `make setup`")
+    return [own, *found]
+
+
+def _pyspark() -> Path:
+    """Returns the folder of pyspark, without importing it."""
+    found = find_spec("pyspark")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent
+
+
+def _java() -> str:
+    """Returns the java command: that of JAVA_HOME, as for Spark, else the first on the path."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None:
+        raise FileNotFoundError("there is no java: install a JDK 17, or set JAVA_HOME")
+    return found
+
+
+def _options(scratch: Path) -> list[str]:
+    """Returns the command-line options of the JVM."""
+    theirs = _pyspark() / "jars"
+    # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
+    more = os.environ.get("SPARK_DIST_CLASSPATH")
+    path = ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
+    options = ["-cp", path, f"-Xmx{DRIVER_MEMORY}", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
+    options.append(f"-Dlog4j2.configurationFile={LOGGING}")
+    # without the last two options, the JVM warns about an archive that does not fit
+    if (classes := home() / CLASSES).exists():
+        options += [f"-XX:SharedArchiveFile={classes}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    return [*options, *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]

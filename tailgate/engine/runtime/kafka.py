@@ -1,0 +1,244 @@
+"""Direct requests to Kafka, without Spark's reader: metadata of topics, offsets, old records.
+
+A broker that does not answer raises 08006, which is retriable. A missing topic raises 42704.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from time import monotonic, time_ns
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tailgate.lake.clients import librdkafka
+from tailgate.lake.errors import ConnectionFailure, UndefinedObject
+from tailgate.lake.inbox import Record
+
+ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
+# longest wait for a batch of old records: the client waits for as many as were requested
+PIECE_S = 0.1
+IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
+
+Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as in Spark's JSON
+
+
+class _Heard:
+    """The last error of a connection.
+
+    The responses themselves say only that there was no answer.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, error: KafkaError) -> None:
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.text = error.str()
+
+
+def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError], None] | None = None) -> Consumer:
+    """Returns a consumer. `said` are the client settings (`lake.clients`)."""
+    return Consumer(
+        {
+            **({} if heard is None else {"error_cb": heard}),
+            "bootstrap.servers": brokers,
+            "group.id": "tailgate",  # never joined: partitions are assigned, nothing is committed
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+            "queued.max.messages.kbytes": 16384,
+            "log_level": 2,
+            **librdkafka(said),
+        }
+    )
+
+
+def _silent(brokers: str, error: KafkaException, heard: _Heard | None = None) -> ConnectionFailure:
+    """Returns the error for a broker that does not answer, with the connection's last error."""
+    met = f": {heard.text}" if heard is not None and heard.text else ""
+    return ConnectionFailure(f"Kafka at {brokers} does not answer: {error.args[0].str()}{met}")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as its broker describes it.
+
+    `id` is never that of another topic, even of the same name. `bounds` has, for each partition,
+    its first offset and the offset after its last one.
+    """
+
+    id: str
+    bounds: dict[str, tuple[int, int]]
+
+
+def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
+    """Returns those of the topics that exist."""
+    heard = _Heard()
+    client = consumer(brokers, options, heard)
+    try:
+        known = client.list_topics(timeout=ANSWER_S).topics
+        there = [t for t in topics if t in known and known[t].error is None]
+        if not there:
+            return {}
+        admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(options)})
+        described = admin.describe_topics(TopicCollection(there), request_timeout=ANSWER_S)
+        return {
+            topic: Topic(
+                str(described[topic].result(ANSWER_S).topic_id),
+                {str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(known[topic].partitions)},
+            )
+            for topic in there
+        }
+    except KafkaException as e:
+        client.poll(0)  # updates `heard`
+        raise _silent(brokers, e, heard) from e
+    finally:
+        client.close()
+
+
+class Identities:
+    """Looks up the current ids of topics, over one connection that is kept open."""
+
+    def __init__(self, brokers: str, said: Mapping[str, str]) -> None:
+        self._brokers, self._heard = brokers, _Heard()
+        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(said)})
+
+    def of(self, topics: Iterable[str]) -> dict[str, str | None]:
+        """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""
+        asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
+        return {topic: self._id(answer) for topic, answer in asked.items()}
+
+    def _id(self, answer: Any) -> str | None:
+        """Returns the id in a broker's response, or None if the topic does not exist."""
+        try:
+            return str(answer.result(ANSWER_S).topic_id)
+        except KafkaException as e:
+            if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            self._admin.poll(0)  # updates `_heard`
+            raise _silent(self._brokers, e, self._heard) from e
+
+
+def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Returns name, partitions and replicas of every topic that is not internal to Kafka."""
+    heard = _Heard()
+    client = consumer(brokers, options, heard)
+    try:
+        known = client.list_topics(timeout=ANSWER_S).topics
+        return [
+            (name, len(t.partitions), max((len(p.replicas) for p in t.partitions.values()), default=0))
+            for name, t in sorted(known.items())
+            if not name.startswith("__")
+        ]
+    except KafkaException as e:
+        client.poll(0)  # updates `heard`
+        raise _silent(brokers, e, heard) from e
+    finally:
+        client.close()
+
+
+def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
+    """Returns the topic. Raises 42704 if it does not exist."""
+    found = look(brokers, [name], options).get(name)
+    if found is None:
+        raise UndefinedObject(
+            f'topic "{name}" does not exist on {brokers}',
+            hint="Create the topic first, or check its name with SHOW TOPICS.",
+        )
+    return found
+
+
+def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
+    """Returns why a topic cannot be read from the `next` offset of each partition, or None.
+
+    `id` is that of the topic that was read before.
+    """
+    if (error := other(name, None if found is None else found.id, id)) is not None or found is None:
+        return error
+    for p, at in next.items():
+        low, high = found.bounds.get(p, (0, 0))
+        if not low <= at <= high:
+            return f"topic {name}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted"
+    return None
+
+
+def other(name: str, now: str | None, id: str | None) -> str | None:
+    """Returns why a name no longer means the topic with this id, or None if it does.
+
+    `now` is the id of the topic that currently has the name, None if there is none.
+    """
+    if now is None:
+        return f'topic "{name}" does not exist'
+    if id is not None and now != id:
+        return f'topic "{name}" was deleted and made anew: drop the source and create it again to read the new one'
+    return None
+
+
+def start(
+    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: Mapping[str, Any]
+) -> dict[str, int]:
+    """Returns the offset at which each partition begins, within its bounds.
+
+    `said` is the start option of a statement (engine.ddl.source): offsets, or a time in ms, which
+    is relative to now if negative. A partition without records from that time on begins at its end.
+    """
+    if "offsets" in said:
+        wanted = {p: said["offsets"][int(p)] if int(p) < len(said["offsets"]) else 0 for p in bounds}
+        return {p: min(max(wanted[p], low), high) for p, (low, high) in bounds.items()}
+    time = said["time"] if said["time"] >= 0 else time_ns() // 1_000_000 + said["time"]
+    client = consumer(brokers, options)
+    try:
+        asked = [TopicPartition(name, int(p), time) for p in bounds]
+        found = {str(t.partition): t.offset for t in client.offsets_for_times(asked, timeout=ANSWER_S)}
+        return {p: found[p] if low <= found.get(p, -1) <= high else high for p, (low, high) in bounds.items()}
+    except KafkaException as e:
+        raise _silent(brokers, e) from e
+    finally:
+        client.close()
+
+
+def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]) -> Iterator[Record]:
+    """Yields the committed records of a topic in [begin, end) of each partition, by offset."""
+    open_ = {int(p): end[p] for p in end if begin.get(p, 0) < end[p]}
+    if not open_:
+        return
+    client = consumer(brokers, options)
+    try:
+        client.assign([TopicPartition(topic, p, begin.get(str(p), 0)) for p in open_])
+        heard = monotonic()
+        while open_:
+            messages = client.consume(1000, timeout=PIECE_S)
+            if not messages and monotonic() - heard > IDLE_S:
+                raise ConnectionFailure(f"Kafka at {brokers} sent nothing for {IDLE_S:.0f} s while topic {topic} was read")
+            for message in messages:
+                error, partition = message.error(), message.partition()
+                if error is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:
+                        raise ConnectionFailure(f"Kafka at {brokers}, topic {topic}: {error.str()}")
+                    # the remaining offsets before `end` are transaction markers, not records
+                    open_.pop(partition, None)
+                elif partition in open_:
+                    if message.offset() < open_[partition]:
+                        yield Record(
+                            topic,
+                            message.key(),
+                            message.value(),
+                            partition,
+                            message.offset(),
+                            message.timestamp()[1],
+                            tuple(message.headers() or ()),
+                        )
+                    if message.offset() + 1 >= open_[partition]:
+                        del open_[partition]
+            if messages:
+                # taken after the yields, since the caller may take long to process the records
+                heard = monotonic()
+    except KafkaException as e:
+        raise _silent(brokers, e) from e
+    finally:
+        client.close()

@@ -1,0 +1,87 @@
+"""The process of `tailgate engine`: locks the lake, runs the ticks, stops at a boundary.
+
+The JVM is already starting when this module is imported (`jvm`).
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.expiring import Expiring
+from tailgate.engine.runtime.follow import Follow
+from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.isolating import Isolation
+from tailgate.engine.runtime.jvm import Jvm
+from tailgate.engine.runtime.recency import Recency
+from tailgate.engine.runtime.statements import Statements
+from tailgate.engine.runtime.status import Status
+from tailgate.engine.runtime.writes import Writes
+from tailgate.lake import Lake
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.secrets import Vault
+from tailgate.lake.writing import open_epoch
+
+log = logging.getLogger("tailgate.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `tailgate engine`."""
+
+    data: Path
+    parallelism: int = 1
+    take_over: bool = False
+    vault: Vault = field(default_factory=Vault)
+
+
+def run(options: Options, jvm: Jvm) -> int:
+    """Runs the engine until SIGTERM or SIGINT. Returns exit code 0.
+
+    Raises 55000 if the lake's state has another number of partitions than `options.parallelism`.
+    """
+    options.vault.check()
+    # this logger writes a page of JSON for each error that is reported elsewhere
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    lake = Lake.open(options.data, create=True)
+    writer = open_epoch(lake, take_over=options.take_over)
+    parallelism = writer.newest.extra.get("parallelism", options.parallelism)
+    if parallelism != options.parallelism and writer.newest.state:
+        raise ObjectNotInPrerequisiteState(
+            f"the state of this lake lies in {parallelism} partitions, and --parallelism is {options.parallelism}",
+            hint=f"Start the engine with --parallelism {parallelism}.",
+        )
+    session = spark.start(jvm.scratch, options.parallelism, jvm)
+    engine = Engine(lake, session, writer, options.parallelism, options.vault)
+    installation = Installation(engine)
+    isolation = Isolation(installation)
+    statements = Statements(engine, installation)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
+    control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), jvm.ended)
+
+    def on_signal(number: int, frame: object) -> None:
+        threading.Thread(target=engine.stop, name="stop").start()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    installation.recover()
+    follow = Follow(engine, isolation)
+    follow.start()
+    Expiring(engine, installation.letters).start()
+    control.start()
+    writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    print(f"ready control=http://{control.address}", flush=True)
+    try:
+        engine.run()
+        follow.round()
+    finally:
+        control.stop()
+        writer.close()
+    return 0

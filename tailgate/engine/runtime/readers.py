@@ -1,0 +1,111 @@
+"""The Kafka readers that sources need: one per set of brokers and options.
+
+The topics of a reader are the channels "<reader>/<topic>". Sources with a transaction topic have
+their own reader (`engine.runtime.transactions`). Readers start from the log's offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tailgate.engine.runtime import transactions
+from tailgate.engine.runtime.kafka import Offsets
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.clients import JAVA_SECRET, java
+from tailgate.lake.secrets import Settings, settings
+
+RATE = "max_records_per_second"  # option of a source
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One Kafka stream. A reader with a changed secret is a different reader.
+
+    `name` is the prefix of its channels. `topics` is sorted.
+    """
+
+    name: str
+    brokers: str
+    settings: Settings = ()
+    topics: tuple[str, ...] = field(default=())
+    rate: int | None = None  # limit in records per second
+    # configuration of whole transactions, or '' (`engine.runtime.transactions`)
+    transactions: str = ""
+    # access settings of the registries that `transactions` needs
+    registries: tuple[Settings, ...] = ()
+
+
+def reader_name(item: Item) -> str:
+    """Returns the name of a source's reader: its channel without the topic."""
+    return str(item.options["channel"]).rsplit("/", 1)[0]
+
+
+def apart(one: Item, other: Item) -> bool:
+    """Returns whether two sources need different readers.
+
+    They do if their client settings or transaction topics differ, or if one has a rate limit.
+    """
+    if transactions.group(one) != transactions.group(other):
+        return True
+    return one.options.get("kafka", {}) != other.options.get("kafka", {}) or RATE in one.options or RATE in other.options
+
+
+def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Returns the offset of the first record of each partition that a source reads."""
+    start = source.options.get("start", {})
+    return {p: min(max(low, start.get(p, low)), high) for p, (low, high) in bounds.items()}
+
+
+def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
+    """Returns the readers that these sources need, by name."""
+    found: dict[str, list[Item]] = {}
+    for item in sources:
+        found.setdefault(reader_name(item), []).append(item)
+    return tuple(_reader(name, of, catalog) for name, of in sorted(found.items()))
+
+
+def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
+    """Returns the reader of these sources, which all name it."""
+    options = sources[0].options
+    topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
+    registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
+    reached = settings(options.get("kafka", {}), catalog)
+    return Reader(name, options["brokers"], reached, topics, options.get(RATE), transactions.told(sources), registries)
+
+
+def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], keep: Callable[[str], str]) -> Any:
+    """Returns the `tailgate.KafkaReader` for this reader.
+
+    `client` are the client settings with secrets decrypted. `keep` stores access settings of
+    registries in the JVM (`Circuits.access`).
+    """
+    jvm: Any = session._jvm
+    java_reader = jvm.tailgate.KafkaReader(reader.name, reader.brokers, list(reader.topics), veiled(session, client))
+    if reader.rate is not None:
+        java_reader.limit(reader.rate)
+    if reader.transactions:
+        java_reader.keepTransactions(transactions.unveiled(reader.transactions, keep))
+    return java_reader
+
+
+def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings of Kafka's Java clients (`lake.clients`), with references for secrets.
+
+    The clients look the secrets up, so that no option, plan or log contains them.
+    """
+    secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]
+    told = java(said)
+    hidden = {name: str(secrets.reference(told[name])) for name in JAVA_SECRET if name in told}
+    return {**told, **hidden, **dict(secrets.PROVIDER)} if hidden else told
+
+
+def merged(old: Mapping[str, Offsets], new: Mapping[str, Offsets]) -> dict[str, Offsets]:
+    """Merges offsets by reader and topic; the new ones win.
+
+    A topic that is absent from `new`, because it is stalled, keeps its old offsets.
+    """
+    return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}

@@ -1,0 +1,49 @@
+"""Restores the state of upserts that is missing or damaged, in a new folder, before ticks continue.
+
+The lake has the rows of keyed relations, independently of the state, so they stay readable. State
+of views is not restored here: they are filled again (`engine.runtime.installing`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.restore import restoring
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.engine_log import STATE
+from tailgate.lake import files
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.entry import stream
+
+AFTER = "after-"  # prefix of the folders of restored state; the number of the newest entry follows
+PIECE_ROWS = 20_000  # per tick; all rows of one relation are in memory as well
+BATCH = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+
+
+def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
+    """Returns the folder below state/ and the ids of the restored state.
+
+    The caller names both in the log's next entry. No tick may run meanwhile.
+    """
+    folder = f"{AFTER}{engine.newest.n}"
+    path = engine.lake.path / STATE / folder
+    files.discard_folder(path)  # left by an attempt that failed before its entry
+    part, channels = restoring(graph, catalog)
+    circuit = engine.circuits.build(part)
+    ids = ""
+    for channel, relation in channels.items():
+        rows = engine.lake.snapshot(relation, engine.newest.time)
+        for at in range(0, rows.num_rows, PIECE_ROWS):
+            record = (None, bytearray(stream(rows.slice(at, PIECE_ROWS))), channel, 0, 0, datetime.now(timezone.utc), 0)
+            batch = engine.session.createDataFrame([record], BATCH)
+            ids = circuit.tick(batch._jdf, str(path), engine.newest.time, ids, engine.parallelism).stateIds()
+    return folder, ids
+
+
+def remove_lost(engine: Engine, folder: str) -> None:
+    """Removes all state older than that folder. An entry must already name the folder."""
+    n = int(folder.removeprefix(AFTER))
+    for old in (engine.lake.path / STATE).glob("*"):
+        if not old.name.startswith(AFTER) or int(old.name.removeprefix(AFTER)) < n:
+            files.discard_folder(old)

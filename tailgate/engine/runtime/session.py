@@ -1,0 +1,101 @@
+"""The engine's Spark session. It listens on loopback only and omits costs per tick where possible.
+
+docs/engine.md, "Settings of Spark", explains the settings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from tailgate.engine.runtime.jvm import Jvm, attached
+
+# RocksDB's block cache and write buffers, of all state stores of this process together
+STATE_CACHE_MB = 256
+TEN_YEARS_MS = 10 * 365 * 86_400_000
+ENDING_MS = 2000  # longest shutdown of the JVM
+
+STREAMING = "spark.sql.streaming"
+SPARK = "org.apache.spark.sql.execution.streaming"
+SETTINGS: dict[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is ordinary text
+    # with a secret per session: Spark's ports refuse other users of this machine
+    "spark.authenticate": "true",
+    # Spark removes a block manager, even its own driver's, after two minutes without a heartbeat.
+    # It uses the wall clock, which may jump by days.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": str(TEN_YEARS_MS),
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # the templates of the function catalog define the scale of each result
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # makes state survive a loss of power, and saves a fork of chmod for each file
+    "spark.hadoop.fs.file.impl": "tailgate.DurableFiles",
+    f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",
+    f"{STREAMING}.stateStore.providerClass": f"{SPARK}.state.RocksDBStateStoreProvider",
+    # versions have unique ids: a repeated tick does no harm
+    f"{STREAMING}.stateStore.checkpointFormatVersion": "2",
+    f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # otherwise every put is also a get
+    f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
+    f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": str(STATE_CACHE_MB),
+    f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
+    # compressed streams and archives have their own; saves two more files per file
+    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",
+    # a new circuit reuses the compiled code of the one before
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSession:
+    """Returns a Spark session: in the given JVM, else in this process's JVM, else in a new JVM.
+
+    `scratch` is a folder for temporary files.
+    """
+    settings = {**SETTINGS, "spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if SparkContext._gateway is None:
+        jvm = jvm or Jvm(scratch)
+        jvm.attach()
+    session = builder.getOrCreate()
+    if jvm is not None:
+        attached()
+        # as if PySpark had started the JVM: it keeps the process as long as it uses it
+        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]
+    session.sparkContext.setLogLevel("ERROR")
+    _unwatched(session)
+    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
+    session._jvm.tailgate.Ending.within(ENDING_MS)  # type: ignore[union-attr]
+    return session
+
+
+def _unwatched(session: SparkSession) -> None:
+    """Removes the listeners that collect jobs and stages for Spark's UI, which is off.
+
+    They take 5 ms of CPU per tick.
+    """
+    context = session.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    for store in (context.statusStore(), session._jsparkSession.sharedState().statusStore()):
+        listener = store.listener()
+        if listener.isDefined():
+            context.listenerBus().removeListener(listener.get())
+
+
+def jvm_pid(session: SparkSession) -> int:
+    """Returns the process id of the session's JVM."""
+    return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]

@@ -1,0 +1,405 @@
+"""Runs the statements that gateways send to the engine: CREATE, ALTER, DROP, EXPLAIN and others.
+
+    parse ──► engine.ddl: items ──► Installation.install: entry, circuit, fill ──► answer
+
+One statement at a time changes the catalog. CREATE MATERIALIZED VIEW returns when the view is
+filled; this does not block other statements.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from tailgate.engine import ddl
+from tailgate.engine.plan.explain import explain, notices
+from tailgate.engine.plan.plans import Streams
+from tailgate.engine.runtime import kafka, transactions
+from tailgate.engine.runtime.attending import Attending
+from tailgate.engine.runtime.control import Client
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.readers import apart, reader_name
+from tailgate.lake.catalog import CONNECTION, Catalog, Change, Item
+from tailgate.lake.dropping import dropping
+from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
+from tailgate.lake.events import Part
+from tailgate.lake.resolution import Resolution
+from tailgate.lake.roles import OPERATOR_ID
+from tailgate.lake.secrets import settings
+from tailgate.sql.statements import (
+    AlterItem,
+    AlterRole,
+    AlterSchema,
+    AlterSecret,
+    Comment,
+    CommentOnFunction,
+    CreateConnection,
+    CreateFunction,
+    CreateIndex,
+    CreateRole,
+    CreateSchema,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    DeleteDeadLetters,
+    Drop,
+    DropFunction,
+    DropRole,
+    DropSchema,
+    Explain,
+    Grant,
+    GrantRole,
+    Name,
+    Pause,
+    Print,
+    RefreshSchema,
+    ResumeSource,
+    RetryDeadLetters,
+    Show,
+    ValidateConnection,
+    parse,
+)
+
+Answer = dict[str, Any]
+Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
+Creation = Items | CreateFunction
+Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+TAGS = {
+    CreateSource: "CREATE SOURCE",
+    CreateSink: "CREATE SINK",
+    CreateView: "CREATE VIEW",
+    CreateTable: "CREATE TABLE",
+    CreateFunction: "CREATE FUNCTION",
+    CreateSubscription: "CREATE SUBSCRIPTION",
+    CreateSecret: "CREATE SECRET",
+    CreateConnection: "CREATE CONNECTION",
+}
+WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
+TELL_S = 1.0  # between two progress messages of a fill
+
+
+class Statements:
+    """Executes statements for the control interface. Thread safe."""
+
+    def __init__(self, engine: Engine, installation: Installation) -> None:
+        self._engine, self._installation = engine, installation
+        self._attending = Attending(installation)
+        self._registry = ddl.Registry(engine.vault)
+
+    # ---- called by the control interface ---------------------------------------------------------
+
+    def execute(self, text: str, settings: dict[str, str], resolution: Resolution, client: Client) -> Answer:
+        """Executes one statement and returns the answer of `POST /statement`.
+
+        `resolution` says which objects the names in the statement mean. Raises 40001 if one of them
+        has changed since.
+        """
+        statement, names = parse(text), resolution
+        match statement:
+            case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
+                return self._create(statement, text, settings.get("role"), names, client)
+            case CreateSecret() | CreateConnection():
+                return self._create(statement, text, settings.get("role"), names, client)
+            case CreateIndex():
+                return self._create_index(statement, names)
+            case Drop() | DropFunction() | DropSchema():
+                return self._drop(statement, names)
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
+                return self._change(statement, settings.get("role"), names)
+            case Comment() | CommentOnFunction():
+                return self._change(statement, settings.get("role"), names)
+            case AlterSecret():
+                return self._alter_secret(statement, names)
+            case RefreshSchema():
+                return self._refresh(statement, names)
+            case ValidateConnection(name=name):
+                self._validate(ddl.of_kind(CONNECTION, name, names.over(self._engine.catalog)))
+                return self._answer("VALIDATE CONNECTION")
+            case Pause():
+                return self._answer(self._attending.pause(statement, names))
+            case RetryDeadLetters(name=name):
+                return self._answer(self._attending.retry(name, names))
+            case DeleteDeadLetters():
+                return self._answer(self._attending.delete(statement, settings.get("role"), names))
+            case ResumeSource():
+                said = self._attending.accept_loss(statement, names)
+                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}
+            case Print():
+                return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
+            case Show(what="topics"):
+                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
+            case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
+                return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
+            case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
+                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, settings.get("role"), names, analyze)}
+        raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
+
+    def newest(self, after: int, timeout: float) -> Answer:
+        """Waits up to `timeout` seconds for an entry after `after`.
+
+        Returns the newest entry's n and time.
+        """
+        header = self._engine.wait_newer(after, timeout)
+        return {"n": header.n, "time": header.time}
+
+    # ---- creating --------------------------------------------------------------------------------
+
+    def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Creates the items of a statement and waits for their fills."""
+        tag = TAGS[type(statement)]
+        if isinstance(statement, CreateView) and statement.materialized:
+            tag = "CREATE MATERIALIZED VIEW"
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            owner = _owner(creator, catalog)
+            schema = catalog.home(statement.name)
+            old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
+            if isinstance(statement, CreateFunction):
+                items = self._installation.numbered(ddl.create_function(statement, text, catalog, owner))
+            elif old is not None and statement.if_not_exists:
+                return self._answer(tag, _notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
+            elif old is not None and isinstance(statement, CreateView) and statement.replace:
+                items = ddl.replace_view(statement, text, catalog, old)
+                items = self._installation.numbered(items)
+            else:
+                items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
+            ddl.check_definitions(items, catalog)
+            fill = tuple(i for i in items if not i.ready)
+            header = self._installation.install(Change(put=items), fill=fill)
+            self._installation.awaited.update(i.id for i in fill)
+            streams = Streams(self._engine.catalog)
+            views = [i for i in fill if i.kind == "materialized view"]
+            told = [_notice(n) for item in views for n in notices(item, streams(item))]
+        if fill:
+            try:
+                self._await(fill, client)
+            finally:
+                self._installation.awaited.difference_update(i.id for i in fill)
+            header = self._engine.newest  # the view is readable from this time on
+        return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
+
+    def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
+        with self._installation.lock:
+            item, told = ddl.create_index(statement, names.over(self._engine.catalog))
+            if item is not None:
+                self._installation.install(Change(put=(item,)))
+        return {**self._answer("CREATE INDEX"), "notices": told}
+
+    def _await(self, items: tuple[Item, ...], client: Client) -> None:
+        """Waits until the items are filled and sends progress notices to the client.
+
+        If the fill fails or the client disconnects, drops the items and raises the error.
+        """
+        installation, engine = self._installation, self._engine
+        told = time.monotonic()
+        while True:
+            with installation.settled:
+                error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
+                there = [engine.catalog.items.get(i.id) for i in items]
+                if error is None and all(i is None or i.ready for i in there):
+                    break
+                if error is None:
+                    installation.settled.wait(WAIT_S)
+            if engine.stopping:
+                raise AdminShutdown("the engine is stopping", hint="The view is filled when it runs again.")
+            if error is None and client.gone():
+                error = QueryCanceled("canceling statement due to user request")
+            if error is not None:
+                self._leave(items)
+                raise error
+            if time.monotonic() - told >= TELL_S:
+                told = time.monotonic()
+                for item in items:
+                    if (fill := installation.fills.get(item.id)) is not None and fill.rows:
+                        client.tell(_notice(f"filling {item.kind} {item.name}: {fill.percent:.0f} %, {fill.rows} rows"))
+        for item in items:
+            if item.id not in engine.catalog.items and item.id not in installation.switched:
+                raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
+
+    def _leave(self, items: tuple[Item, ...]) -> None:
+        """Drops those of the items that still exist, with their dependents."""
+        with self._installation.lock:
+            catalog = self._engine.catalog
+            there = [catalog[i.id] for i in items if i.id in catalog.items]
+            going = {g.id for g in dropping(catalog, there, cascade=True).items}
+            if going:
+                self._installation.install(Change(drop=tuple(sorted(going))))
+
+    def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the new items of a CREATE statement, without owners."""
+        match statement:
+            case CreateSecret():
+                return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
+            case CreateConnection():
+                item = ddl.create_connection(statement, text, catalog)
+                if statement.validate:
+                    self._validate(item)
+                return (item,)
+            case CreateSource():
+                source, *others = ddl.create_source(statement, text, catalog, self._registry)
+                return (self._on_channel(source, catalog), *others)
+            case CreateView():
+                item = ddl.create_view(statement, text, catalog)
+                return self._filled(item) if item.kind == "materialized view" else (item,)
+            case CreateSink():
+                view = ddl.sink_view(statement, catalog)
+                if view is None:
+                    return (ddl.create_sink(statement, text, catalog),)
+                items = self._filled(view)
+                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
+            case CreateTable():
+                return (ddl.create_table(statement, text, catalog),)
+            case CreateSubscription():
+                return (ddl.create_subscription(statement, text, catalog),)
+
+    def _filled(self, view: Item) -> tuple[Item, Item]:
+        """Returns a materialized view that is ready to be filled, and its errors relation."""
+        (item,) = self._installation.numbered((replace(view, ready=False),))
+        return item, ddl.errors_item(item)
+
+    def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
+        """Changes the value of a secret. Readers and sinks that use it restart."""
+        with self._installation.lock:
+            item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
+            if item is None:
+                return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
+            self._installation.install(Change(put=(item,)))
+        return self._answer("ALTER SECRET")
+
+    def _refresh(self, statement: RefreshSchema, names: Resolution) -> Answer:
+        """Reads the schema of a source from its registry again.
+
+        Refills views whose plan changes.
+        """
+        with self._installation.lock:
+            change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
+            again = self._installation.planned_anew(change) if change != Change() else ()
+        return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
+
+    def _validate(self, connection: Item) -> None:
+        """Connects to a broker or registry.
+
+        Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
+        """
+        said = connection.options["settings"]
+        if connection.options["type"] == "kafka":
+            kafka.listed(connection.options["brokers"], self._engine.opened(said))
+        else:
+            self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
+
+    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
+        """Returns the source with the channel it reads: a reader and a topic.
+
+        Sources share a reader unless they need one for themselves. A stored source reads its topic
+        from the beginning and shares no reader with another source of that topic. A source of a
+        topic that was deleted and created again does not share a reader with sources of the old
+        topic.
+        """
+        brokers, topic, access = self._engine.place(source)
+        found = kafka.topic(brokers, topic, access)
+        said = source.options.get("start")
+        start = {} if said is None else {"start": kafka.start(brokers, topic, access, found.bounds, said)}
+        others = [i for i in catalog.items.values() if i.kind == "source"]
+        alone = source.stored or source.options.get("on_error") == "fail"
+        taken = {
+            i.options["channel"]
+            for i in others
+            if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
+        }
+        other_ways = {reader_name(i) for i in others if apart(i, source)}
+        together = transactions.group(source)
+        if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
+            return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{reader_name(member)}/{topic}"})
+        number = 0
+        while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
+            number += 1
+        return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
+
+    # ---- dropping and explaining -----------------------------------------------------------------
+
+    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            match statement:
+                case Drop(kind=kind):
+                    tag = f"DROP {kind.upper()}"
+                    change, said = ddl.drop(statement, catalog)
+                case DropFunction():
+                    tag = "DROP FUNCTION"
+                    change, said = ddl.drop_function(statement, catalog)
+                case DropSchema():
+                    tag = "DROP SCHEMA"
+                    change, said = ddl.drop_schemas(statement, catalog)
+            if change != Change():
+                self._installation.install(change)
+                self._installation.settle()
+        return {**self._answer(tag), "notices": said}
+
+    def _change(self, statement: Changing, creator: str | None, names: Resolution) -> Answer:
+        """Runs a statement that changes the catalog but not the running circuit."""
+        said: list[ddl.Notice] = []
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            match statement:
+                case AlterItem(kind=kind):
+                    tag = f"ALTER {kind.upper()}"
+                    change, said = ddl.alter(statement, catalog)
+                case CreateSchema():
+                    tag = "CREATE SCHEMA"
+                    change, said = ddl.create_schema(statement, creator, catalog)
+                case AlterSchema():
+                    tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
+                case Comment():
+                    tag, change = "COMMENT", ddl.comment(statement, catalog)
+                case CommentOnFunction():
+                    tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
+                case _:
+                    tag, change, said = ddl.change_roles(statement, catalog)
+            if change != Change():
+                self._installation.install(change)
+        return {**self._answer(tag), "notices": said}
+
+    def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+        """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
+        catalog = names.over(self._engine.catalog)
+        if isinstance(target, Name):
+            item = catalog.relation(target)
+            if analyze and item.kind != "materialized view":
+                raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
+        else:
+            item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
+            ddl.check_definitions((item,), catalog)
+            catalog = catalog.apply(Change(put=(item,)))
+        return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None).splitlines()
+
+    def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
+        """Returns the lines of EXPLAIN for the schema of a sink's messages."""
+        catalog = names.over(self._engine.catalog)
+        if isinstance(target, Name):
+            item = ddl.of_kind("sink", target, catalog)
+        else:
+            view = ddl.sink_view(target, catalog)
+            before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))
+            item = ddl.create_sink(target, text, catalog)
+            ddl.check_definitions((replace(view or item, owner=_owner(asker, before)),), before)
+        return ddl.sink_schema(item, catalog, part).splitlines()
+
+    def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
+        """Returns the answer to a statement: its tag, the newest entry and at most one notice."""
+        newest = self._engine.newest
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
+
+
+def _owner(creator: str | None, catalog: Catalog) -> int:
+    """Returns the id of the role that will own a new item."""
+    return catalog.role(creator).id if creator else OPERATOR_ID
+
+
+def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    """Returns a notice as the control interface encodes it."""
+    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

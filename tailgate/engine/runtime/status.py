@@ -1,0 +1,84 @@
+"""The status of the engine: the answer of `GET /status`."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from tailgate.engine.plan import nodes
+from tailgate.engine.runtime.attending import lags
+from tailgate.engine.runtime.installing import Installation
+from tailgate.lake.catalog import Item
+from tailgate.lake.failed import failure
+
+Answer = dict[str, Any]
+RATE_S = 10.0  # message rates are averaged over this time, or up to twice as long
+PERCENTILES = (("p50", 0.5), ("p95", 0.95))
+
+
+class Status:
+    """Collects the status of sources, views, sinks and ticks."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation, self._engine = installation, installation.engine
+        self._errors: dict[int, str] = {}  # the last error of each source
+        # when the records of a source were counted, and how many there were
+        self._counted: dict[int, tuple[float, int]] = {}
+
+    def __call__(self) -> Answer:
+        engine = self._engine
+        catalog = engine.catalog
+        items = catalog.visible
+        durations = sorted(engine.runner.durations)
+        sources = [i for i in items if i.kind == "source"]
+        behind = lags((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place)
+        return {
+            "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
+            "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
+            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
+            "ticks": engine.runner.ticks,
+            "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
+            "state_versions": engine.runner.pacing.lineage,
+            "n": engine.newest.n,
+            "time": engine.newest.time,
+        }
+
+    def _source(self, item: Item, behind: int | None) -> Answer:
+        """Returns the status of a source. `behind` is its number of unread records."""
+        engine, stall = self._engine, self._engine.health.of(item)
+        counts = engine.runner.counters.get(nodes.source_node(item), {})
+        said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
+        if stall is not None:
+            self._errors[item.id] = stall.error
+        now, records = time.monotonic(), counts.get("records", 0)
+        before = self._counted.setdefault(item.id, (now, records))
+        if now - before[0] > RATE_S:
+            self._counted[item.id] = (now, records)
+        rate = (records - before[1]) / (now - before[0]) if now > before[0] else 0.0
+        more = {"lag": behind, "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
+        return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
+
+    def _view(self, item: Item) -> Answer:
+        """Returns the status of a view; `rows` and `percent` are the progress of its fill."""
+        engine = self._engine
+        error = engine.failing.error(item)
+        coming = engine.catalog.replacements().get(item.id)
+        fill = self._installation.fills.get(coming.id if coming is not None else item.id)
+        if not item.ready or nodes.stale(item):
+            said = "filling"
+        else:
+            said = "replacing" if coming is not None else "failing" if error else "running"
+        told = None if error is None else f"{error[1]} ({error[0]})"
+        if (why := failure(item)) is not None:
+            said, told = "replacing" if coming is not None else "failed", why.message
+        progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}
+        return {"status": said, "error": told, **progress}
+
+    def _sink(self, item: Item) -> Answer:
+        """Returns the status of a sink that the sinks process has recorded."""
+        try:
+            said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
+        except (OSError, ValueError):
+            said = {}
+        return {"status": said.get("status", "waiting for tailgate sinks"), "error": said.get("error") or None}

@@ -1,0 +1,51 @@
+"""The result of a tick, sent to the driver in one message.
+
+Every call into the JVM is a round trip, and a tick of twenty views would need sixty.
+
+    length of the JSON (4 bytes, big-endian) │ JSON │ the relations' changes, an Arrow stream each
+
+TickResult.message in tailgate/engine/java writes the message.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailgate.engine.plan.sharing import Sum
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """The result of a tick.
+
+    `changes`: by relation, an Arrow stream, or a file with a large one, which the receiver removes.
+    `state`: opaque value for the next tick. `counters`: "<source>.<what>" → number. `forgotten`:
+    nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
+    operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
+    state since the last uploaded snapshot.
+    """
+
+    changes: tuple[tuple[int, memoryview | Path], ...]
+    state: str
+    counters: Mapping[str, int]
+    forgotten: tuple[int, ...]
+    due: int
+    sums: Mapping[tuple[int, int], Sum | None]
+    lineage: int
+
+
+def ticked(message: bytes) -> Ticked:
+    """Parses the message of a tick."""
+    (length,) = struct.unpack_from(">I", message)
+    head = json.loads(message[4 : 4 + length])
+    view, at = memoryview(message), 4 + length
+    changes: list[tuple[int, memoryview | Path]] = []
+    for relation, _, size, file in head["relations"]:
+        changes.append((relation, view[at : at + size] if file is None else Path(file)))
+        at += size
+    sums = {(node, partition): (one, other) if known else None for node, partition, known, one, other in head["sums"]}
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"])

@@ -1,0 +1,206 @@
+"""Writes of tables, from gateways to the inbox: each is let in if what it was made from is still so.
+
+    gateway: reads at inbox number b ──► changes, what it read ──► POST /write
+    here, one at a time: has anything it read been written after b?
+        yes ──► {"conflict": c}: the gateway evaluates it again when its mirrors have c
+        no  ──► one entry of the inbox, durable ──► {"number": n}: committed with the tick that reads n
+
+What a write reads is keys of a table (as hashes: two that are equal by chance cost one more evaluation, nothing else) or whole tables.
+So every write is as if it had been evaluated here, at its place in the inbox's order, and nothing has to be checked in the tick.
+
+Only what was written of late is remembered; a write that is older than that counts as in conflict. An entry of the inbox has, as the
+keys of its records, the hashes of what it read and writes, so an engine that starts remembers the entries that no tick has read.
+A write that reads whole tables and lost may *reserve*: others of those tables then wait for it a moment, so that it gets through however
+many there are.
+
+Source: the resolvers of FoundationDB (Zhou et al., SIGMOD 2021, section 2.4.2); ADR 0004.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.lake import crash
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
+from tailgate.lake.inbox import TABLE, Inbox, Record
+from tailgate.lake.types import WEIGHT, arrow_schema
+from tailgate.lake.weights import formed, total
+
+KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
+RESERVED_S = 2.0  # how long others wait for one that lost; it comes back within a tick
+TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
+
+    `changes` is empty if the write changes no row of the table.
+    """
+
+    table: int
+    changes: bytes
+    keys: memoryview  # uint64, native order; empty of a table without a key
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """`base`: the last entry of the inbox that it has seen. `reads`: tables that it read whole. `reserve`: it lost before."""
+
+    base: int
+    reads: tuple[int, ...]
+    parts: tuple[Part, ...]
+    reserve: str = ""
+
+    @staticmethod
+    def parse(body: bytes) -> Write:
+        """Length (4, big-endian) and JSON, then the parts' changes and keys one after the other."""
+        (length,) = struct.unpack_from(">I", body)
+        head = json.loads(body[4 : 4 + length])
+        view, at, parts = memoryview(body), 4 + length, []
+        for part in head["parts"]:
+            middle, end = at + part["changes"], at + part["changes"] + part["keys"]
+            parts.append(Part(part["table"], bytes(view[at:middle]), memoryview(bytes(view[middle:end])).cast("Q")))
+            at = end
+        return Write(head["base"], tuple(head["reads"]), tuple(parts), head.get("reserve", ""))
+
+
+class Writes:
+    """Lets writes in, in one order. `enter` puts records into the inbox and starts a tick."""
+
+    def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record]], int]) -> None:
+        self._catalog, self._enter = catalog, enter
+        self._lock = threading.Condition()
+        self._tables: dict[int, int] = {}  # table → the last entry that wrote it
+        self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
+        self._recent: deque[tuple[int, int, memoryview]] = deque()  # (entry, table, keys), oldest first
+        self._count = 0
+        self._floor = inbox.consumed  # what was written up to here is not remembered
+        self._reserved: dict[int, tuple[str, float]] = {}  # table → for whom, until when
+        for number in range(inbox.consumed + 1, inbox.newest + 1):
+            self._recall(number, list(inbox.keys(number)))
+
+    def write(self, body: bytes) -> dict[str, Any]:
+        """The answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c wrote what this one had read."""
+        if len(body) > TRANSACTION_BYTES_MAX:
+            raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
+        write = Write.parse(body)
+        with self._lock:
+            self._wait_reserved(write)
+            conflict = self._conflict(write)
+            if conflict:
+                if write.reserve:
+                    until = time.monotonic() + RESERVED_S
+                    for table in write.reads:
+                        self._reserved.setdefault(table, (write.reserve, until))
+                return {"conflict": conflict}
+            self._check(write)
+            crash.point("write.begin")
+            changed = [part for part in write.parts if part.changes]  # the others were only read
+            number = self._enter([Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed])
+            self._note(number, changed)
+            self._release(write)
+            return {"number": number}
+
+    def _check(self, write: Write) -> None:
+        catalog = self._catalog()
+        for table in {*write.reads, *(p.table for p in write.parts)}:
+            item = catalog.items.get(table)
+            if item is None or item.kind != "table":
+                raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
+
+    def _conflict(self, write: Write) -> int:
+        """The last entry after `base` that wrote what this write has read; 0 if there is none."""
+        if not write.reads and not any(p.keys for p in write.parts):
+            return 0
+        if write.base < self._floor:
+            return self._floor
+        found = max([self._tables.get(table, 0) for table in write.reads], default=0)
+        for part in write.parts:
+            known = self._keys.get(part.table)
+            if known and part.keys and self._tables.get(part.table, 0) > write.base:
+                found = max(found, max([known.get(key, 0) for key in part.keys]))
+        return found if found > write.base else 0
+
+    def _recall(self, number: int, records: list[tuple[str, memoryview | None]]) -> None:
+        """Remembers an entry that an earlier engine has let in. It has no keys if that was an older version: then all conflicts with it."""
+        written = [(int(channel.removeprefix(TABLE)), key) for channel, key in records if channel.startswith(TABLE)]
+        self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
+        if any(key is None for _, key in written):
+            self._floor = number
+
+    def _note(self, number: int, parts: Sequence[Part]) -> None:
+        if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: whoever has not seen them is in conflict
+            self._keys.clear()
+            self._recent.clear()
+            self._count, self._floor = 0, number
+            self._tables.update({p.table: number for p in parts})
+            return
+        for part in parts:
+            self._tables[part.table] = number
+            if part.keys:
+                self._keys.setdefault(part.table, {}).update(dict.fromkeys(part.keys, number))
+                self._recent.append((number, part.table, part.keys))
+                self._count += len(part.keys)
+        while self._count > KEYS_MAX and len(self._recent) > 1:
+            self._forget(*self._recent.popleft())
+
+    def _forget(self, number: int, table: int, keys: memoryview) -> None:
+        known = self._keys[table]
+        for key in keys:
+            if known.get(key) == number:
+                del known[key]
+        self._count -= len(keys)
+        self._floor = max(self._floor, number)
+
+    # ---- reservations --------------------------------------------------------------------------------------------------------
+
+    def _wait_reserved(self, write: Write) -> None:
+        """Until none of the tables that it writes is reserved for another."""
+        written = {p.table for p in write.parts}
+        while True:
+            now = time.monotonic()
+            for table in [t for t, (_, until) in self._reserved.items() if until <= now]:
+                del self._reserved[table]
+            waiting = [until for t, (who, until) in self._reserved.items() if t in written and who != write.reserve]
+            if not waiting:
+                return
+            self._lock.wait(max(waiting) - now)
+
+    def _release(self, write: Write) -> None:
+        mine = [t for t, (who, _) in self._reserved.items() if who == write.reserve]
+        for table in mine:
+            del self._reserved[table]
+        if mine:
+            self._lock.notify_all()
+
+
+def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> list[tuple[int, pa.Table]]:
+    """The net changes of tables in entries (after, upto] of the inbox; those of tables that are gone are left out."""
+    found: dict[int, list[pa.Table]] = {}
+    for channel, value in inbox.read(after, upto):
+        if channel.startswith(TABLE) and value is not None:
+            found.setdefault(int(channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(value).read_all())
+    return [(table, _net(parts, table, catalog)) for table, parts in sorted(found.items()) if table in catalog.items]
+
+
+def _net(parts: list[pa.Table], table: int, catalog: Catalog) -> pa.Table:
+    """The sum of several writes; one alone is net already, as are those that only add rows with keys."""
+    item = catalog[table]
+    schema = arrow_schema(item.columns, weight=True)
+    if len(parts) == 1:
+        return formed(parts[0], schema)
+    if item.key is not None and all(pc.min(p[WEIGHT]).as_py() > 0 for p in parts):
+        return pa.concat_tables([formed(p, schema) for p in parts])
+    return total(parts, schema)

@@ -1,0 +1,124 @@
+"""An in-memory index of a relation's rows at one time.
+
+    by its key             key → row
+    by other columns       values of the columns → {identity of a row → row, number of copies}
+
+It is kept up to date with the relation's changes, so the cost of a tick is proportional to its changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.gateway.encode import raw
+from tailgate.gateway.serving.lookup_plans import Way
+from tailgate.lake.types import Field
+
+Row = tuple[Any, ...]  # of raw values
+ROW_BYTES = 300  # memory of a row without its values
+PIECE_ROWS = 5_000  # rows of a large batch that are applied at once: about 10 ms in the event loop
+
+
+class Index:
+    """An index of a relation by the columns of `way`.
+
+    `time`: the time of the rows, -1 while they are incomplete. `moved`: set when the index reaches a new time.
+    """
+
+    def __init__(self, fields: Sequence[Field], way: Way) -> None:
+        self.time = -1
+        self.hits = 0
+        self.count = 0  # rows
+        self.bytes = 0  # approximate
+        self.moved = asyncio.Event()
+        self._types = [f.type for f in fields]
+        self._by = way.columns
+        self._key = way.key
+        self._rows: dict[Row, Row] = {}
+        self._groups: dict[Row, dict[Row, list[Any]]] = {}
+        self._identity: Callable[[Row], Row] = _identity(fields, way.key)
+
+    @property
+    def unique(self) -> bool:
+        return self._by == self._key
+
+    def find(self, key: Row, most: int) -> Sequence[Row]:
+        """Returns at most `most` rows with these values."""
+        if self.unique:
+            row = self._rows.get(key)
+            return () if row is None else (row,)
+        found: list[Row] = []
+        for row, times in self._groups.get(key, {}).values():
+            found += [row] * min(times, most - len(found))
+            if len(found) >= most:
+                break
+        return found
+
+    def apply(self, time: int, changes: pa.Table | None) -> Iterator[None]:
+        """Applies the net changes of a time, with the weight in the last column.
+
+        Yields after each piece of a large batch, so that other tasks can run. Until the last one `time` is -1: the index cannot
+        be used.
+        """
+        if changes is not None and changes.num_rows:
+            weights = changes.column(changes.num_columns - 1)
+            for coming in (False, True):  # deletions before insertions: a key may have both
+                part = changes.filter((pc.greater if coming else pc.less)(weights, 0))
+                self.bytes += (part.nbytes + ROW_BYTES * part.num_rows) * (1 if coming else -1)
+                for start in range(0, part.num_rows, PIECE_ROWS):
+                    self._put(part.slice(start, PIECE_ROWS))
+                    if changes.num_rows > PIECE_ROWS:
+                        self.time = -1
+                        yield
+        self.time = time
+        moved, self.moved = self.moved, asyncio.Event()
+        moved.set()
+
+    def _put(self, changes: pa.Table) -> None:
+        columns = [raw.values(raw.stored(changes.column(i), t), t) for i, t in enumerate(self._types)]
+        put = self._put_row if self.unique else self._put_in_group
+        for row, weight in zip(zip(*columns, strict=True), changes.column(changes.num_columns - 1).to_pylist(), strict=True):
+            put(tuple([row[i] for i in self._by]), row, weight)
+
+    def _put_row(self, key: Row, row: Row, weight: int) -> None:
+        if weight > 0:
+            self._rows[key] = row
+        else:
+            self._rows.pop(key, None)
+        self.count = len(self._rows)
+
+    def _put_in_group(self, key: Row, row: Row, weight: int) -> None:
+        if None in key:
+            return  # nothing equals NULL
+        group = self._groups.setdefault(key, {})
+        identity = self._identity(row)
+        known = group.get(identity)
+        times = weight + (known[1] if known is not None else 0)
+        if times:
+            group[identity] = [row, times]
+        else:
+            del group[identity]
+            if not group:
+                del self._groups[key]
+        self.count += weight
+
+
+def _identity(fields: Sequence[Field], key: tuple[int, ...] | None) -> Callable[[Row], Row]:
+    """Returns the function that computes a row's identity: its key, or all its values, compared by their bytes."""
+    if key is not None:
+        return lambda row: tuple([row[i] for i in key])
+    if not any(f.type.is_array or f.type.name in ("float4", "float8", "record") for f in fields):
+        return lambda row: row
+    return _frozen
+
+
+def _frozen(value: Any) -> Any:
+    """Converts a value for comparison: floats by their bits, because NaN ≠ NaN and -0 = 0, and arrays to hashable tuples."""
+    if isinstance(value, float):
+        return value.hex()
+    return tuple(map(_frozen, value)) if isinstance(value, (tuple, list)) else value

@@ -1,0 +1,290 @@
+"""Look-ups by key, answered from in-memory indexes instead of DuckDB: `SELECT columns FROM relation WHERE column = value`.
+
+    bound plan ──► Lookup (way, values, columns), if it is one ──► Index.find(values) ──► DataRows
+    text with literals ──► template + literals ──► the same, without parsing
+
+A relation that is often looked up by its key gets an index, which maps keys to rows. It follows the relation's changes like a TAIL.
+An index of CREATE INDEX is loaded on its first use. An index answers only if it is as new as the mirrors, or if its relation has not
+changed since; otherwise DuckDB answers. Both return the same bytes, except for the order of rows.
+
+Measured on one busy core: 15-25 µs from a prepared statement to bytes, compared with 300-1,000 µs in DuckDB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tailgate.gateway.answers.index import Index, Row
+from tailgate.gateway.encode import binary, text
+from tailgate.gateway.encode.remembered import Encoding
+from tailgate.gateway.encode.rows import description
+from tailgate.gateway.encode.style import Style
+from tailgate.gateway.protocol import backend
+from tailgate.gateway.resources.budgets import Cache, Charged
+from tailgate.gateway.serving.lookup_plans import Lookup, Way, lookup_of
+from tailgate.lake.errors import OutOfMemory, TailgateError
+from tailgate.sql import plan
+from tailgate.sql.authorization import Authorized, Followed, shared
+
+if TYPE_CHECKING:
+    from tailgate.gateway.serving.prepared import Prepared
+    from tailgate.gateway.serving.service import Serving
+    from tailgate.gateway.session.access import Access
+    from tailgate.lake.catalog import Item
+
+log = logging.getLogger("tailgate.gateway")
+
+CATCH_UP_S = 0.05  # limits the wait for an index after a tick, before DuckDB answers; an index needs about a millisecond
+LOOKUPS_BEFORE = 20  # look-ups of a relation by its key before an index is created
+KEY_ROWS_MAX = 200_000  # rows of an index that was created automatically, about 300 bytes each
+ROWS_MAX = 1_000_000  # rows of all indexes; together they may use a quarter of the clients' memory
+INDEXES_MAX = 16  # indexes that were created automatically
+SLACK_ROWS = 20_000  # a batch may hold the old and the new version of each row
+ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
+IDLE_S = 60.0  # an index without a look-up for this time is dropped
+TEMPLATES_BYTES = 16 << 20
+TEXT_MAX = 1_000  # bytes of a query text that is matched with templates, which happens before each poll
+STYLES_MAX = 16  # cached encodings per look-up: formats, time zones, date styles
+
+
+@dataclass(slots=True)
+class Template:
+    """A query text without its literals, which are the values of a look-up.
+
+    `order`: for each column of the index key, the positions of its literals. `described`: the RowDescription.
+    """
+
+    lookup: Lookup
+    prepared: Prepared
+    order: tuple[tuple[int, ...], ...]
+    described: bytes
+
+
+_LITERALS = re.compile(rb"'(?:[^']|'')*'|\b\d{1,18}\b")
+_NOT_PLAIN = re.compile(rb"[\"\\$]|--|/\*|\b[eEbBxXuUnN]&?'")
+
+
+class Lookups:
+    """The indexes of a gateway. `aside` runs a coroutine in the background."""
+
+    def __init__(self, serving: Serving, aside: Callable[[Any], None]) -> None:
+        self._serving = serving
+        self._aside = aside
+        self._indexes: dict[Way, Index | None] = {}  # None: too large, or the relation has failed
+        self._asked: dict[Way, int] = {}
+        self._templates: Cache[tuple[bytes, Hashable], Template] = Cache(serving.budget, TEMPLATES_BYTES)
+        self._held = Charged(serving.budget)  # memory of all indexes
+        self._most = serving.memory.clients // 4
+
+    def of(self, prepared: Prepared) -> Lookup | None:
+        """Returns the look-up that the plan amounts to, or None. Caches the result in the plan."""
+        if prepared.equalities is None:
+            return None
+        known: list[Lookup | None] = prepared.lookup
+        if not known:
+            known.append(lookup_of(prepared.equalities, self._serving.catalog))
+        return known[0]
+
+    def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
+        """Returns the rows of a look-up, or None if no current index can answer."""
+        index = self._index(lookup, query.plan)
+        if index is None:
+            return None
+        others = lookup.others(values)
+        if others is None:
+            return []  # nothing equals NULL
+        found = _found(index, lookup.keys(values))
+        if found is not None and others:
+            found = [row for row in found if all(row[column] == value for column, value in others)]
+        return found
+
+    async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
+        """Returns the rows like `rows`. Waits up to CATCH_UP_S for an index that is a tick behind."""
+        found = self.rows(lookup, query, values)
+        index = self._indexes.get(lookup.way)
+        if found is None and index is not None and index.time >= 0:
+            waiting = asyncio.ensure_future(index.moved.wait())
+            try:
+                await asyncio.wait((waiting,), timeout=CATCH_UP_S)
+            finally:
+                waiting.cancel()
+            found = self.rows(lookup, query, values)
+        return found
+
+    def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
+        """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
+
+        `sent`: the query text. `scope`: that of `Seen`.
+        """
+        if not self._templates or len(sent) > TEXT_MAX:
+            return None
+        template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
+        if template is None or not access.may(template.prepared):
+            return None
+        lookup = template.lookup
+        index = self._index(lookup, template.prepared)
+        if index is None:
+            return None
+        literals = _LITERALS.findall(sent)
+        parts: list[list[Any]] = []
+        for places, type in zip(template.order, lookup.types, strict=True):
+            quoted = type.name in ("text", "varchar")
+            given = [literals[place] for place in places]
+            if any((literal[0] == 0x27) != quoted for literal in given):
+                return None
+            parts.append([literal[1:-1].replace(b"''", b"'") if quoted else int(literal) for literal in given])
+        rows = _found(index, dict.fromkeys(product(*parts)))
+        if rows is None:
+            return None
+        if not rows:
+            return template.described + _NONE_READY
+        encoding = encoding_of(lookup, (0,) * len(lookup.columns), style)
+        if len(rows) == 1:
+            return template.described + encoding.row(rows[0]) + _ONE_READY
+        return b"".join((template.described, *map(encoding.row, rows), _ended(rows), backend.READY_FOR_QUERY["I"]))
+
+    def learn(self, sent: bytes, scope: Hashable, prepared: Prepared, lookup: Lookup) -> None:
+        """Stores the template of a bound query text, if its literals are exactly the values of the key."""
+        if (
+            len(sent) > TEXT_MAX
+            or _NOT_PLAIN.search(sent)
+            or not all(t.name in ("int2", "int4", "int8", "text", "varchar") for t in lookup.types)
+        ):
+            return
+        places = {match.start(): number for number, match in enumerate(_LITERALS.finditer(sent))}
+        if len(places) != sum(map(len, lookup.given)) or lookup.rest or not sent.isascii():
+            return
+        literals = _LITERALS.findall(sent)
+        order: list[tuple[int, ...]] = []
+        for given in lookup.given:
+            found: list[int] = []
+            for value in given:
+                place = places.get(value.position) if isinstance(value, plan.Literal) and value.position is not None else None
+                if place is None or not isinstance(value, plan.Literal):
+                    return
+                literal = literals[place]
+                if value.value != (literal[1:-1].replace(b"''", b"'").decode() if literal[0] == 0x27 else int(literal)):
+                    return
+                found.append(place)
+            order.append(tuple(found))
+        described = backend.row_description(description(prepared.columns), (0,) * len(prepared.columns))
+        size = len(sent) + len(described) + prepared.size
+        self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
+
+    def _index(self, lookup: Lookup, prepared: Prepared) -> Index | None:
+        """Returns the index if it is current, or None. Starts to build a missing index if the look-up is frequent enough."""
+        way = lookup.way
+        index = self._indexes.get(way)
+        if index is not None:
+            index.hits += 1
+            serving = self._serving
+            current = index.time == serving.time or (index.time >= 0 and not serving.changed_since(prepared, index.time))
+            return index if current and prepared.catalog_n == serving.catalog_n else None
+        if way not in self._indexes:
+            asked = self._asked[way] = self._asked.get(way, 0) + 1
+            by_key = sum(not w.declared for w in self._indexes)
+            if way.declared or (asked >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
+                item = self._serving.catalog.items.get(way.relation)
+                if item is not None and len(item.columns) == way.width:
+                    self._indexes[way] = index = Index(item.columns, way)
+                    self._aside(self._follow(way, index, item))
+        return None
+
+    def _holds(self) -> bool:
+        """Charges the memory of all indexes. Returns whether it is within the limits."""
+        size = sum(index.bytes for index in self._indexes.values() if index is not None)
+        if size > self._most:
+            return False
+        try:
+            self._held.set(max(size, 0))
+        except OutOfMemory:
+            return False
+        return True
+
+    def _room(self, way: Way) -> int:
+        """Returns the maximal number of rows of an index."""
+        others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
+        return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
+
+    async def _follow(self, way: Way, index: Index, item: Item) -> None:
+        whole = shared(Followed(item))  # each look-up is authorized before the index answers it
+        changes = self._serving.changes(whole, after=self._serving.time, snapshot=True, columns=item.columns)
+        kept: Index | None = None
+        idle = asyncio.get_running_loop().time()
+        try:
+            async for batch in changes:
+                if batch.table is not None and index.count + batch.table.num_rows > self._room(way) + SLACK_ROWS:
+                    log.info("relation %d is too large for an index of its rows", way.relation)
+                    return
+                for _ in index.apply(batch.time, batch.table):
+                    await asyncio.sleep(0)
+                if not self._holds():
+                    log.info("there is no memory for an index of rows of relation %d", way.relation)
+                    return
+                now = asyncio.get_running_loop().time()
+                if index.hits:
+                    index.hits, idle = 0, now
+                elif now - idle > IDLE_S:
+                    self._asked.pop(way, None)
+                    self._indexes.pop(way, None)
+                    return
+            kept = index
+        except TailgateError:
+            # The view failed or was dropped: the next query raises the error in DuckDB.
+            self._asked.pop(way, None)
+            self._indexes.pop(way, None)
+        finally:
+            if way in self._indexes:
+                self._indexes[way] = kept
+            self._holds()
+            with contextlib.suppress(Exception):
+                await changes.aclose()  # type: ignore[attr-defined]
+
+
+def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:
+    """Returns the rows with these keys, or None if there are more than ANSWER_ROWS_MAX."""
+    found: list[Row] = []
+    for key in keys:
+        found += index.find(key, ANSWER_ROWS_MAX + 1 - len(found))
+        if len(found) > ANSWER_ROWS_MAX:
+            return None
+    return found
+
+
+def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encoding:
+    """Returns the encoding of the look-up's rows, cached by format codes and style."""
+    found = lookup.encodings.get((formats, style))
+    if found is None:
+        types = [lookup.fields[i].type for i in lookup.columns]
+        encoders = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        if len(lookup.encodings) >= STYLES_MAX:
+            lookup.encodings.clear()
+        found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)
+    return found
+
+
+_NONE = backend.command_complete("SELECT 0")
+_ONE = backend.command_complete("SELECT 1")
+_ONE_READY = _ONE + backend.READY_FOR_QUERY["I"]
+_NONE_READY = _NONE + backend.READY_FOR_QUERY["I"]
+
+
+def _ended(rows: Sequence[Row]) -> bytes:
+    return backend.command_complete(f"SELECT {len(rows)}")
+
+
+def answer_rows(rows: Sequence[Row], lookup: Lookup, formats: tuple[int, ...], style: Style) -> bytes:
+    """Returns the DataRows and CommandComplete of a look-up."""
+    if not rows:
+        return _NONE
+    encoding = encoding_of(lookup, formats, style)
+    if len(rows) == 1:
+        return encoding.row(rows[0]) + _ONE
+    return b"".join((*map(encoding.row, rows), _ended(rows)))

@@ -1,0 +1,245 @@
+"""The cache of results of statements that clients send repeatedly (polls).
+
+    text, parameters, formats, style ──► Poll: bytes of one time ──► the same bytes for all clients until a dependency changes
+                                           ▲ refreshed right after each tick while clients poll it
+
+The cached bytes of a poll are valid at the mirrors' time only. When the mirrors advance, the bytes remain valid if the statement's
+relations have not changed. Other recently used polls are refreshed immediately, within a time budget. If the budget is exhausted, or
+the last run took longer than REFRESH_S_MAX, the statement runs on a thread at the next request, once for all concurrent requests.
+
+Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to refresh a statement over a small view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time as clocks
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tailgate.gateway.encode.rows import RowEncoder
+from tailgate.gateway.protocol import backend
+from tailgate.lake.errors import OutOfMemory, QueryCanceled, TailgateError
+
+if TYPE_CHECKING:
+    from tailgate.gateway.serving.prepared import Prepared
+    from tailgate.gateway.serving.service import Serving
+    from tailgate.sql.authorization import Authorized
+
+log = logging.getLogger("tailgate.gateway")
+
+POLLS_MAX = 4096  # cached statements, all of which are checked after each tick
+POLL_BYTES_MAX = 1024 * 1024  # larger results are not cached: a thousand of them would be a gigabyte
+BYTES_MAX = 128 * 1024 * 1024  # of all cached results and their keys
+POLL_BYTES = 2 * 1024  # overhead of a cached statement
+REFRESH_BUDGET_S = 0.008  # time in the event loop after each tick; polls wait for it, and their promised p95 is below 10 ms
+REFRESH_S_MAX = 0.004  # time of one statement in the event loop
+REFRESH_ROWS_MAX = 5_000  # larger results are computed on a thread at the next request: DuckDB and encoding take milliseconds
+HOT_TICKS = 30  # ticks without a request after which a statement is not refreshed: 3 s at 10 ticks/s
+
+
+@dataclass(slots=True)
+class Poll:
+    """A cached result.
+
+    `rows`: DataRows and CommandComplete. `ready`: the complete response to a simple Query. `time`: -1 if the result is out of date.
+    `query` was authorized for the role that sent it first. Other roles are authorized before they receive the bytes.
+    """
+
+    query: Authorized[Prepared]
+    values: Sequence[object]
+    encoder: RowEncoder
+    description: bytes
+    rows: bytes = b""
+    ready: bytes = b""
+    count: int = 0
+    time: int = -1
+    hits: int = 0  # since the last tick
+    idle: int = 0  # ticks without a hit
+    took: float = 0.0  # seconds of the last run
+    size: int = 0  # bytes that are charged for it
+
+
+class Polls:
+    """The cached results of a gateway."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._polls: OrderedDict[Hashable, Poll] = OrderedDict()
+        self._making: dict[Hashable, asyncio.Future[Poll | pa.Table]] = {}
+        self._bytes = 0
+        self._lock = threading.RLock()  # `_evict` is called from other threads
+        serving.budget.evictable(self._evict)
+        serving.on_advance(self.advance)
+
+    def find(self, key: Hashable) -> Poll | None:
+        """Returns the cached result if it is valid at the mirrors' time, or None."""
+        poll = self._polls.get(key)
+        if poll is None or poll.time != self._serving.time:
+            return None
+        poll.hits += 1
+        return poll
+
+    async def get(
+        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
+    ) -> Poll | pa.Table:
+        """Runs the statement, once for concurrent requests. Returns the rows instead of a `Poll` if they are not cacheable.
+
+        Raises `Again` in the waiting requests if the request that runs the statement is canceled.
+        """
+        making = self._making.get(key)
+        if making is None:
+            await asyncio.sleep(0)  # the mirrors may have advanced, with their callback still pending
+            poll = self.find(key)
+            if poll is not None:
+                return poll
+            making = self._making.get(key)
+        if making is not None:
+            return await asyncio.shield(making)
+        making = self._making[key] = asyncio.get_running_loop().create_future()
+        try:
+            result = await self._make(key, query, values, encoder, description)
+        except BaseException as error:
+            # Requests that wait for the future run the statement again if only this request was canceled.
+            making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
+            making.exception()
+            raise
+        else:
+            making.set_result(result)
+            return result
+        finally:
+            del self._making[key]
+
+    async def _make(
+        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
+    ) -> Poll | pa.Table:
+        time, began = self._serving.time, clocks.perf_counter()
+        table = await self._serving.run(query, values)
+        if query.plan.volatile or table.nbytes > POLL_BYTES_MAX:
+            return table
+        poll = self._polls.get(key)
+        if poll is None or poll.query.plan is not query.plan:
+            self._drop(key)
+            poll = Poll(query, values, encoder, description)
+        poll.took = clocks.perf_counter() - began
+        self._fill(poll, table, time if time == self._serving.time else -1)
+        self._keep(key, poll)
+        poll.hits += 1
+        return poll
+
+    def _fill(self, poll: Poll, table: pa.Table, time: int) -> None:
+        poll.count = table.num_rows
+        poll.rows = poll.encoder.data_rows(table) + backend.command_complete(f"SELECT {poll.count}")
+        poll.ready = b"".join((poll.description, poll.rows, backend.READY_FOR_QUERY["I"]))
+        poll.time = time
+
+    def _keep(self, key: Hashable, poll: Poll) -> None:
+        """Caches a poll as the most recently used one, if there is memory for it."""
+        size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
+        more = size - poll.size
+        self._evict(self._bytes + more - BYTES_MAX, but=poll)
+        try:
+            self._serving.budget.charge(more)
+        except OutOfMemory:
+            self._drop(key)
+            return
+        with self._lock:
+            self._bytes += more
+            poll.size = size
+            self._polls[key] = poll
+            self._polls.move_to_end(key)
+            if len(self._polls) > POLLS_MAX:
+                self._drop(next(iter(self._polls)))
+
+    def _drop(self, key: Hashable) -> None:
+        with self._lock:
+            gone = self._polls.pop(key, None)
+            if gone is not None:
+                self._bytes -= gone.size
+                self._serving.budget.release(gone.size)
+                gone.size = 0
+
+    def _evict(self, size: int, but: Poll | None = None) -> int:
+        """Evicts the oldest polls until `size` bytes are free. Returns the freed bytes. Safe from any thread."""
+        freed = 0
+        with self._lock:
+            for key, poll in list(self._polls.items()) if size > 0 else ():
+                if freed >= size:
+                    break
+                if poll is not but:
+                    freed += poll.size
+                    self._drop(key)
+        return freed
+
+    def advance(self, time: int) -> None:
+        """Revalidates or refreshes the polls. Called when the mirrors advance, before any poll is answered at the new time."""
+        deadline = clocks.perf_counter() + REFRESH_BUDGET_S
+        stale: list[tuple[Hashable, Poll]] = []
+        known: dict[tuple[object, ...], bool] = {}  # one check for all statements with the same relations
+        with self._lock:
+            polls = list(self._polls.items())
+        for key, poll in polls:
+            poll.idle = 0 if poll.hits else poll.idle + 1
+            poll.hits = 0
+            changed = True
+            if poll.time >= 0:
+                prepared = poll.query.plan
+                same = (prepared.relations, prepared.catalog_n, poll.time)
+                if same not in known:
+                    known[same] = self._serving.changed_since(prepared, poll.time)
+                changed = known[same]
+            if not changed:
+                poll.time = time
+            else:
+                poll.time = -1
+                if poll.idle < HOT_TICKS:
+                    stale.append((key, poll))
+        stale.sort(key=lambda pair: pair[1].idle)
+        with self._serving.bounded_now():
+            for key, poll in stale:
+                if clocks.perf_counter() > deadline:
+                    return
+                self._refresh(key, poll, time)
+
+    def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
+        """Runs a poll again, in the event loop. Skips statements that are slow, large or not in memory."""
+        prepared = poll.query.plan
+        if (
+            poll.took > REFRESH_S_MAX
+            or poll.count > REFRESH_ROWS_MAX
+            or prepared.catalog_n != self._serving.catalog_n
+            or not self._serving.ready(prepared)
+        ):
+            return
+        began = clocks.perf_counter()
+        try:
+            table = self._serving.run_now(poll.query, poll.values)
+        except TailgateError as error:
+            if isinstance(error, QueryCanceled):
+                poll.took = float("inf")  # too slow to refresh again
+            return  # the next request runs the statement and reports the error
+        except Exception:
+            log.exception("a poll could not be refreshed")
+            self._drop(key)
+            return
+        poll.took = clocks.perf_counter() - began
+        if table.nbytes <= POLL_BYTES_MAX:
+            self._fill(poll, table, time if time == self._serving.time else -1)
+            self._keep(key, poll)
+
+
+def _bytes_of(key: Hashable) -> int:
+    """Returns the bytes of a statement's text and values in a key."""
+    if isinstance(key, bytes | str):
+        return len(key)
+    return sum(map(_bytes_of, key)) if isinstance(key, tuple) else 0
+
+
+class Again(Exception):
+    """The request that ran a statement for several others was canceled. The others try again."""

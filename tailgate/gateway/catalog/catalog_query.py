@@ -1,0 +1,316 @@
+"""Reads queries of the system catalog: recognizes them, describes them, and makes DuckDB SQL.
+
+All of this depends only on the text and the catalog, so it can run in a worker process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from tailgate.gateway.catalog import database, item_status
+from tailgate.gateway.catalog.functions import Functions
+from tailgate.gateway.catalog.privileges import SECRET
+from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
+from tailgate.gateway.catalog.trees import folded, type_name
+from tailgate.gateway.catalog.typing import columns_of, type_of
+from tailgate.lake import errors
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.types import BY_OID, Field, Type
+from tailgate.sql.authorization import SUPERUSER, Demand
+
+# Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
+CHARACTERS_MAX = 65_536
+JOINS_MAX = 50  # of any query: DuckDB plans 50 joins in less than a second, 100 in a minute
+PARAMETERS_MAX = 65_535  # the maximum of a Bind message
+# Relations whose rows come from the engine's status.
+TOLD = frozenset(f"{item_status.SCHEMA}.{what.replace(' ', '_')}" for what in item_status.TOLD) | {item_status.INTERNAL_ERRORS}
+
+
+def catalog_tree(text: str) -> exp.Expression | None:
+    """Parses a text that may be a query of the system catalog; otherwise returns None.
+
+    Texts that cannot be one, such as most polls, cost only a regular expression search.
+    """
+    if not WORDS_OF_IT.search(text) or len(text) > CHARACTERS_MAX:
+        return None
+    try:
+        return parsed(text)
+    except errors.SyntaxError_:
+        return None
+
+
+def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
+    """Tells whether a query reads a relation of the system catalog.
+
+    Also true if it reads no relation but calls functions or casts that only the catalog has.
+    """
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    found = False
+    for table in tree.find_all(exp.Table):
+        schema = folded(table.args.get("db"))
+        if isinstance(table.this, exp.Identifier):
+            name = folded(table.this)
+            if (
+                schema in ("pg_catalog", "information_schema")
+                or f"{schema}.{name}" in database.relations()
+                or (not schema and name not in ctes and f"pg_catalog.{name}" in database.relations())
+            ):
+                return True
+            if name not in ctes:
+                found = True
+    return not found and any(_is_system(node) for node in tree.walk())
+
+
+def _listed(tree: exp.Expression) -> set[str]:
+    named = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
+    return named & set(item_status.relations())
+
+
+def _is_system(node: exp.Expression) -> bool:
+    """Tells whether a node is a function, word or cast that only the system catalog has."""
+    match node:
+        case exp.Anonymous():
+            return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in (
+                "quote_ident",
+                "quote_literal",
+                "parse_ident",
+            )
+        case exp.CurrentSchema() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentDatabase() | exp.CurrentVersion() | exp.CurrentCatalog() | exp.CurrentSchemas():  # noqa: E501  # fmt: skip
+            return True
+        case exp.Column():
+            return not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted")
+        case exp.Cast():
+            return type_name(node.to) in REG or type_name(node.to) == "oid"
+        case _:
+            return False
+
+
+SIGNATURES = {key: (types, result) for key, (types, result, _) in Functions().all.items()}
+NAMES = frozenset(SIGNATURES) | {("pg_get_keywords", 0)}
+
+
+WORDS_OF_IT = re.compile(
+    r"pg_|information_schema|\btailgate\s*\.|\breg(class|type|proc|procedure|namespace|role)\b|\b(session_)?user\b|\b("
+    + "|".join(sorted({name for name, _ in NAMES if not name.startswith("pg_")}))
+    + r")\b|\bcurrent_(role|catalog)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogQuery:
+    """A query of the system catalog.
+
+    - `sql`: for DuckDB; `limited`: the same for zero rows, to find its columns
+    - `parameters`: types of $1, $2, …; `used`: numbers of those that the SQL still has
+    - `relations`: names of the relations it reads, in lower case
+    - `listed`: those of them that belong to the schema tailgate
+    """
+
+    tree: exp.Expression = field(repr=False)
+    sql: str
+    limited: str
+    parameters: tuple[Type, ...]
+    used: frozenset[int]
+    relations: frozenset[str]
+    listed: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        """Returns the approximate size in bytes, for caches."""
+        return 100 * len(self.sql)
+
+    @property
+    def asks_engine(self) -> bool:
+        """Tells whether the query needs the engine's status."""
+        return not self.listed.isdisjoint(TOLD)
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """Returns the required privileges: superuser for internal errors and `SECRET`, else none."""
+        secret = [f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET))]
+        if item_status.INTERNAL_ERRORS in self.listed:
+            secret.append(f"table {item_status.INTERNAL_ERRORS.partition('.')[2]}")
+        return tuple(Demand(SUPERUSER, 0, what=what) for what in secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The columns of a query's result. `kinds` has the names of their types in pg_type."""
+
+    fields: tuple[Field, ...]
+    kinds: tuple[str, ...]
+
+
+def catalog_query(tree: exp.Expression, oids: Sequence[int], catalog: Catalog) -> CatalogQuery:
+    """Makes the DuckDB SQL of a query. Raises 42P01, 42883, 0A000.
+
+    `oids` are the parameter types from the client, 0 if unspecified.
+    """
+    if len(list(tree.find_all(exp.Join))) > JOINS_MAX:
+        raise too_many_joins()
+    limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
+    made = rewrite(tree, SIGNATURES, catalog)
+    types = parameters(tree, oids)
+    return CatalogQuery(
+        tree,
+        made.sql("duckdb"),
+        rewrite(limited, SIGNATURES, catalog).sql("duckdb"),
+        types,
+        frozenset(number for p in made.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(types)),
+        frozenset(table.name.lower() for table in tree.find_all(exp.Table)),
+        frozenset(_listed(tree)),
+    )
+
+
+def too_many_joins() -> errors.TailgateError:
+    return errors.StatementTooComplex(
+        "statement is too complex",
+        detail=f"A query can join {JOINS_MAX + 1} relations.",
+        hint="Make a part of it a materialized view.",
+    )
+
+
+def described(query: CatalogQuery, description: Sequence[tuple[str, str]]) -> Described:
+    """Returns the result columns; `description` has DuckDB's names and types of them."""
+    kinds = columns_of(query.tree, [type for _, type in description])
+    return Described(_fields(query.tree, description, kinds), tuple(kinds))
+
+
+def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
+    """Returns the types of $1, $2, …: from a cast or a comparison, otherwise text."""
+    found: dict[int, str] = {}
+    for parameter in tree.find_all(exp.Parameter):
+        number, kind = int(parameter.this.name), "text"
+        parent = parameter.parent
+        if isinstance(parent, exp.Cast):
+            kind = type_name(parent.to).strip('"')
+            kind = f"_{kind[:-2]}" if kind.endswith("[]") else kind
+        else:
+            side: exp.Expression = parameter
+            while isinstance(side.parent, (exp.Any, exp.Paren)):
+                side = side.parent
+            if isinstance(side.parent, exp.Binary):
+                other = side.parent.expression if side.parent.this is side else side.parent.this
+                kind = COMPARED.get(other.name.lower(), "text") if isinstance(other, exp.Column) else "text"
+            kind = f"_{kind}" if isinstance(side, exp.Any) else kind
+        if found.get(number, "text") == "text":
+            found[number] = kind
+    given = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
+    most = max([len(oids), *found])
+    if most > PARAMETERS_MAX or min(found, default=1) < 1:
+        raise errors.UndefinedParameter(f"there is no parameter ${most if most > PARAMETERS_MAX else min(found)}")
+    return tuple(given.get(n) or type_of(found.get(n, "text")) for n in range(1, most + 1))
+
+
+COMPARED = {
+    **dict.fromkeys(
+        ("oid", "relnamespace", "attrelid", "atttypid", "indrelid", "indexrelid", "typelem", "typarray", "typrelid", "conrelid"), "oid"
+    ),
+    **dict.fromkeys(
+        ("nspname", "relname", "typname", "attname", "datname", "rolname", "table_name", "table_schema", "table_catalog"), "name"
+    ),
+    "attnum": "int2",
+}
+
+
+def _fields(tree: exp.Expression, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
+    """Returns the result columns with PostgreSQL's names, such as a function's name or ?column?."""
+    names = [_name(item) for item in tree.selects]  # type: ignore[attr-defined]
+    if len(names) != len(kinds) or None in names:
+        names = [names[i] if len(names) == len(kinds) and names[i] else str(d[0]) for i, d in enumerate(description)]
+    return tuple(Field(str(name), type_of(kind)) for name, kind in zip(names, kinds, strict=True))
+
+
+def _name(item: exp.Expression) -> str | None:
+    """Returns PostgreSQL's name for an output column; None for a star."""
+    match item:
+        case exp.Star():
+            return None
+        case exp.Column():
+            return None if isinstance(item.this, exp.Star) else folded(item.this)
+        case exp.Alias():
+            return folded(item.args["alias"])
+        case exp.Paren() | exp.Collate() | exp.Bracket():
+            return _name(item.this)
+        case exp.Cast():
+            base = item.this
+            while isinstance(base, (exp.Cast, exp.Paren)):
+                base = base.this
+            inner = _name(base)
+            return type_name(item.to).strip('"') if inner == "?column?" else inner
+        case exp.Dot():
+            return _name(item.expression) if isinstance(item.this, exp.Identifier) else item.expression.name
+        case exp.Anonymous():
+            return item.name.lower()
+        case exp.Case():
+            inner = _name(item.args["default"]) if item.args.get("default") is not None else "?column?"
+            return "case" if inner == "?column?" else inner
+        case exp.Subquery():
+            return _name(item.unnest().selects[0])
+        case exp.Array():
+            return "array"
+        case exp.GroupConcat():
+            return "string_agg"
+        case (
+            exp.CurrentCatalog()
+            | exp.CurrentUser()
+            | exp.SessionUser()
+            | exp.CurrentSchema()
+            | exp.CurrentDatabase()
+            | exp.CurrentSchemas()
+        ):
+            return item.sql("postgres").lower().split("(")[0]
+        case exp.CurrentVersion():
+            return "version"
+        case exp.Trim():
+            return {"TRAILING": "rtrim", "LEADING": "ltrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
+        case exp.Predicate() | exp.Connector() | exp.Not():
+            return "?column?"
+        case exp.Func():
+            return item.sql_name().lower()
+        case _:
+            return "?column?"
+
+
+def parsed(text: str) -> exp.Expression:
+    """Parses one query with sqlglot's PostgreSQL dialect. Raises 42601."""
+    try:
+        trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query) or trees[0].find(exp.DML, exp.DDL, exp.Command) is not None:
+        raise errors.SyntaxError_("syntax error in a query of the system catalog")
+    return trees[0]
+
+
+def _arrays(tokens: list[Token]) -> list[Token]:
+    """Replaces `oid[]` by the equivalent name `_oid`; sqlglot has no arrays of PostgreSQL's own types."""
+    out: list[Token] = []
+    for token in tokens:
+        words = [t.token_type for t in (*out[-2:], token)]
+        if words == [TokenType.OBJECT_IDENTIFIER, TokenType.L_BRACKET, TokenType.R_BRACKET]:
+            del out[-1]
+            element = out.pop()
+            out.append(Token(TokenType.VAR, f"_{element.text.lower()}", element.line, element.col, element.start, element.end))
+        else:
+            out.append(token)
+    return out
+
+
+def _names(tokens: list[Token]) -> list[Token]:
+    """Makes keywords after AS into names, as in `AS select,`; PostgreSQL accepts any word there."""
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.token_type is TokenType.ALIAS and token.token_type in VERBS and after.token_type in (TokenType.COMMA, TokenType.FROM):
+            token.token_type = TokenType.VAR
+    return tokens
+
+
+VERBS = (TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE, TokenType.TABLE)
+POSTGRES = sqlglot.Dialect.get_or_raise("postgres")

@@ -1,0 +1,119 @@
+"""Lists of items with their status in the engine: SHOW SOURCES, SHOW SINKS, …, and the relations tailgate.sources, ….
+
+A relation contains the items of all schemas. It has a column for the schema, followed by the columns of SHOW. Errors may quote values
+of rows, so only roles that may read the rows see them; other roles see the status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from tailgate.lake.catalog import CONNECTION, SECRET, SUBSCRIPTION, Catalog, Item
+from tailgate.lake.schemas import TEMPORARY_ID
+from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
+
+SCHEMA = "tailgate"  # the schema of the relations
+NAME = Field("name", TEXT)
+STATUS = (Field("status", TEXT), Field("error", TEXT))
+
+# by the words after SHOW: (kind of item, columns)
+LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
+    "sources": (
+        "source",
+        (
+            NAME,
+            Field("type", TEXT),
+            Field("topic", TEXT),
+            *STATUS,
+            Field("records", INT8),
+            Field("dead_letters", INT8),
+            Field("bytes", INT8),
+            Field("lag", INT8),
+            Field("per_second", FLOAT8),
+            Field("last_message", TIMESTAMPTZ),
+            Field("last_error", TEXT),
+        ),
+    ),
+    "views": ("view", (NAME,)),
+    "materialized views": ("materialized view", (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
+    "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
+    "subscriptions": (
+        SUBSCRIPTION,
+        (NAME, Field("on_name", TEXT), Field("acknowledged", INT8), Field("lag_ms", INT8), Field("retention_ms", INT8), *STATUS),
+    ),
+    "tables": ("table", (NAME,)),
+    "secrets": (SECRET, (NAME,)),
+    "connections": (CONNECTION, (NAME, Field("type", TEXT))),
+}
+ERRORS = ("error", "last_error")  # columns that may quote values of rows
+MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of what it reads
+
+# the lists that contain the engine's status, with its key there
+TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
+
+INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # errors of the engine and the gateways, for superusers only
+KINDS = (
+    Field("process", TEXT),
+    Field("sqlstate", TEXT),
+    Field("error", TEXT),
+    Field("statement", TEXT),
+    Field("version", TEXT),
+    Field("count", INT8),
+    Field("first_at", TIMESTAMPTZ),
+    Field("last_at", TIMESTAMPTZ),
+)
+
+
+def relations() -> dict[str, dict[str, str]]:
+    """Returns the columns of each relation as {qualified name: {column: type}}."""
+    found = {
+        f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
+        for what, (_, fields) in LISTS.items()
+    }
+    return {**found, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
+
+
+def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the rows of INTERNAL_ERRORS."""
+    of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
+    return [{"process": process, **row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for process, row in of]
+
+
+def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[list[Any]]:
+    """Returns a row for each of the items that belongs to the list.
+
+    `status`: the engine's status, empty if it is not running. For subscriptions, their progress from the lake.
+    """
+    kind, fields = LISTS[what]
+    said = status.get(TOLD.get(what, what), {})
+    found = []
+    for item in items:
+        if item.kind == kind:
+            of_item = said.get(catalog.stored.name_of(item).sql, {})
+            if not of_item.keys().isdisjoint(ERRORS) and not may_see(item):
+                of_item = {name: value for name, value in of_item.items() if name not in ERRORS}
+            found.append(_line(item, fields, of_item, bool(status)))
+    return found
+
+
+def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[dict[str, Any]]:
+    """Returns the rows of a relation. `status`: as in `rows`."""
+    what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
+    kind, fields = LISTS[what]
+    items = [i for i in catalog.visible if i.kind == kind and i.schema != TEMPORARY_ID]
+    lines = rows(what, items, catalog, status, may_see)
+    names = [f.name for f in fields]
+    return [{"schema": catalog.schema_of(i).name, **dict(zip(names, line, strict=True))} for i, line in zip(items, lines, strict=True)]
+
+
+def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
+    unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
+    known: dict[str, Any] = {"name": item.name, "type": item.options.get("type", "kafka"), "topic": item.options.get("topic")}
+    known |= {"status": unknown, "last_message": _moment(said.get("last_message"))}
+    return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if milliseconds else None

@@ -1,0 +1,346 @@
+"""Rewrites a catalog query from PostgreSQL's SQL to DuckDB's, as a syntax tree.
+
+    names        by `tables`
+    functions    pg_catalog.f(a, b), f(a, b) → pg_f_2(a, b), or DuckDB's function of the same meaning, or 42883
+    casts        'x'::regclass → its oid; oid::regclass::text → its name; names and vectors to text
+    operators    OPERATOR(pg_catalog.~), ~ (a search, not a full match), COLLATE, = ANY('{a,b}'), LIKE's default escape
+    vectors      int2vector and oidvector have subscripts from 0
+
+Functions are allowed by list: one that is not listed here never reaches DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from tailgate.gateway.catalog.duckdb_functions import NATIVE
+from tailgate.gateway.catalog.tables import place_table
+from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_vector, type_name
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
+
+REG = frozenset("regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regconfig regdictionary".split())
+CASTS = {
+    "oid": "UINTEGER",
+    "xid": "UINTEGER",
+    "name": "VARCHAR",
+    "text": "VARCHAR",
+    "varchar": "VARCHAR",
+    "bpchar": "VARCHAR",
+    "char": "VARCHAR",
+    '"char"': "VARCHAR",
+    "int2vector": "SMALLINT[]",
+    "oidvector": "UINTEGER[]",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "bool": "BOOLEAN",
+    "information_schema.sql_identifier": "VARCHAR",
+    "information_schema.character_data": "VARCHAR",
+    "information_schema.cardinal_number": "INTEGER",
+    "pg_node_tree": "VARCHAR",
+    "aclitem": "VARCHAR",
+}
+
+
+def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expression:
+    """Returns the query for DuckDB; does not change `tree`.
+
+    `functions` are those that the catalog's database has as pg_<name>_<arity>.
+    """
+    tree = tree.copy()
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        place_table(table, ctes, catalog)
+    return _walk(tree, _Rules(functions))
+
+
+def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
+    """Applies rules to parents before children, because a cast needs its original operand."""
+    made = rules(node)
+    if made is not node and node.parent is not None:
+        node.replace(made)
+    for child in list(made.iter_expressions()):
+        _walk(child, rules)
+    return made
+
+
+class _Rules:
+    """The rewrite rules. A call rewrites one node; its children are visited later."""
+
+    def __init__(self, functions: Mapping[tuple[str, int], Sequence[Any]]) -> None:
+        self._functions = functions
+
+    def __call__(self, node: exp.Expression) -> exp.Expression:
+        rule = RULES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        if (
+            isinstance(node, exp.Func)
+            and not isinstance(node, SYNTAX)
+            and not node.meta.get(MADE)
+            and not any(name.lower() in NATIVE for name in node.sql_names())
+        ):
+            raise UndefinedFunction(f"function {node.sql_name().lower()} does not exist")
+        return node
+
+    def dot(self, node: exp.Dot) -> exp.Expression:
+        """Rewrites pg_catalog.f(x) to f(x); leaves (information_schema._pg_expandarray(x)).n."""
+        schema, what = node.this, node.expression
+        if isinstance(schema, exp.Identifier) and isinstance(what, exp.Func):
+            return self(what)
+        return node
+
+    def operator(self, node: exp.Operator) -> exp.Expression:
+        """Rewrites OPERATOR(pg_catalog.x). Raises 0A000 for other operators."""
+        sign = str(node.args["operator"]).split(".")[-1]
+        left, right = node.this, node.expression
+        made: dict[str, Callable[[], exp.Expression]] = {
+            "~": lambda: exp.RegexpLike(this=left, expression=right),
+            "!~": lambda: exp.Not(this=exp.RegexpLike(this=left, expression=right)),
+            "~*": lambda: exp.RegexpILike(this=left, expression=right),
+            "=": lambda: exp.EQ(this=left, expression=right),
+            "<>": lambda: exp.NEQ(this=left, expression=right),
+            "~~": lambda: exp.Like(this=left, expression=right),
+            "!~~": lambda: exp.Not(this=exp.Like(this=left, expression=right)),
+        }
+        if sign not in made:
+            raise FeatureNotSupported(f"OPERATOR(pg_catalog.{sign}) is not supported in a query of the system catalog")
+        return self(made[sign]())
+
+    def collate(self, node: exp.Collate) -> exp.Expression:
+        return self(node.this)
+
+    def search(self, node: exp.RegexpLike) -> exp.Expression:
+        return call("regexp_matches", node.this, node.expression, exp.Literal.string("s"))
+
+    def search_any_case(self, node: exp.RegexpILike) -> exp.Expression:
+        return call("regexp_matches", node.this, node.expression, exp.Literal.string("si"))
+
+    def like(self, node: exp.Expression) -> exp.Expression:
+        if isinstance(node.parent, exp.Escape):
+            return node
+        return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+
+    def any(self, node: exp.Any) -> exp.Expression:
+        inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+        if isinstance(inner, exp.Literal) and inner.is_string:
+            node.set("this", exp.Paren(this=elements(inner.name)))
+        return node
+
+    def equal(self, node: exp.EQ) -> exp.Expression:
+        """Rewrites x = ANY (array): DuckDB plans a subquery, which an outer join's condition forbids."""
+        inner = node.expression.this if isinstance(node.expression, exp.Any) else None
+        inner = inner.unnest() if isinstance(inner, exp.Paren) else inner
+        return call("list_contains", inner, node.this) if isinstance(inner, (exp.Column, exp.Parameter)) else node
+
+    def concatenation(self, node: exp.DPipe) -> exp.Expression:
+        """Rewrites || of arrays, where NULL counts as empty."""
+        arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
+        return call("list_concat", node.this, node.expression) if arrays else node
+
+    def division(self, node: exp.Div) -> exp.Expression:
+        return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
+
+    def unnested(self, node: exp.Unnest) -> exp.Expression:
+        """Rewrites FROM unnest(a) AS n: n also names the column."""
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.this is not None and not alias.columns:
+            alias.set("columns", [alias.this.copy()])
+        return node
+
+    def bracket(self, node: exp.Bracket) -> exp.Expression:
+        if is_vector(node.this):
+            node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
+        return node
+
+    def column(self, node: exp.Column) -> exp.Expression:
+        if node.args.get("db") is not None:
+            node.set("db", None)
+        if node.name.lower() == "tableoid":
+            return self.table_oid(node)
+        if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
+            return self.function(node.name.lower(), [])
+        return node
+
+    def table_oid(self, node: exp.Column) -> exp.Expression:
+        """Replaces tableoid by a constant: the oid of the relation in FROM."""
+        select = node.find_ancestor(exp.Select)
+        tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
+        if not tables and node.table:
+            return node  # a column of a subquery
+        if not tables:
+            raise UndefinedColumn('column "tableoid" does not exist')
+        schema = "pg_catalog" if tables[0].db == "pg" else "information_schema"
+        made = self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
+        return exp.alias_(made, "tableoid") if isinstance(node.parent, exp.Select) and node in node.parent.expressions else made
+
+    # --- casts
+
+    def cast(self, node: exp.Cast) -> exp.Expression:
+        """Rewrites casts to and from reg types, names and vectors."""
+        to, inner = type_name(node.to), node.this
+        if to.endswith("[]"):
+            return self.array_cast(node, to[:-2])
+        if to in REG:
+            if isinstance(inner, exp.Parameter):
+                inner = exp.Cast(this=inner, to=exp.DataType.build("VARCHAR", dialect="duckdb"))
+            if isinstance(inner.find(exp.Parameter), exp.Parameter) or (isinstance(inner, exp.Literal) and inner.is_string):
+                return exp.Cast(
+                    this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner),
+                    to=exp.DataType.build("UINTEGER", dialect="duckdb"),
+                )
+            return exp.Cast(this=inner, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+        stored = CASTS.get(to)
+        if stored == "VARCHAR":
+            reg = type_name(inner.to) if isinstance(inner, exp.Cast) else ""
+            if reg in REG:
+                return call(f"pg_{reg}_out_1", inner.this)
+            if is_vector(inner):
+                return call("array_to_string", inner, exp.Literal.string(" "))
+            inner_name = inner.name.lower() if isinstance(inner, exp.Column) else ""
+            if inner_name in ("typinput", "typoutput", "typreceive", "typsend"):
+                return call("pg_regproc_out_1", inner)
+        if stored is not None:
+            return exp.Cast(this=inner, to=exp.DataType.build(stored, dialect="duckdb"))
+        return node
+
+    def array_cast(self, node: exp.Cast, element: str) -> exp.Expression:
+        inner = elements(node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else node.this
+        if element == "text" and (reg := next((t for c in inner.find_all(exp.Cast) if (t := type_name(c.to)[:-2]) in REG), None)):
+            variable = exp.to_identifier("o")
+            return call("list_transform", inner, exp.Lambda(this=call(f"pg_{reg}_out_1", exp.column("o")), expressions=[variable]))
+        stored = "UINTEGER" if element in REG else CASTS.get(element)
+        to = exp.DataType.build(f"{stored}[]", dialect="duckdb") if stored else node.to
+        return exp.Cast(this=inner, to=to)
+
+    # --- functions
+
+    def anonymous(self, node: exp.Anonymous) -> exp.Expression:
+        """Rewrites a function call, or ALL and SOME with an array literal."""
+        if node.meta.get(MADE):
+            return node
+        if node.name.lower() in ("all", "some"):  # such as <> ALL ('{…}')
+            (argument,) = node.expressions
+            argument = argument.unnest()
+            if isinstance(argument, exp.Literal):
+                argument = elements(argument.name)
+            return (exp.All if node.name.lower() == "all" else exp.Any)(this=exp.Paren(this=argument))
+        return self.function(node.name.lower(), node.expressions)
+
+    def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns the call for DuckDB. Raises 42883 for a function that is not listed."""
+        name = name.removeprefix("pg_catalog.")
+        name = SAME.get(name, name)
+        if name == "_pg_expandarray":
+            return self.expanded(arguments[0])
+        if name == "generate_subscripts":
+            first = 0 if is_vector(arguments[0]) else 1
+            indexes = call(
+                "range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first))
+            )
+            return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        if name == "array_lower":
+            return exp.Literal.number(1)
+        if name == "array_remove":
+            kept = exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1])
+            return call("list_filter", arguments[0], exp.Lambda(this=kept, expressions=[exp.to_identifier("x")]))
+        if name in ("array_length", "array_upper"):
+            arguments = arguments[:1]
+        if name == "string_to_array":
+            return call("string_split", *arguments[:2])
+        if name in ("pg_get_viewdef",) and isinstance(arguments[0], exp.Literal) and arguments[0].is_string:
+            return call("pg_pg_get_viewdef_text_1", arguments[0])
+        if (name, len(arguments)) in self._functions:
+            return self.ours(name, arguments)
+        if name in NATIVE:
+            return call(NATIVE[name], *arguments)
+        raise UndefinedFunction(
+            f"function {name}({', '.join('unknown' for _ in arguments)}) does not exist",
+            hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+
+    def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        """Returns a call of a function in `functions`, with casts of its arguments and result."""
+        types = self._functions[name, len(arguments)][0]
+        cast = [
+            exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a
+            for a, t in zip(arguments, types, strict=True)
+        ]
+        if name == "pg_size_pretty":  # the type of a sum is wider than BIGINT
+            cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
+        made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *cast)
+        if name in OIDS:
+            return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+        if name in INTEGERS:
+            return exp.Cast(this=made, to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        return made
+
+    def expanded(self, array: exp.Expression) -> exp.Expression:
+        """Returns the rows (x, n) of an array, with n from 1."""
+        row = f"{{'x': {array.sql('duckdb')}[i], 'n': CAST(i AS INTEGER)}}"
+        rows = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
+        for function in rows.find_all(exp.Func):
+            function.meta[MADE] = True
+        return call("unnest", rows)
+
+    def known(self, node: exp.Func) -> exp.Expression:
+        """Rewrites functions that have a class in sqlglot and another spelling in DuckDB."""
+        name = CLASSES[type(node)]
+        arguments = [a for key in node.arg_types for a in _listed(node.args.get(key))]
+        return self.function(name, arguments)
+
+
+def _listed(value: object) -> list[exp.Expression]:
+    if isinstance(value, list):
+        return [v for v in value if isinstance(v, exp.Expression)]
+    return [value] if isinstance(value, exp.Expression) else []
+
+
+SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
+# Subclasses of sqlglot's Func that are syntax, or functions that have another name in NATIVE.
+SYNTAX = (
+    exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
+    exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
+)  # fmt: skip
+WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
+OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
+INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
+
+CLASSES: dict[type[exp.Expression], str] = {
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentDatabase: "current_database",
+    exp.CurrentVersion: "version",
+    exp.CurrentCatalog: "current_database",
+    exp.CurrentSchemas: "current_schemas",
+    exp.ArraySize: "array_length",
+    exp.GroupConcat: "string_agg",
+    exp.StringToArray: "string_to_array",
+    exp.StrToMap: "str_to_map",
+    exp.CurrentTimestamp: "now",
+}
+
+RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {
+    exp.Dot: _Rules.dot,
+    exp.Operator: _Rules.operator,
+    exp.Collate: _Rules.collate,
+    exp.RegexpLike: _Rules.search,
+    exp.RegexpILike: _Rules.search_any_case,
+    exp.Like: _Rules.like,
+    exp.ILike: _Rules.like,
+    exp.Any: _Rules.any,
+    exp.EQ: _Rules.equal,
+    exp.DPipe: _Rules.concatenation,
+    exp.Div: _Rules.division,
+    exp.Unnest: _Rules.unnested,
+    exp.Bracket: _Rules.bracket,
+    exp.Column: _Rules.column,
+    exp.Cast: _Rules.cast,
+    exp.Anonymous: _Rules.anonymous,
+    **dict.fromkeys(CLASSES, _Rules.known),
+}

@@ -1,0 +1,345 @@
+"""Tailgate's rows of pg_class, pg_attribute and other relations, computed from the catalog's items.
+
+An item's id is its oid. Oids of dependent objects are computed from it, so all are the same after a
+restart:
+
+    id            the relation               TYPES + id        its row type; TYPES_ARRAY + id: the array of it
+    INDEXES + id  the index of its key       CONSTRAINTS + id  the primary key       RULES + id  the rule of a view
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.indexes import Index, index, indexes
+from tailgate.lake.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.lake.routines import routine
+from tailgate.lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
+
+TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
+CHECKS_MAX = 1 << 4  # CHECK constraints of a table that have oids
+
+HEAP, BTREE, HASH = 2, 403, 405  # pg_am
+# oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
+CLASS, CONSTRAINT, REWRITE, NAMESPACE, PROC = 1259, 2606, 2618, 2615, 1255
+SQL_LANGUAGE = 14  # pg_language
+OPERATOR_CLASS = {
+    "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
+    "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
+    "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088,
+}  # fmt: skip
+COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
+ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 16: "c", 64: "c", -1: "i"}
+STORAGE = {"numeric": "m"}
+BY_VALUE = (1, 2, 4, 8)
+
+RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables
+
+Row = dict[str, Any]
+
+
+def relations(catalog: Catalog) -> list[Item]:
+    return [item for item in catalog.visible if item.is_relation]
+
+
+def relkind(item: Item) -> str:
+    return RELKIND.get(item.kind, "r")
+
+
+def key_name(item: Item) -> str:
+    return str(item.options.get("constraint") or f"{item.name}_pkey") if is_primary(item) else f"{item.name}_key"
+
+
+def is_primary(item: Item) -> bool:
+    """Tells whether the key is a primary key (tables, sources) or, for views, a unique index."""
+    return relkind(item) == "r"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A row of pg_index: the index of a relation's key, or one from CREATE INDEX."""
+
+    oid: int
+    name: str
+    relation: Item
+    made: Index
+    primary: bool = False
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return self.made.columns + self.made.include
+
+
+def indexed(catalog: Catalog) -> list[Indexed]:
+    found = []
+    for item in keyed(catalog):
+        key = item.key or ()
+        made = Index(key, (False,) * len(key), (False,) * len(key), unique=True)
+        found.append(Indexed(INDEXES + item.id, key_name(item), item, made, is_primary(item)))
+    return found + [Indexed(i.id, i.name, catalog[i.depends[0]], index(i)) for i in indexes(catalog)]
+
+
+def keyed(catalog: Catalog) -> list[Item]:
+    """Returns relations with a key index: not plain views, nor relations whose key has no columns."""
+    return [item for item in relations(catalog) if item.key and item.kind != "view"]
+
+
+def pg_namespace(catalog: Catalog) -> Iterator[Row]:
+    """Yields rows for created schemas; the others are among PostgreSQL's fixed rows."""
+    for schema in catalog.schemas.values():
+        if schema.id not in BUILT_IN:
+            yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
+
+
+def pg_class(catalog: Catalog) -> Iterator[Row]:
+    with_index = {i.relation.id for i in indexed(catalog)}
+    for item in relations(catalog):
+        kind = relkind(item)
+        yield {
+            "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": TYPES + item.id, "reloftype": 0,
+            "relowner": item.owner,
+            "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
+            "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
+            "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
+            "relnatts": len(item.columns), "relchecks": len(item.options.get("checks", ())),
+            "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
+            "relforcerowsecurity": False, "relacl": access_list(item, catalog),
+            "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
+            "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+        }  # fmt: skip
+    for i in indexed(catalog):
+        yield {
+            "oid": i.oid, "relname": i.name, "relnamespace": i.relation.schema, "reltype": 0, "reloftype": 0,
+            "relowner": i.relation.owner,
+            "relam": HASH if i.made.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
+            "relallvisible": 0,
+            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
+            "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
+            "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False,
+            "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+        }  # fmt: skip
+
+
+SYSTEM_COLUMNS = (
+    (-1, "ctid", 27, 6, "s"),
+    (-2, "xmin", 28, 4, "i"),
+    (-3, "cmin", 29, 4, "i"),
+    (-4, "xmax", 28, 4, "i"),
+    (-5, "cmax", 29, 4, "i"),
+    (-6, "tableoid", 26, 4, "i"),
+)
+
+
+def pg_attribute(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        primary = set(item.key or ()) if is_primary(item) else set()
+        yield from (_attribute(item.id, i, item, i - 1, i - 1 in primary) for i in range(1, len(item.columns) + 1))
+        if relkind(item) != "v":
+            for number, name, oid, size, align in SYSTEM_COLUMNS:
+                yield _plain(item.id, number, name, oid, size, -1, size != 6, align, "p", 0, 0) | {"attnotnull": True}
+    for i in indexed(catalog):
+        yield from (_attribute(i.oid, number, i.relation, column, False) for number, column in enumerate(i.columns, 1))
+
+
+def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
+    """Returns the pg_attribute row of a column of a relation or index."""
+    field = item.columns[index]
+    type = field.type
+    align = "d" if type.is_array and type.facts.size == 8 else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
+    if type.size == 16:
+        align = "d" if type.name == "interval" else "c"
+    storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
+    collation = COLLATION.get(type.name, 0)
+    not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
+    row = _plain(
+        relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array)
+    )
+    has_default = relation == item.id and field.name in item.options.get("defaults", {})
+    return row | {"attnotnull": not_null, "atthasdef": has_default}
+
+
+def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
+    """Yields the defaults of tables' columns, as written in the statement."""
+    for item in relations(catalog):
+        defaults = item.options.get("defaults", {}) if item.kind == "table" else {}
+        for number, field in enumerate(item.columns, 1):
+            if field.name in defaults:
+                oid = DEFAULTS + item.id * 256 + number % 256
+                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": defaults[field.name]}
+
+
+def _plain(
+    relation: int,
+    number: int,
+    name: str,
+    oid: int,
+    size: int,
+    typmod: int,
+    by_value: bool,
+    align: str,
+    storage: str,
+    collation: int,
+    dimensions: int,
+) -> Row:
+    """Returns a pg_attribute row."""
+    return {
+        "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,
+        "attndims": dimensions, "attcacheoff": -1, "atttypmod": typmod, "attbyval": by_value, "attalign": align, "attstorage": storage,
+        "attcompression": "", "attnotnull": False, "atthasdef": False, "atthasmissing": False, "attidentity": "", "attgenerated": "",
+        "attisdropped": False, "attislocal": True, "attinhcount": 0, "attcollation": collation,
+    }  # fmt: skip
+
+
+def pg_type(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        common = {
+            "typnamespace": item.schema, "typowner": item.owner,
+            "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
+            "typdelim": ",", "typmodin": 0, "typmodout": 0, "typalign": "d", "typstorage": "x", "typnotnull": False, "typbasetype": 0,
+            "typtypmod": -1, "typndims": 0, "typcollation": 0,
+        }  # fmt: skip
+        row, array = TYPES + item.id, TYPES_ARRAY + item.id
+        yield common | {
+            "oid": row, "typname": item.name, "typtype": "c", "typcategory": "C", "typrelid": item.id, "typelem": 0, "typarray": array,
+            "typsubscript": 0, "typinput": 2290, "typoutput": 2291, "typreceive": 2402, "typsend": 2403, "typanalyze": 0,
+        }  # fmt: skip
+        yield common | {
+            "oid": array, "typname": f"_{item.name}", "typtype": "b", "typcategory": "A", "typrelid": 0, "typelem": row, "typarray": 0,
+            "typsubscript": 6179, "typinput": 750, "typoutput": 751, "typreceive": 2400, "typsend": 2401, "typanalyze": 3816,
+        }  # fmt: skip
+
+
+def pg_index(catalog: Catalog) -> Iterator[Row]:
+    for i in indexed(catalog):
+        made, keys = i.made, len(i.made.columns)
+        types = [i.relation.columns[c].type for c in made.columns]
+        nulls_equal = i.oid >= INDEXES and not i.primary  # the key index of a view
+        yield {
+            "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": made.unique,
+            "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": True,
+            "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
+            "indisreplident": False, "indkey": [c + 1 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
+            "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
+            "indoption": [down | first << 1 for down, first in zip(made.descending, made.nulls_first, strict=True)],
+        }  # fmt: skip
+
+
+def pg_constraint(catalog: Catalog) -> Iterator[Row]:
+    for item in keyed(catalog):
+        if is_primary(item):
+            yield {
+                "oid": CONSTRAINTS + item.id, "conname": key_name(item), "connamespace": item.schema,
+                "contype": "p", "condeferrable": False,
+                "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": INDEXES + item.id,
+                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
+                "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
+            }  # fmt: skip
+    for item in relations(catalog):
+        for number, check in enumerate(item.options.get("checks", ())[:CHECKS_MAX]):
+            yield {
+                "oid": CHECKS + item.id * CHECKS_MAX + number, "conname": check["name"], "connamespace": item.schema, "contype": "c",
+                "condeferrable": False, "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": 0,
+                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
+                "coninhcount": 0, "connoinherit": False, "conkey": [i + 1 for i in check["columns"]], "conbin": check["text"],
+            }  # fmt: skip
+
+
+def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
+    """Returns comments by class, object and column, as in pg_description."""
+    found = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
+    for item in relations(catalog):
+        numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
+        for name, text in item.options.get("comments", {}).items():
+            if name in numbers:
+                found[CLASS, item.id, numbers[name]] = text
+    for item in catalog.visible:
+        if item.kind in ("function", "index") and "" in item.options.get("comments", {}):
+            found[PROC if item.kind == "function" else CLASS, item.id, 0] = item.options["comments"][""]
+    return found
+
+
+def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        if relkind(item) != "r":
+            yield {
+                "oid": RULES + item.id, "rulename": "_RETURN", "ev_class": item.id, "ev_type": "1", "ev_enabled": "O", "is_instead": True,
+                "ev_qual": "<>", "ev_action": item.query,
+            }  # fmt: skip
+
+
+def pg_depend(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        if relkind(item) != "r":
+            yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
+            for other in item.depends:
+                yield _depends(REWRITE, RULES + item.id, CLASS, other, "n")
+
+
+def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
+    return {"classid": kind, "objid": oid, "objsubid": 0, "refclassid": on_kind, "refobjid": on, "refobjsubid": 0, "deptype": how}
+
+
+def pg_proc(catalog: Catalog) -> Iterator[Row]:
+    for item in catalog.visible:
+        if item.kind != "function":
+            continue
+        made = routine(item)
+        columns = made.rows if made.rows is not None and made.rows[0].name else ()
+        names = [a.name for a in made.arguments] + [c.name for c in columns]
+        yield {
+            "oid": item.id, "proname": item.name, "pronamespace": item.schema, "proowner": item.owner, "prolang": SQL_LANGUAGE,
+            "procost": 100.0, "prorows": 1000.0 if made.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
+            "prosecdef": False, "proleakproof": False, "proisstrict": made.strict, "proretset": made.rows is not None,
+            "provolatile": made.volatility[0], "proparallel": "u", "pronargs": len(made.arguments), "pronargdefaults": len(made.defaults),
+            "prorettype": made.returns.oid, "proargtypes": [t.oid for t in made.types],
+            "proallargtypes": [*(t.oid for t in made.types), *(c.type.oid for c in columns)] if columns else None,
+            "proargmodes": ["i"] * len(made.arguments) + ["t"] * len(columns) if columns else None,
+            "proargnames": names if any(names) else None, "prosrc": item.query, "probin": None,
+        }  # fmt: skip
+
+
+def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
+    for role in catalog.roles.values():
+        for group, admin in role.member_of.items():
+            yield {"roleid": group, "member": role.id, "grantor": OPERATOR_ID, "admin_option": admin}
+
+
+OURS = (
+    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc
+)  # fmt: skip
+TABLES = {f.__name__: f for f in OURS}
+
+
+def roles(catalog: Catalog) -> list[Row]:
+    """Returns the rows for pg_roles and pg_authid."""
+    return [
+        {"oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier}
+        for r in catalog.all_roles().values()
+        if r.id != PUBLIC_ID
+    ]
+
+
+def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
+    """Returns pg_class.relacl or pg_namespace.nspacl; NULL if no privileges were granted."""
+    all_of_it, known = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
+    granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
+    if not granted:
+        return None
+    owner = _grantee(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
+    others = [
+        (_grantee(r.name) if r.id else "", "".join(letter for word, letter in known.items() if word in words)) for r, words in granted
+    ]
+    return [f"{owner}={all_of_it}/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
+
+
+def _grantee(name: str) -> str:
+    """Quotes a role name as access lists do, which is less often than in statements."""
+    return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
+
+
+def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:
+    """Yields each relation of pg_catalog with its rows for items; missing columns are NULL."""
+    return ((name, list(rows(catalog))) for name, rows in TABLES.items())

@@ -1,0 +1,106 @@
+"""Signatures of PostgreSQL's own functions and indexes, from the fixed rows.
+
+They serve pg_get_function_arguments() and similar functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+
+from tailgate.lake.catalog import FIRST_ID
+from tailgate.lake.names import quoted
+
+MODES = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
+# in the order of PostgreSQL's encoding numbers
+ENCODINGS = (
+    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL", "LATIN1", "LATIN2", "LATIN3", "LATIN4",
+    "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9", "LATIN10", "WIN1256", "WIN1258", "WIN866", "WIN874", "KOI8R", "WIN1251", "WIN1252",
+    "ISO_8859_5", "ISO_8859_6", "ISO_8859_7", "ISO_8859_8", "WIN1250", "WIN1253", "WIN1254", "WIN1255", "WIN1257", "KOI8U", "SJIS", "BIG5",
+    "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The signature of a function.
+
+    - `inputs`: types of the arguments of a call
+    - `types`, `modes`, `names`: of all arguments, including results
+    - `defaults`: of the last arguments of a call
+    - `direct`: for an ordered-set aggregate, the number of arguments before WITHIN GROUP
+    """
+
+    inputs: tuple[int, ...]
+    types: tuple[int, ...]
+    modes: tuple[str, ...]
+    names: tuple[str, ...]
+    result: int
+    is_set: bool
+    kind: str
+    defaults: tuple[str, ...] = ()
+    direct: int | None = None
+
+    def arguments(self, shown: Callable[[int], str | None], *, defaults: bool = True) -> str:
+        texts, given = self._texts(shown, table=False), [n for n, mode in enumerate(self.modes) if mode in "ibv"]
+        for n, default in zip(given[-len(self.defaults) :], self.defaults, strict=True) if defaults and self.defaults else ():
+            texts[n] += f" DEFAULT {default}"
+        if self.direct is None:
+            return ", ".join(texts)
+        ordered = texts[self.direct :] or texts[-1:]  # a VARIADIC argument is both direct and ordered
+        return f"{', '.join(texts[: self.direct])} ORDER BY {', '.join(ordered)}".lstrip()
+
+    def returns(self, shown: Callable[[int], str | None]) -> str | None:
+        if self.kind == "p":
+            return None
+        columns = self._texts(shown, table=True)
+        if columns:
+            return f"TABLE({', '.join(columns)})"
+        return f"{'SETOF ' if self.is_set else ''}{shown(self.result)}"
+
+    def _texts(self, shown: Callable[[int], str | None], *, table: bool) -> list[str]:
+        return [
+            f"{MODES.get(mode, '')}{quoted(name) + ' ' if name else ''}{shown(type)}"
+            for type, mode, name in zip(self.types, self.modes, self.names, strict=True)
+            if (mode == "t") is table
+        ]
+
+
+def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
+    """Returns the signatures of PostgreSQL's own functions, by oid."""
+    found = connection.execute(
+        "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind, proargdefaults,"
+        " CASE WHEN aggkind <> 'n' THEN aggnumdirectargs END"
+        f" FROM pg.pg_proc LEFT JOIN pg.pg_aggregate ON aggfnoid = oid WHERE oid < {FIRST_ID}"
+    ).fetchall()
+    out = {}
+    for oid, inputs, types, modes, names, result, is_set, kind, defaults, direct in found:
+        every = tuple(types or inputs)
+        out[oid] = Signature(
+            tuple(inputs), every, tuple(modes or "i" * len(every)), tuple(names or [""] * len(every)), result, is_set, kind,
+            tuple(listed(defaults or "")), direct,
+        )  # fmt: skip
+    return out
+
+
+def listed(expressions: str) -> list[str]:
+    """Splits a list of expressions at its commas.
+
+    >>> listed("NULL::text, '{a,b}'::text[], f(1, 2)")
+    ['NULL::text', "'{a,b}'::text[]", 'f(1, 2)']
+    """
+    return [part.strip() for part in re.findall(r"(?:'(?:[^']|'')*'|\([^()]*\)|[^,'(])+", expressions)]
+
+
+def index_definitions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[bool, int, tuple[str, ...]]]:
+    """Returns PostgreSQL's own indexes by oid: whether unique, the relation's oid, the columns."""
+    found = connection.execute(
+        "SELECT i.indexrelid, any_value(i.indisunique), any_value(i.indrelid), list(a.attname ORDER BY k.n)"
+        " FROM (SELECT indexrelid, unnest(indkey) AS attnum, unnest(range(len(indkey))) AS n FROM pg.pg_index) AS k"
+        " JOIN pg.pg_index AS i USING (indexrelid) JOIN pg.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum"
+        f" WHERE i.indexrelid < {FIRST_ID} GROUP BY i.indexrelid"
+    ).fetchall()
+    return {oid: (unique, relation, tuple(names)) for oid, unique, relation, names in found}

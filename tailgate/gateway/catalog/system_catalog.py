@@ -1,0 +1,192 @@
+"""The DuckDB instance of the system catalog, and how a query runs in it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.catalog import database, item_status
+from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
+from tailgate.gateway.catalog.functions import Functions
+from tailgate.gateway.catalog.object_names import Facts, Session
+from tailgate.lake import errors
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.roles import OPERATOR_ID
+from tailgate.lake.types import Field, Type, arrow_schema
+from tailgate.sql.authorization import Authorized
+
+ACTIVITY = "pg_stat_activity"  # its rows are computed for each query
+SUBSCRIPTIONS = f"{item_status.SCHEMA}.subscriptions"
+
+# Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
+Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
+Fetch = Callable[[duckdb.DuckDBPyConnection], pa.Table]  # returns all rows of an executed statement
+
+
+class Job(Protocol):
+    """A running statement; `running` sets the connection that a cancel interrupts."""
+
+    def running(self, on: duckdb.DuckDBPyConnection | None) -> None: ...
+
+
+class NoJob:
+    """A job that cannot be interrupted."""
+
+    def running(self, on: duckdb.DuckDBPyConnection | None) -> None:
+        pass
+
+
+NO_JOB = NoJob()
+
+
+def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the rows of a relation of the schema tailgate."""
+    if relation == item_status.INTERNAL_ERRORS:
+        return item_status.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
+    said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
+    return item_status.table(relation, catalog, said, session.may_see)
+
+
+class SystemCatalog:
+    """The DuckDB instance of the system catalog, opened at the first query. Thread-safe.
+
+    Each query has its own connection and transaction. It sees the catalog of its session. Rows that
+    are computed per query (pg_stat_activity, the engine's status) are inserted in this transaction
+    and disappear with it.
+    """
+
+    def __init__(self, opener: Opener, fetch: Fetch = lambda result: result.to_arrow_table()) -> None:
+        self._opener, self._fetch = opener, fetch
+        self._lock = threading.Lock()  # guards the three below
+        self._facts = Facts()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._catalog: Catalog | None = None
+        self.functions = Functions()
+
+    def run(
+        self,
+        query: Authorized[CatalogQuery],
+        values: Sequence[object],
+        session: Session,
+        catalog: Catalog,
+        status: Mapping[str, Any] | None = None,
+        told: Described | None = None,
+        job: Job = NO_JOB,
+    ) -> tuple[tuple[Field, ...], pa.Table]:
+        """Returns columns and rows of a query. Raises SQL errors.
+
+        `values` of parameters may be text. `status` is the engine's status report, for a query
+        that `asks_engine`. `told` has the columns if they are known.
+        """
+        made = query.plan
+        activity = session.sessions() if ACTIVITY in made.relations else None
+        listings = {relation: _listing(relation, session, catalog, status or {}) for relation in made.listed}
+        with self._asked(session, catalog, job) as connection:
+            if activity is not None:
+                database.fill(connection, f"pg.{ACTIVITY}", activity)
+            for relation, listing in listings.items():
+                database.fill(connection, relation, listing)
+            result = self._execute(connection, made.sql, made.used, values)
+            told = told or described(made, _description(result))
+            return told.fields, self._shown(self._fetch(result), told)
+
+    def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Returns the columns, and the types of the parameters, by running the query for zero rows."""
+        return described(query.plan, self.description(query, session, catalog)).fields, query.plan.parameters
+
+    def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
+        """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
+        made = query.plan
+        with self._asked(session, catalog, job) as connection:
+            return _description(self._execute(connection, made.limited, made.used, [None] * len(made.parameters)))
+
+    @contextlib.contextmanager
+    def _asked(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Opens a connection that sees the catalog; on this thread, functions answer for the session."""
+        with self._lock:
+            connection = self._at(catalog).cursor()
+            connection.begin()
+            connection.execute("SELECT 1 FROM pg.made_roles LIMIT 0")  # the first read starts DuckDB's transaction
+            facts = self._facts
+        try:
+            job.running(connection)
+            with self.functions.asked(session, catalog, facts):
+                operator = self.functions.privileges.operator()
+                facts = replace(facts, roles={**facts.roles, OPERATOR_ID: operator})
+                with self.functions.asked(session, catalog, facts):
+                    yield connection
+        finally:
+            job.running(None)
+            connection.close()
+
+    def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
+        """Returns the connection, after updating the database to a catalog."""
+        if self._connection is None:
+            self._connection = self._opener(self._prepare)
+        # sessions with different search paths share the items of a catalog
+        if self._catalog is None or self._catalog.items is not catalog.items:
+            database.replace(self._connection, catalog)
+            self._facts = self._facts.loaded(self._connection, catalog)
+            self._catalog = catalog
+        return self._connection
+
+    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.functions.install(connection)
+        database.build(connection)
+
+    def _execute(
+        self, connection: duckdb.DuckDBPyConnection, sql: str, used: frozenset[int], values: Sequence[object]
+    ) -> duckdb.DuckDBPyConnection:
+        """Executes SQL with those parameters that it still has.
+
+        The rewrite may have removed a parameter, such as the dimension of an array function, and
+        DuckDB refuses a value for it.
+        """
+        given = {str(n): values[n - 1] for n in used if n <= len(values)}
+        try:
+            return connection.execute(sql, given) if given else connection.execute(sql)
+        except duckdb.Error as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: duckdb.Error) -> Exception:
+        """Returns PostgreSQL's error for one of DuckDB."""
+        text = str(error)
+        if "Python exception occurred while executing the UDF" in text:
+            return self.functions.raised or error
+        if column := re.search(r'Referenced column "([^"]*)" (?:was )?not found|does not have a column named "([^"]*)"', text):
+            return errors.UndefinedColumn(f'column "{column[1] or column[2]}" does not exist')
+        if "Ambiguous reference" in text:
+            return errors.AmbiguousColumn(text.split("Error: ", 1)[-1].split("\n")[0].lower())
+        if isinstance(error, duckdb.ConversionException):
+            return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
+        return error
+
+    def _shown(self, table: pa.Table, told: Described) -> pa.Table:
+        """Converts values to stored form: reg types to names, vectors to text."""
+        outputs = []
+        for column, field, kind in zip(table.columns, told.fields, told.kinds, strict=True):
+            out = REGISTERED.get(kind)
+            if out is not None:
+                function = self.functions.all[out, 1][2]
+                column = pa.chunked_array([pa.array([None if v is None else function(int(v)) for v in column.to_pylist()], pa.string())])
+            elif pa.types.is_list(column.type) and not field.type.is_array:
+                texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
+                column = pa.chunked_array([pa.array(texts, pa.string())])
+            elif column.type != field.type.arrow:
+                column = column.cast(field.type.arrow)
+            outputs.append(column)
+        return pa.Table.from_arrays(outputs, schema=arrow_schema(told.fields))
+
+
+REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
+
+
+def _description(result: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    return [(str(column[0]), str(column[1])) for column in result.description]

@@ -1,0 +1,70 @@
+"""Rewrites FROM of a catalog query for DuckDB: names of relations, and functions that return rows.
+
+pg_catalog.pg_class, pg_class ──► pg.pg_class      information_schema.x ──► information.x      a user's relation ──► 0A000
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from tailgate.gateway.catalog.database import relations, table_name
+from tailgate.gateway.catalog.trees import folded
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
+from tailgate.lake.names import Name
+
+# Functions in FROM that never return rows: Tailgate has no foreign tables, partitions or text search.
+EMPTY = {
+    "ts_token_type": {"tokid": "INTEGER", "alias": "VARCHAR", "description": "VARCHAR"},
+    "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
+    "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
+}
+TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
+
+
+def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
+    """Renames a table in the tree to its name in DuckDB; `ctes` has the names of the query's CTEs."""
+    if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in EMPTY):
+            _derived(table)
+            return
+        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
+            table.set("this", exp.to_identifier("pg_keywords"))
+            table.set("db", exp.to_identifier("pg"))
+        elif not isinstance(table.this, (exp.Unnest, exp.GenerateSeries)) and type(table.this).__name__ not in TABLE_FUNCTIONS:
+            raise UndefinedFunction(
+                f"function {table.this.sql_name().lower()}() does not exist" if isinstance(table.this, exp.Func) else "syntax error"
+            )
+        elif table.args.get("db") is not None:
+            table.set("db", None)
+        alias = table.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and not alias.columns and "series" in type(table.this).__name__.lower():
+            alias.set("columns", [alias.this.copy()])  # FROM generate_series(1, 3) AS i: i also names the column
+        return
+    name, schema = folded(table.this), folded(table.args.get("db"))
+    if not schema and name in ctes:
+        return
+    for candidate in [schema] if schema else ["pg_catalog"]:
+        known = f"{candidate}.{name}"
+        if known in relations():
+            place, _, there = table_name(known).partition(".")
+            table.set("this", exp.to_identifier(there, quoted=True))
+            table.set("db", exp.to_identifier(place))
+            table.set("catalog", None)
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            return
+    if catalog.find(Name(name, schema or None)) is not None:
+        raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
+    raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
+
+
+def _derived(table: exp.Table) -> None:
+    """Replaces a function in FROM that DuckDB lacks: by its value as one row, or by no rows (EMPTY)."""
+    name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
+    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
+    columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]
+    one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
+    table.replace(exp.Subquery(this=one.where(exp.false()) if columns else one, alias=alias.copy()))

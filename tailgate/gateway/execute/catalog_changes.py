@@ -1,0 +1,116 @@
+"""Statements that the engine executes: changes of the catalog, and requests for information.
+
+text ──► names resolved and ownership checked in one catalog ──► engine, with the resolution ──► durable ──► mirrors ──► answer
+                 ▲                                                 └── 40001: a resolved name has changed
+                 └─────────────────────────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailgate.gateway.control import Done, Tell
+from tailgate.gateway.execute import committing, temporary_views
+from tailgate.gateway.security.ownership import check_change
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.writes.pending import Pending
+from tailgate.lake import errors as e
+from tailgate.lake.catalog import SUBSCRIPTION
+from tailgate.lake.passwords import kept
+from tailgate.sql import statements as s
+from tailgate.sql.resolving import resolve
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.session import Session
+
+CHANGING = (
+    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
+    s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
+    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
+    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
+    s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
+)  # fmt: skip
+ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
+SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
+MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
+
+
+async def change_catalog(session: Session, bound: Bound) -> str:
+    """Executes a change of the catalog and returns its tag.
+
+    Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
+    Raises 25001 inside a block.
+    """
+    if session.transaction.in_block:
+        if session.transaction.savepoints and temporary_views.is_about_one(session, bound.statement):
+            raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
+        if (tag := await temporary_views.answer(session, bound)) is not None:
+            return tag
+        words = bound.text.split(None, 3)[:3]
+        verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
+        raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")
+    await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
+    session.transaction.writes = Pending()
+    session.out.flush()
+    await _caught_up(session)
+    if (tag := await temporary_views.answer(session, bound)) is not None:
+        return tag
+    if isinstance(bound.statement, s.CreateSubscription):
+        _check_subscriptions(session)
+
+    def tell(notice: dict[str, Any]) -> None:
+        severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
+        session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
+        session.out.flush()
+
+    done = await sent(session, bound, tell)
+    for notice in done.notices:
+        tell(notice)
+    if done.time:
+        await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
+    return done.tag
+
+
+def _check_subscriptions(session: Session) -> None:
+    """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
+    role = session.access.role
+    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    if count >= SUBSCRIPTIONS_EACH and not role.superuser:
+        raise e.ConfigurationLimitExceeded(
+            "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
+        )
+
+
+async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
+    """Sends a statement to the engine and returns its answer.
+
+    Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
+    ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
+    """
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        base = session.serving.catalog
+        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
+        check_change(bound.statement, session.role, resolution.over(base), session.database)
+        try:
+            return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)
+        except e.SerializationFailure:
+            if attempt == ATTEMPTS_MAX:
+                raise
+        await _caught_up(session)
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _caught_up(session: Session) -> None:
+    """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
+    newest = session.gateway.lake.log.newest()
+    if newest is not None:
+        await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
+
+
+def without_password(bound: Bound) -> str:
+    """Returns the statement's text with a verifier in place of the password, which never leaves this process."""
+    options = getattr(bound.statement, "options", None)
+    if not isinstance(options, s.RoleOptions) or not options.password or options.password_at is None:
+        return bound.text
+    begin, end = options.password_at
+    return f"{bound.text[:begin]}'{kept(options.password)}'{bound.text[end:]}"

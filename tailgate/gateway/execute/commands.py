@@ -1,0 +1,193 @@
+"""Statements that the session executes: transactions, settings, prepared statements. Each function returns a command tag.
+
+`COMMANDS` lists them all, including those of other modules. A new kind of statement without rows is added there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tailgate.gateway.execute import committing, cursors, dispatch, subscriptions
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.settings.settings import find
+from tailgate.lake import errors as e
+from tailgate.lake.names import list_of
+from tailgate.sql import statements as s
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.session import Session
+
+
+def _begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    if transaction.in_block:
+        session.notice("there is already a transaction in progress", "WARNING", "25001")
+    else:
+        session.settings.begin()
+    transaction.move(Move.BEGIN)
+    _modes(session, statement.modes)
+    return "START TRANSACTION" if statement.start else "BEGIN"
+
+
+def _modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
+    for mode in modes:
+        if mode.startswith("isolation level "):
+            session.settings.set(f"{prefix}isolation", mode.removeprefix("isolation level "), local=local)
+        elif mode in ("read only", "read write"):
+            session.settings.set(f"{prefix}read_only", "on" if mode == "read only" else "off", local=local)
+        elif mode in ("deferrable", "not deferrable"):
+            session.settings.set(f"{prefix}deferrable", "on" if mode == "deferrable" else "off", local=local)
+
+
+async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    commits = isinstance(statement, s.Commit)
+    if commits and transaction.state is State.BLOCK:
+        try:
+            await cursors.hold(session)
+            await committing.commit(session)
+        except BaseException:
+            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
+            session.end_block(undo=True)
+            raise
+    if not transaction.in_block:
+        if statement.chain:
+            raise e.NoActiveSqlTransaction(f"{'COMMIT' if commits else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
+        session.notice("there is no transaction in progress", "WARNING", "25P01")
+    undone = not commits or transaction.state is State.FAILED
+    was_block = transaction.in_block
+    transaction.move(Move.COMMIT if commits else Move.ROLLBACK)
+    session.drop_portals()
+    if was_block:
+        session.end_block(undo=undone)
+    if statement.chain:
+        session.settings.begin()
+        transaction.move(Move.BEGIN)
+    return "ROLLBACK" if undone else "COMMIT"
+
+
+def _block(session: Session, words: str) -> None:
+    if not session.transaction.in_block:
+        raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
+
+
+async def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
+    _block(session, "SAVEPOINT")
+    await committing.settle(session)
+    session.charge_savepoints(1)
+    session.transaction.savepoints.append((statement.name, len(session.transaction.writes), session.settings.mark()))
+    return "SAVEPOINT"
+
+
+def _release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
+    _block(session, "RELEASE SAVEPOINT")
+    session.transaction.back_to(statement.name, keep=False)
+    return "RELEASE"
+
+
+def _rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
+    _block(session, "ROLLBACK TO SAVEPOINT")
+    session.settings.back(session.transaction.back_to(statement.name, keep=True))
+    session.transaction.move(Move.RECOVER)
+    return "ROLLBACK"
+
+
+def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[object]) -> str:
+    name = statement.name.lower()
+    if name in ("transaction", "session characteristics", "session characteristics as transaction"):
+        if name == "transaction":
+            if not session.transaction.in_block:
+                session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+                return "SET"
+            _modes(session, statement.values)
+        else:
+            _modes(session, statement.values, "default_transaction_", local=False)
+        return "SET"
+    if name == "transaction snapshot":
+        _import(session, statement.values[0])
+        return "SET"
+    if statement.local and not session.transaction.in_block:
+        session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
+        return "SET"
+    if not statement.values:
+        session.settings.reset(name, local=statement.local)
+    else:
+        if name == "role":
+            session.access.find(statement.values[0])  # raises if the role may not be set
+        setting = find(name)
+        names = setting is not None and setting.kind == "path"
+        session.settings.set(name, list_of(statement.values) if names else ", ".join(statement.values), local=statement.local)
+    return "SET"
+
+
+def _import(session: Session, name: str) -> None:
+    """Executes SET TRANSACTION SNAPSHOT: the block reads at the time of a snapshot from pg_export_snapshot()."""
+    if not session.transaction.in_block:
+        session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+    if session.transaction.time is not None:
+        raise e.ActiveSqlTransaction("SET TRANSACTION SNAPSHOT must be called before any query")
+    if session.settings["transaction_isolation"] not in ("serializable", "repeatable read"):
+        raise e.FeatureNotSupported("a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ")
+    times = (other.transaction.exported.get(name) for other in session.gateway.sessions.values())
+    time = next((t for t in times if t is not None), None)
+    if time is None:
+        raise e.InvalidParameterValue(f'invalid snapshot identifier: "{name}"')
+    if session.transaction.state is not State.IDLE:
+        session.transaction.read_at(session.serving, time)
+
+
+def _reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:
+    session.settings.reset(statement.name)
+    return "RESET"
+
+
+def _discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:
+    if statement.what == "all":
+        if session.transaction.in_block:
+            raise e.ActiveSqlTransaction("DISCARD ALL cannot run inside a transaction block")
+        session.drop_portals(held=True)
+        session.statements.clear()
+        session.settings.reset(None)
+    if statement.what in ("all", "temp"):
+        session.naming.drop_all()
+    return f"DISCARD {statement.what.upper()}"
+
+
+async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
+    if statement.name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
+    text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
+    oids = tuple(t.oid for t in statement.types)
+    inner = await dispatch.bind(session, statement.statement, text, oids)
+    session.keep(statement.name, statement.text.encode(), oids, inner)
+    return "PREPARE"
+
+
+def _deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: Sequence[object]) -> str:
+    if statement.name is None:
+        session.statements.clear()
+        return "DEALLOCATE ALL"
+    if session.statements.pop(statement.name, None) is None:
+        raise e.InvalidSqlStatementName(f'prepared statement "{statement.name}" does not exist')
+    return "DEALLOCATE"
+
+
+Command = Callable[["Session", Bound, Any, Sequence[object]], "str | Awaitable[str]"]
+COMMANDS: dict[type, Command] = {
+    s.Begin: _begin,
+    s.Commit: _end,
+    s.Rollback: _end,
+    s.Savepoint: _savepoint,
+    s.Release: _release,
+    s.RollbackTo: _rollback_to,
+    s.Set: _set,
+    s.Reset: _reset,
+    s.Discard: _discard,
+    s.Prepare: _prepare,
+    s.Deallocate: _deallocate,
+    s.DeclareCursor: cursors.declare,
+    s.CloseCursor: cursors.close,
+    s.Acknowledge: subscriptions.acknowledge,
+}

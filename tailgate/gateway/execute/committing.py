@@ -1,0 +1,243 @@
+"""Sends the effects of writes to the engine: immediately outside a block, at COMMIT inside one.
+
+    outside a block: evaluate ──► POST /write ──conflict c──► wait until the mirrors have c ──► evaluate again
+                                      └──number n──► wait until the mirrors have n ──► answer
+    in a block:      evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
+    in a pipeline:   INSERTs of constants are collected, up to Sync or a statement that reads
+
+With synchronous_commit = off the session does not wait for the tick: the inbox entry is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from tailgate.gateway.execute import subscriptions
+from tailgate.gateway.serving.prepared import readable
+from tailgate.gateway.session.transactions import State
+from tailgate.gateway.writes.evaluation import Effect, Evaluation
+from tailgate.gateway.writes.modifiers import fitted
+from tailgate.gateway.writes.pending import Pending
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
+from tailgate.sql.authorization import Authorized
+from tailgate.sql.writes import INCOMING, TruncateTables
+
+if TYPE_CHECKING:
+    from tailgate.gateway.mirrors.snapshots import Snapshot
+    from tailgate.gateway.session.session import Session
+
+Result = TypeVar("Result")
+
+EVALUATIONS_MAX = 50  # of one statement; with a reservation the second or third succeeds unless the machine is overloaded
+CONFLICT_WAIT_S = 30.0  # that a failing COMMIT waits until the conflicting write is readable
+ROWS_AT_ONCE = 5_000  # rows that are serialized in the event loop, in about 5 ms; more use a thread
+VIOLATION = "23"  # SQLSTATE class of constraint violations
+SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELECT has read in such a block has changed
+
+
+def tables_of(write: WritePlan) -> tuple[Item, ...]:
+    return write.tables if isinstance(write, TruncateTables) else (write.table,)
+
+
+def verb(write: WritePlan) -> str:
+    match write:
+        case InsertPlan():
+            return "INSERT"
+        case ChangePlan(updates=updates):
+            return "UPDATE" if updates else "DELETE"
+        case TruncateTables():
+            return "TRUNCATE"
+
+
+def _items(session: Session, write: WritePlan) -> list[Item]:
+    """Returns the relations that must be mirrored to evaluate the write."""
+    catalog = session.serving.catalog
+    match write:
+        case InsertPlan():
+            plans = [p for p in (write.rows, write.existing) if p is not None]
+        case ChangePlan():
+            plans = [write.rows]
+        case TruncateTables():
+            return list(write.tables)
+    found = {id for p in plans for id in p.scans} - {INCOMING}
+    return [readable(catalog[r]) for r in sorted(found)]
+
+
+async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
+    """Runs a statement that writes.
+
+    Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
+    """
+    if session.settings["transaction_read_only"] == "on":
+        named = "COPY FROM" if rows is not None else verb(write)
+        raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
+    authorized = session.access.authorize(write)
+    transaction = session.transaction
+    if transaction.state is State.IDLE:
+        return await _alone(session, authorized, values, rows)
+    plain = _plain(write, values) if rows is None and session.out.pipelined() else None
+    if plain is not None:
+        await _settle_others(session, write)
+        transaction.writes.waiting.append((authorized, plain))
+        return Effect(plain.num_rows)
+    await settle(session)
+    return await _in_block(session, authorized, values, rows)
+
+
+async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
+    """Raises the first constraint violation of `rows`, which precede a row that cannot be parsed."""
+    await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows))
+
+
+async def _evaluated(
+    session: Session,
+    authorized: Authorized[WritePlan],
+    values: Sequence[object],
+    work: Callable[[Evaluation], Result],
+    at: Snapshot | None = None,
+) -> Result:
+    """Calls `work` with an evaluation of the write on the mirrors; returns its result.
+
+    Like PostgreSQL, errors quote rows only if the role may read them.
+    """
+    write, style, catalog = authorized.plan, session.settings.style, session.catalog
+    try:
+        return await session.serving.write(
+            authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog)), at=at
+        )
+    except TailgateError as error:
+        if error.sqlstate.startswith(VIOLATION) and not all(map(session.access.may_read, tables_of(write))):
+            error.detail = None
+        raise
+
+
+async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write inside a block: evaluates it and adds its effect to the pending writes."""
+    write, transaction = authorized.plan, session.transaction
+    snapshot = transaction.snapshot(session.serving)
+    assert snapshot is not None
+    effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
+    transaction.writes.add(effect, tables_of(write), snapshot.inbox)
+    return effect
+
+
+def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
+    """Returns the rows of an INSERT that may be collected in a pipeline, otherwise None.
+
+    It must insert constants, without RETURNING or ON CONFLICT.
+    """
+    if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
+        return None
+    rows = write.rows.literal(values)
+    return None if rows is None else fitted(rows, write.table.columns)
+
+
+async def settle(session: Session) -> None:
+    """Evaluates the collected INSERTs of a pipeline together, with one check of the table's keys."""
+    waiting = session.transaction.writes.waiting
+    if waiting:
+        authorized = waiting[0][0]
+        rows = pa.concat_tables([rows for _, rows in waiting])
+        waiting.clear()
+        await _in_block(session, authorized, (), rows)
+
+
+async def _settle_others(session: Session, write: WritePlan) -> None:
+    waiting = session.transaction.writes.waiting
+    if waiting and tables_of(waiting[0][0].plan)[0].id != tables_of(write)[0].id:
+        await settle(session)
+
+
+async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    """Runs a write outside a block: evaluates and sends it until it has no conflict."""
+    write, serving = authorized.plan, session.serving
+    reserve = ""
+    for _ in range(EVALUATIONS_MAX):
+        pending = Pending()
+        base = serving.inbox
+        effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
+        pending.add(effect, tables_of(write), base)
+        conflict = await _send(session, pending, reserve)
+        if not conflict:
+            return effect
+        reserve = reserve or secrets.token_hex(8)
+        await serving.wait_inbox(conflict)
+    raise _conflict()
+
+
+async def commit(session: Session) -> None:
+    """Commits the transaction's writes, then its acknowledgements of subscriptions.
+
+    Raises 40001 if anything that it read has changed meanwhile.
+    """
+    await settle(session)
+    pending = session.transaction.writes
+    if pending.changes and (conflict := await _send(session, pending, "")):
+        with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
+            await asyncio.wait_for(session.serving.wait_inbox(conflict), CONFLICT_WAIT_S)
+        raise _conflict()
+    await subscriptions.commit(session, pending.acknowledged)
+
+
+def _conflict() -> SerializationFailure:  # type: ignore[valid-type]
+    return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
+
+
+async def _send(session: Session, pending: Pending, reserve: str) -> int:
+    """Sends the writes and returns 0, or the inbox entry that conflicts with them.
+
+    Returns once the rows are readable, or durable with synchronous_commit = off.
+    """
+    if not pending.changes:
+        return 0
+    catalog = session.serving.catalog
+    large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
+    body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
+    asked = asyncio.ensure_future(session.control.write(body))
+    try:
+        answer = await asyncio.shield(asked)
+        if "conflict" in answer:
+            return answer["conflict"]
+        if session.settings["synchronous_commit"] not in ("off", "local"):
+            await session.serving.wait_inbox(answer["number"])
+    except asyncio.CancelledError:
+        # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
+        reason = session.interruption()
+        if reason is None:
+            raise
+        if "conflict" in await asked:
+            raise QueryCanceled(reason) from None
+        session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
+    return 0
+
+
+async def before_read(session: Session, relations: frozenset[int]) -> None:
+    """Prepares for a SELECT: evaluates collected INSERTs, and records reads of serializable blocks.
+
+    Refuses to read a materialized view over a table that the block has written.
+    """
+    await settle(session)
+    writes = session.transaction.writes
+    catalog = session.serving.catalog
+    for relation in relations:
+        item = catalog.items.get(relation)
+        if item is not None and item.kind == "materialized view" and writes.changes and _reaches(item, set(writes.changes), session):
+            raise FeatureNotSupported(
+                f'reading materialized view "{item.name}" in a transaction that has written a table below it is not supported',
+                hint="Commit first: the view has the rows when COMMIT answers.",
+            )
+    if session.settings["transaction_isolation"] in SERIALIZABLE:
+        writes.read(relations)
+
+
+def _reaches(item: Item, tables: set[int], session: Session) -> bool:
+    catalog = session.serving.catalog
+    return any(d in tables or (d in catalog.items and _reaches(catalog[d], tables, session)) for d in item.depends)

@@ -1,0 +1,179 @@
+"""The results of SHOW, computed from the catalog, the engine's status and a session's settings.
+
+Only `errors` does I/O: SHOW ERRORS reads the lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tailgate.gateway.catalog import item_status
+from tailgate.gateway.catalog import rows as catalog_rows
+from tailgate.gateway.catalog.item_status import LISTS, NAME
+from tailgate.gateway.settings.settings import Settings
+from tailgate.lake import routines
+from tailgate.lake.catalog import INDEX, Catalog, Item
+from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.indexes import definition, index
+from tailgate.lake.schemas import TEMPORARY_ID
+from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
+from tailgate.sql.authorization import Authorized, Followed
+from tailgate.sql.compute.regexp import likes
+from tailgate.sql.definitions import shown
+from tailgate.sql.statements import Name, Show
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.access import Access
+    from tailgate.lake import Lake
+
+_CREATE = (
+    "create source",
+    "create view",
+    "create materialized view",
+    "create sink",
+    "create table",
+    "create function",
+    "create index",
+    "create subscription",
+    "create connection",
+)
+
+SINGLE: dict[str, tuple[Field, ...]] = {
+    "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
+    "objects": (NAME, Field("type", TEXT)),
+    "functions": (NAME, Field("arguments", TEXT), Field("result", TEXT)),
+    "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
+    "schemas": (NAME,),
+    "databases": (NAME,),
+    "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
+    "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
+    "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
+}
+
+
+def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
+    """Returns the columns of the result. Raises 42704 for an unknown setting."""
+    if show.what == "setting":
+        return (Field(settings.get(show.setting)[0], TEXT),)
+    if show.what in _CREATE:
+        return (NAME, Field("create_sql", TEXT))
+    return LISTS[show.what][1] if show.what in LISTS else SINGLE[show.what]
+
+
+def needs_engine(show: Show) -> bool:
+    """Returns whether the result contains the engine's status."""
+    return show.what in item_status.TOLD
+
+
+def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Followed]]:
+    """Returns the views of SHOW ERRORS: the named one, or all that the role may read."""
+    if show.name is None:
+        views = sorted(catalog.visible, key=lambda item: item.name)
+        return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
+    wanted = catalog.relation(show.name)
+    if not wanted.errors:
+        raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
+    found = access.authorize(Followed(wanted))
+    return [found] if wanted.ready else []
+
+
+def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
+    """Returns the errors of views at a time, for SHOW ERRORS. Blocks."""
+    rows = [
+        (catalog.name_of(item).sql, row["sqlstate"], row["message"], row[WEIGHT])
+        for item in (view.plan.item for view in views)
+        for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
+    ]
+    return _table(SINGLE["errors"], rows)
+
+
+def topics(show: Show, lines: Sequence[str]) -> pa.Table:
+    """Returns the result of SHOW TOPICS. `lines`: the engine's answer, one line per topic with columns separated by tabs."""
+    rows = [(name, *map(int, counts)) for name, *counts in (line.split("\t") for line in lines)]
+    return _table(SINGLE["topics"], _liked(rows, show.like))
+
+
+def answer(
+    show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any], may_see: item_status.MaySee
+) -> pa.Table:
+    """Returns the result of all other forms of SHOW. `status`: the engine's status, empty if it is not running."""
+    fields = columns(show, settings)
+    return _table(fields, _liked(list(_rows(show, catalog, settings, database, status, may_see)), show.like))
+
+
+def _liked(rows: Sequence[Sequence[Any]], pattern: str | None) -> Sequence[Sequence[Any]]:
+    """Returns the rows whose first column matches the LIKE pattern."""
+    if pattern is None:
+        return rows
+    return [row for row, fits in zip(rows, likes.matches([str(row[0]) for row in rows], pattern), strict=True) if fits]
+
+
+def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    values = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in fields]
+    return pa.table([pa.array(v, f.type.arrow) for f, v in zip(fields, values, strict=True)], names=[f"c{i}" for i in range(len(fields))])
+
+
+def _rows(
+    show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any], may_see: item_status.MaySee
+) -> Iterable[Sequence[Any]]:
+    what = show.what
+    items = sorted(_listed(show, catalog), key=lambda item: item.name)
+    match what:
+        case "setting":
+            return [(settings.get(show.setting)[1],)]
+        case "all":
+            return settings.all()
+        case "schemas":
+            return [(name,) for name in sorted(s.name for s in catalog.all_schemas().values() if s.id != TEMPORARY_ID)]
+        case "databases":
+            return [(database,)]
+        case "objects":
+            return [(i.name, i.kind) for i in items]
+        case "functions":
+            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if i.kind == "function"]
+        case "indexes":
+            of = None if show.name is None else catalog.relation(show.name).id
+            listed = {i.id for i in items}
+            there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
+            there.sort(key=lambda i: i.name)
+            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in there]
+        case "columns":
+            assert show.name is not None
+            item = catalog.relation(show.name)
+            return [(f.name, f.nullable, str(f.type)) for f in item.columns]
+    if what in _CREATE:
+        assert show.name is not None
+        if what == "create function":
+            function = routines.find(show.name, show.types, catalog)
+            return [(function.shown, shown(function, catalog).sql)]
+        return [_create(catalog, show.name, what.removeprefix("create "))]
+    return item_status.rows(what, items, catalog, status, may_see)
+
+
+def _listed(show: Show, catalog: Catalog) -> list[Item]:
+    """Returns the items to list: those of the given schema, or those that can be named without one.
+
+    The session's catalog contains its own temporary views only.
+    """
+    if show.schema is None:
+        return [i for i in catalog.visible if catalog.name_of(i).schema is None]
+    schema = catalog.schema(show.schema.name, show.schema.position)
+    return [i for i in catalog.visible if i.schema == schema.id]
+
+
+def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
+    item = catalog.find(name)
+    if item is None:
+        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
+    if item.kind != kind:
+        article = "an" if kind == INDEX else "a"
+        raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
+    if item.kind == INDEX:
+        relation = catalog[item.depends[0]]
+        return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
+    if not item.sql:
+        raise UndefinedObject(f'no statement created "{name.name}"')
+    return item.name, shown(item, catalog).sql

@@ -1,0 +1,223 @@
+"""CREATE, ALTER and DROP of temporary views, which the session executes without the engine.
+
+    CREATE VIEW v AS SELECT … FROM a temporary view    the view is temporary, too, with a notice, as in PostgreSQL
+    CREATE MATERIALIZED VIEW, CREATE SINK over one     0A000
+    DROP of a relation that a temporary view reads     2BP01 in the view's session; other sessions may drop it
+
+Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/catalog/namespace.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tailgate.lake import errors as e
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.dropping import described, dropping
+from tailgate.lake.names import Name
+from tailgate.lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from tailgate.lake.types import Field
+from tailgate.sql import statements as s
+from tailgate.sql.authorization import Demand
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.definitions import restated
+from tailgate.sql.replacing import check_columns
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.portals import Bound
+    from tailgate.gateway.session.session import Session
+
+
+async def answer(session: Session, bound: Bound) -> str | None:
+    """Executes a statement about temporary views and returns its tag, or None if the engine must execute the statement.
+
+    Raises 0A000 or 42809 for statements that do not apply to temporary views.
+    """
+    statement = bound.statement
+    match statement:
+        case s.CreateView():
+            return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
+        case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
+            raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSubscription(from_item=name) if _found(session, name) is not None:
+            raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
+        case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
+            detail = "This operation is not supported for views."
+            raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
+        case s.Drop():
+            return _drop(session, statement)
+        case s.DropSchema(names=names):
+            catalog = session.catalog
+            _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
+        case s.AlterItem():
+            return await _alter(session, statement)
+        case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
+            _check_kind(session, statement)
+        case s.AlterSecret() | s.ValidateConnection():
+            _check_kind(session, statement)
+        case s.Grant(kind="secret" | "connection" as kind, objects=names):
+            for item in filter(None, (_found(session, n) for n in names)):
+                raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
+        case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
+            raise e.FeatureNotSupported("comments on temporary views are not supported")
+        case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
+            raise e.FeatureNotSupported("privileges on temporary views are not supported", hint="No other session sees them.")
+        case s.Explain(target=Name() as name) if _found(session, name) is not None:
+            raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
+        case s.Explain(target=s.CreateView() as inner):
+            await _is_temporary(session, inner)
+    return None
+
+
+def is_about_one(session: Session, statement: object) -> bool:
+    """Returns whether a statement may create, alter or drop a temporary view. Does not bind the statement."""
+    match statement:
+        case s.CreateView(temporary=said, name=name):
+            return said or name.schema == TEMPORARY or session.naming.has_temporary
+        case s.Drop(names=names):
+            return any(_found(session, n) is not None for n in names)
+        case s.AlterItem(name=name):
+            return _found(session, name) is not None
+    return False
+
+
+def _found(session: Session, name: Name) -> Item | None:
+    """Returns the temporary view with this name, or None."""
+    if not session.naming.has_temporary:
+        return None
+    item = session.catalog.find(name)
+    return item if item is not None and session.naming.is_temporary(item) else None
+
+
+def _check_kind(
+    session: Session,
+    statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
+) -> None:
+    """Raises 42809 if the statement, which needs another kind of object, names a temporary view."""
+    kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
+    for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
+        if (item := _found(session, name)) is not None:
+            raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+
+
+async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
+    if isinstance(source, Name) or not session.naming.has_temporary:
+        return isinstance(source, Name) and _found(session, source) is not None
+    depends = await session.serving.workers.aside(depends_of, source, session.catalog)
+    return any(id in session.naming.temporary for id in depends)
+
+
+async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
+    """Returns whether the view is temporary: the statement says so, or the view reads a temporary view (with a notice)."""
+    if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
+        if statement.materialized:
+            raise e.FeatureNotSupported("temporary materialized views are not supported", hint="Create a temporary view.")
+        return True
+    if not session.naming.has_temporary:
+        return False
+    query = await session.serving.workers.aside(described_view, statement, session.catalog)
+    if not any(id in session.naming.temporary for id in query.depends):
+        return False
+    if statement.materialized:
+        raise e.FeatureNotSupported("materialized views must not use temporary tables or views")
+    session.notice(f'view "{statement.name.name}" will be a temporary view')
+    return True
+
+
+async def _create(session: Session, statement: s.CreateView, text: str) -> str:
+    if statement.name.schema is not None and statement.name.schema not in (TEMPORARY, session.naming.own.name):
+        raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
+    if statement.options:
+        raise e.FeatureNotSupported(f'option "{statement.options[0][0]}" of a view is not supported')
+    id, catalog = session.naming.room()
+    name = statement.name.name
+    old = catalog.find(Name(name, TEMPORARY))
+    if old is not None and statement.if_not_exists:
+        session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
+        return "CREATE VIEW"
+    if old is not None and not statement.replace:
+        raise e.DuplicateTable(f'relation "{name}" already exists')
+    query = session.access.authorize(await session.serving.workers.aside(described_view, statement, catalog)).plan
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
+    item = replace(item, schema=TEMPORARY_ID)
+    if old is not None:
+        item = replace(item, id=old.id)
+        check_columns(old.columns, item.columns)
+        if old.id in catalog.below(item):
+            raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
+    after = catalog.stored.apply(Change(put=(item,)))
+    session.naming.put(await session.serving.workers.aside(restated, item, catalog, after, statement))
+    return "CREATE VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedView:
+    """The query of a view: its columns, the ids of the items that it names, and the privileges that it needs."""
+
+    columns: tuple[Field, ...]
+    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
+
+
+def described_view(statement: s.CreateView, catalog: Catalog) -> DescribedView:
+    query = bind_view(statement, catalog)
+    return DescribedView(query.columns, query.depends, query.demands)
+
+
+def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
+    """Returns the ids of the items that a sink's query names."""
+    return bind_query(query, catalog, view=True).depends
+
+
+def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
+    return [restated(item, before, after) for item in items]
+
+
+def _drop(session: Session, statement: s.Drop) -> str | None:
+    catalog = session.catalog
+    named = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
+    own = [i for i in named.values() if session.naming.is_temporary(i)]
+    if not own:
+        _check_own(session, list(named.values()), statement.cascade)
+        return None
+    if len(own) < len(statement.names):
+        raise e.FeatureNotSupported("DROP of temporary views and others at once is not supported", hint="Drop them one after another.")
+    if statement.kind != "view":
+        raise e.WrongObjectType(f'"{own[0].name}" is not a {statement.kind}', hint="Use DROP VIEW to remove a view.")
+    gone = dropping(catalog, own, cascade=statement.cascade)
+    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
+    if len(told) == 1:
+        session.notice(told[0])
+    elif told:
+        session.notice(f"drop cascades to {len(told)} other objects", detail="\n".join(told))
+    session.naming.drop(i.id for i in gone.items)
+    return "DROP VIEW"
+
+
+def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) -> None:
+    """Raises 2BP01 if one of the session's temporary views, which the engine does not know, depends on `roots`."""
+    if session.naming.has_temporary and roots:
+        dropping(session.catalog, roots, cascade=cascade)
+
+
+async def _alter(session: Session, statement: s.AlterItem) -> str | None:
+    item = _found(session, statement.name)
+    if item is None:
+        return None
+    if statement.kind not in ("view", "table"):
+        raise e.WrongObjectType(f'"{item.name}" is not a {statement.kind}')
+    if statement.options:
+        raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
+    if statement.schema:
+        if session.catalog.find_schema(statement.schema) is None:
+            raise e.InvalidSchemaName(f'schema "{statement.schema}" does not exist')
+        raise e.FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    catalog = session.catalog
+    if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
+        raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
+    before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
+    changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
+    session.naming.put(*await session.serving.workers.aside(all_restated, changed, before, after))
+    return f"ALTER {statement.kind.upper()}"

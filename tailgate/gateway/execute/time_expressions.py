@@ -1,0 +1,155 @@
+"""Evaluates times in statements (AS OF, UP TO, the timeout of FETCH) and other constant expressions.
+
+Source: streaming-sql.md 1.1 to 1.3, for the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from tailgate.gateway.encode.intervals import interval_micros
+from tailgate.gateway.encode.parameters import from_text
+from tailgate.gateway.encode.style import Style
+from tailgate.gateway.session.statement_cache import LONG_CHARACTERS
+from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
+from tailgate.lake.names import Name
+from tailgate.lake.types import Type
+from tailgate.sql.authorization import EXECUTE
+from tailgate.sql.grammar.names import position
+from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
+
+if TYPE_CHECKING:
+    from tailgate.gateway.serving.prepared import Prepared
+    from tailgate.gateway.serving.service import Serving
+    from tailgate.gateway.session.session import Session
+
+NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
+TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
+
+
+def of_relation(name: Name) -> QueryText:
+    """Returns the query of all rows of a relation."""
+    statement = parse(f"SELECT * FROM {name.sql}")
+    assert isinstance(statement, Select)
+    return statement.query
+
+
+async def arguments(session: Session, text: QueryText) -> list[Any]:
+    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
+    await _check_no_subquery(session, text, "EXECUTE parameter")
+    plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
+    return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
+
+
+async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
+    """Prepares the query of a constant expression, such as a time. Raises 0A000 for an expression that reads relations.
+
+    `what`: the clause that contains the expression, for error messages.
+    """
+    await _check_no_subquery(session, given, what)
+    prepared = await session.serving.prepared(given, oids, session.naming.seen)
+    if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
+        raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
+    return prepared
+
+
+async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
+    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+
+
+def check_no_subquery(text: QueryText, what: str) -> None:
+    """Raises 0A000 for a query inside the expressions of a select list."""
+    for query in text.tree.find_all(exp.Query, exp.Values):
+        if query is not text.tree:
+            hint = "Run the query first, and write the value here."
+            raise FeatureNotSupported(f"cannot use subquery in {what}", hint=hint, position=position(query))
+
+
+async def as_of(session: Session, given: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
+    """Returns the time of AS OF or UP TO, in ms since the epoch.
+
+    `relations`: ids of the relations that are read at this time; raises 22023 if it is too old for them. None skips this check.
+    `strict`: the rules of SUBSCRIBE: raises 0A000 if the time depends on the clock, and the same 22000 for all invalid values.
+    """
+    serving = session.serving
+    if isinstance(given, AtLeast):
+        return max(await as_of(session, given.time, None, strict=strict), await serving.readable_since(relations or ()))
+    if isinstance(given, int):
+        value: Any = given
+    else:
+        prepared = await constant(session, given, "AS OF or UP TO")
+        if strict and prepared.volatile:
+            raise FeatureNotSupported(
+                "calling an unmaterializable function in AS OF or UP TO not yet supported",
+                hint="Ask for the value first, and write it here.",
+            )
+        try:
+            plan = session.access.authorize(prepared)
+            (value,) = (column[0].as_py() for column in (await serving.run(plan)).columns)
+        except TailgateError as error:
+            if strict and error.sqlstate.startswith("22"):
+                raise DataException(NO_TIME) from error
+            raise
+    time = milliseconds(value)
+    if time < 0:
+        if strict:
+            raise DataException(NO_TIME)
+        raise NumericValueOutOfRange("out of range integral type conversion attempted")
+    if relations is not None:
+        await check_readable(serving, time, relations)
+    return time
+
+
+async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
+    """Raises 22023 if the time is too old to read the relations, or precedes their creation."""
+    oldest = await serving.readable_since(relations)
+    if time < oldest:
+        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
+
+
+def milliseconds(value: Any) -> int:
+    match value:
+        case bool() | None:
+            pass
+        case int():
+            return value
+        case float() | Decimal() if value == int(value):
+            return int(value)
+        case datetime():
+            at = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return int(at.timestamp() * 1000)
+        case date():
+            return int(datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp() * 1000)
+        case str() if value.strip().lstrip("-").isdigit():
+            return int(value)
+    raise DataException(NO_TIME)
+
+
+def timeout(given: str | float | None) -> float | None:
+    """Converts the timeout of FETCH to seconds. Raises 22023 for a malformed, negative or too long interval.
+
+    >>> timeout("1s"), timeout("1d"), timeout(None)
+    (1.0, 86400.0, None)
+    """
+    if given is None:
+        return None
+    parts = interval_micros(str(given))
+    if parts is None:
+        raise InvalidParameterValue(f'invalid TIMEOUT: invalid input syntax for type interval: "{given}"')
+    months, days, micros = parts
+    seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000
+    if seconds < 0:
+        raise InvalidParameterValue("invalid TIMEOUT: cannot convert negative interval to duration")
+    if seconds > TIMEOUT_MAX_S:
+        raise InvalidParameterValue("timeout out of range")
+    return seconds
+
+
+def converted(value: Any, type: Type, style: Style) -> Any:
+    """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
+    return from_text(type, value, style) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -1,0 +1,118 @@
+"""The start-up of a connection, up to its first ReadyForQuery: TLS, protocol version, authentication, settings.
+
+    SSLRequest ──► S, and TLS; or N ──► StartupMessage ──► authentication.decide ──► [SCRAM] ──► admitted: greeting
+
+Source: PostgreSQL 15, chapter "Frontend/Backend Protocol", "Start-up".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from tailgate.gateway.protocol import backend, scram, startup
+from tailgate.gateway.protocol import messages as m
+from tailgate.gateway.protocol.states import Event
+from tailgate.gateway.security import authentication
+from tailgate.gateway.settings.settings import Settings
+from tailgate.lake import errors as e
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.session import Session
+
+log = logging.getLogger("tailgate.gateway")
+
+SASL, SASL_CONTINUE, SASL_FINAL = 10, 11, 12  # kinds of Authentication messages
+FAILED_S = 0.2  # delay after a wrong password: limits guesses to five a second per connection
+
+
+def encrypt(session: Session, message: m.SSLRequest) -> None:
+    tls = session.gateway.tls
+    if tls is None or session.peer.tls:
+        refuse_encryption(session, message)
+        return
+    session.out.write(backend.SSL_ACCEPTED)
+    session.out.flush()
+    session.out.encrypt(tls.current())
+
+
+def refuse_encryption(session: Session, message: m.SSLRequest | m.GSSENCRequest) -> None:
+    session.out.write(backend.SSL_REFUSED)
+    session.out.flush()
+
+
+def cancel(session: Session, message: m.CancelRequest) -> None:
+    session.gateway.cancel(message.process, message.secret)
+    session.out.close()
+
+
+def start(session: Session, message: m.StartupMessage) -> None:
+    try:
+        negotiation = startup.negotiation(message)
+        session.secret_bytes = startup.secret_bytes(message)
+        session.user, session.database, session.asked = startup.user_and_settings(message)
+        decision = authentication.decide(session.serving.catalog, session.user, session.peer, session.gateway.secret)
+        if isinstance(decision, authentication.Challenged):
+            session.challenged = decision
+            session.out.write(negotiation + backend.authentication(SASL, decision.exchange.mechanisms))
+            session.out.flush()
+            return
+        session.out.write(negotiation)
+        _admit(session, decision.role)
+    except startup.Refused as refused:
+        session.fatal(refused.sqlstate, refused.message)
+    except e.TailgateError as error:
+        session.fatal(error.sqlstate, error.message, error.detail, error.hint)
+
+
+def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | None:
+    challenged = session.challenged
+    if challenged is None:
+        session.fatal("08P01", "no password was asked for")
+        return None
+    exchange = challenged.exchange
+    try:
+        if not exchange.began:
+            session.out.write(backend.authentication(SASL_CONTINUE, exchange.first(message.body)))
+            session.out.flush()
+            return None
+        signature = exchange.final(message.body)
+        if challenged.role is None:
+            raise scram.WrongPassword
+        session.out.write(backend.authentication(SASL_FINAL, signature))
+        session.challenged = None
+        _admit(session, challenged.role)
+    except scram.Refused as refused:
+        session.fatal(refused.sqlstate, refused.message)
+    except scram.WrongPassword:
+        session.challenged = None
+        return _failed(session)
+    except e.TailgateError as error:
+        session.fatal(error.sqlstate, error.message, error.detail, error.hint)
+    return None
+
+
+async def _failed(session: Session) -> None:
+    log.warning("password authentication failed for user %r from %s", session.user, session.peer.host)
+    await asyncio.sleep(FAILED_S)
+    session.fatal(e.InvalidPassword.sqlstate, f'password authentication failed for user "{session.user}"')
+
+
+def _admit(session: Session, role: int) -> None:
+    """Completes the sign-in as the role with this id: applies the settings and sends the greeting."""
+    session.access.identity = role
+    found = session.access.role
+    authentication.check_login(found)
+    session.settings = Settings(dict(session.asked))
+    session.settings.fix("session_authorization", session.user)
+    session.settings.fix("is_superuser", "on" if found.superuser else "off")
+    session.settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
+    found = session.access.role  # the startup message may have set `role`
+    session.charge()
+    session.gateway.admit(session)
+    session.machine.happened(Event.AUTHENTICATED)
+    session.told = session.settings.reported()
+    session.out.write(startup.greeting(session.told.items(), session.process, session.secret))
+    session.out.flush()

@@ -1,0 +1,86 @@
+"""The gateway's process: `run` serves clients until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailgate.gateway.resources.memory import Memory, begin, default
+from tailgate.gateway.security.tls import Files, Tls
+from tailgate.gateway.server.pressure import Pressure
+from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.server.warm_up import warm
+from tailgate.gateway.workers import cpu_limit, pool
+from tailgate.gateway.workers.searches import Searches
+from tailgate.sql.compute.regexp import search
+
+# How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
+# is half of the promised latency of a poll.
+SWITCH_S = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a gateway.
+
+    `data`: the lake's folder. `insecure`: allows a `host` that other machines can reach, and trusts their clients.
+    """
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 6875
+    insecure: bool = False
+    tls: Files | None = None
+    memory: Memory | None = None  # the memory limit; None for `memory.default()`
+
+
+def run(options: Options) -> int:
+    """Serves until SIGTERM or SIGINT. Returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(_serve(options))
+    else:
+        uvloop.run(_serve(options))
+    return 0
+
+
+async def _serve(options: Options) -> None:
+    from tailgate.gateway.serving.service import Serving
+    from tailgate.lake import Lake
+
+    tls = Tls(options.tls) if options.tls is not None else None
+    lake = Lake(options.data)
+    memory = options.memory or default()
+    begin()
+    cpu_limit.enable()
+    serving = Serving(lake, memory)
+    await serving.start()
+    await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
+    await asyncio.to_thread(warm)
+    search.external_search = Searches(memory.process)
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    pressure = asyncio.ensure_future(Pressure(serving).watch())
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, stop.set)
+    try:
+        for host, port in await gateway.listen(options.host, options.port):
+            print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
+        gc.collect()
+        gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
+        await stop.wait()
+    finally:
+        pressure.cancel()
+        await gateway.stop()
+        await serving.stop()

@@ -1,0 +1,139 @@
+"""A cache of log entries: the process reads and decodes each entry once, for all followers.
+
+It keeps the newest entries, up to a limit; older ones are read from the log again. Results that
+many followers share, such as the changes of a followed query, are cached with their entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tailgate.gateway.resources.budgets import NOWHERE, Budget, Charged
+from tailgate.lake.entry import Entry, Header
+from tailgate.lake.errors import OutOfMemory
+
+if TYPE_CHECKING:
+    from tailgate.lake import Lake
+
+KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
+KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first
+TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
+
+
+class Known:
+    """A log entry with the data that was decoded or derived from it. Thread-safe."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.header: Header = entry.header
+        self.relations = frozenset(section.relation for section in entry.header.relations)
+        self.bytes = 0
+        self._entry = entry
+        self._memo: dict[Hashable, pa.Table | None] = {}
+        self._shared: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def changes(self, relation: int) -> pa.Table | None:
+        """Returns the net changes of a relation, or None if it did not change."""
+        if relation not in self.relations:
+            return None
+        with self._lock:
+            if relation not in self._memo:
+                self._put(relation, self._entry.changes(relation))
+            return self._memo[relation]
+
+    def derived(self, key: Hashable) -> tuple[bool, pa.Table | None]:
+        """Returns whether `derive` has stored a value under the key, and the value (maybe None)."""
+        with self._lock:
+            return key in self._memo, self._memo.get(key)
+
+    def derive(self, key: Hashable, table: pa.Table | None) -> pa.Table | None:
+        with self._lock:
+            self._put(key, table)
+        return table
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns the cached object of this key; calls `make` at the first use."""
+        with self._lock:
+            if key not in self._shared:
+                self._shared[key] = make()
+            return self._shared[key]
+
+    def grow(self, size: int) -> None:
+        """Adds to the size of the entry: a shared object has allocated `size` more bytes."""
+        self.bytes += size
+
+    def _put(self, key: Hashable, table: pa.Table | None) -> None:
+        self.bytes += 0 if table is None or any(table is known for known in self._memo.values()) else table.nbytes
+        self._memo[key] = table
+
+
+class Entries:
+    """The cache of log entries of a process. Thread-safe."""
+
+    def __init__(self, lake: Lake, budget: Budget = NOWHERE) -> None:
+        self._lake = lake
+        self._charged, self._most = Charged(budget), min(KEPT_BYTES, budget.limit // 4)
+        budget.evictable(self._evict)
+        self._known: OrderedDict[int, Known] = OrderedDict()
+        self._numbers: list[int] = []
+        self._times: list[int] = []
+        self._lock = threading.RLock()
+
+    def add(self, entry: Entry) -> Known:
+        """Caches the next entry of the log; the mirrors' thread calls this in log order."""
+        with self._lock:
+            known = self._known.setdefault(entry.header.n, Known(entry))
+            self.note(entry.header)
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            if len(self._known) % 16 == 0:
+                self._forget(sum(k.bytes for k in self._known.values()), self._most)
+            return known
+
+    def _forget(self, total: int, most: int) -> None:
+        """Evicts the oldest entries until at most `most` bytes are left; keeps the newest entry."""
+        while len(self._known) > 1 and total > most:
+            _, oldest = self._known.popitem(last=False)
+            total -= oldest.bytes
+        with contextlib.suppress(OutOfMemory):  # other caches are already empty, and one entry is left
+            self._charged.set(total)
+
+    def _evict(self, size: int) -> int:
+        with self._lock:
+            total = self._charged.size
+            self._forget(sum(k.bytes for k in self._known.values()), max(total - size, 0))
+            return total - self._charged.size
+
+    def note(self, header: Header) -> None:
+        """Records number and time of an entry, for `at`."""
+        if not self._times or header.time > self._times[-1]:
+            self._numbers.append(header.n)
+            self._times.append(header.time)
+            if len(self._times) > 2 * TIMES_KEPT:
+                del self._numbers[:TIMES_KEPT], self._times[:TIMES_KEPT]
+
+    def recent(self, n: int) -> Known | None:
+        """Returns the entry if it is cached, otherwise None. Never reads the log."""
+        return self._known.get(n)
+
+    def get(self, n: int) -> Known:
+        """Returns an existing entry, read from the log if needed. Raises `Gone` if it was removed."""
+        with self._lock:
+            if n in self._known:
+                return self._known[n]
+        return Known(self._lake.log.read(n))
+
+    def at(self, time: int) -> int:
+        """Returns the number of the newest entry not later than `time`; 0 if there is none."""
+        with self._lock:
+            if self._times and self._times[0] <= time:
+                return self._numbers[bisect_right(self._times, time) - 1]
+        found = self._lake.log.find(time)
+        return 0 if found is None else found.n

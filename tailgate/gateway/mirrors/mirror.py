@@ -1,0 +1,163 @@
+"""A mirror: the rows of a relation as a DuckDB table, updated by each tick.
+
+A mirror is named r<id> and has columns c0, c1, …. A relation without a key may hold duplicates, so
+its mirror also has a hidden column `__weight`: the number of copies of the row, always above zero.
+The same row may occupy several lines, whose weights add up. All functions use the caller's
+connection and transaction, so all mirrors advance together.
+
+    keyed      DELETE removed rows by key, INSERT added rows
+    no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
+
+Mirrors have no index. A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms; with an
+ART index it takes 11 ms (bench/mirror.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.lake.catalog import ERRORS, Item
+from tailgate.lake.types import WEIGHT, Field, arrow_schema
+from tailgate.lake.weights import formed
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The columns and key of a mirrored relation. `key` is None if it may hold duplicates."""
+
+    relation: int
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None
+
+    @property
+    def table(self) -> str:
+        return f"r{self.relation}"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"c{i}" for i in range(len(self.columns))]
+
+
+def shape(item: Item) -> Shape:
+    return Shape(item.id, item.columns, item.key)
+
+
+def errors_shape(item: Item) -> Shape:
+    return Shape(item.errors, ERRORS, None)
+
+
+def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bool = False) -> None:
+    columns = [f"c{i} {field.type.duckdb}" for i, field in enumerate(shape.columns)]
+    if shape.key is None:
+        columns.append(f"{WEIGHT} BIGINT NOT NULL")
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    connection.execute(f"CREATE {kind} {shape.table} ({', '.join(columns) or 'c BOOLEAN'})")
+
+
+def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    connection.execute(f"DROP TABLE IF EXISTS {shape.table}")
+
+
+def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
+    """Inserts rows with weights above zero into an empty mirror."""
+    with registered(connection, "incoming", positional(shape, rows)) as name:
+        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
+
+
+def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
+    """Applies net changes: each row occurs at most once, with its weight."""
+    if changes.num_rows == 0:
+        return
+    weights = changes.column(WEIGHT)
+    some_went = pc.min(weights).as_py() < 0
+    with registered(connection, "incoming", positional(shape, changes)) as name:
+        if not some_went:
+            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
+        elif shape.key is not None:
+            same = _same(shape, shape.key)
+            connection.execute(f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same}")
+            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name} WHERE {WEIGHT} > 0")
+        else:
+            _apply_multiset(connection, shape, name)
+
+
+def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: str) -> None:
+    """Applies net changes to a mirror without a key."""
+    columns = ", ".join(shape.names)
+    same = _same(shape, range(len(shape.columns)))
+    touched = connection.execute(
+        f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same} RETURNING r.*"
+    ).to_arrow_table()
+    with registered(connection, "touched", touched) as old:
+        connection.execute(
+            f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM "
+            f"(SELECT * FROM {old} UNION ALL SELECT * FROM {name}) GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0"
+        )
+
+
+def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
+    """Returns all rows with their weights, in the form of `lake.snapshot`."""
+    columns = ", ".join(shape.names)
+    if shape.key is None:
+        grouped = f"GROUP BY {columns}" if columns else "HAVING count(*) > 0"
+        query = f"SELECT {columns}{', ' if columns else ''}CAST(sum({WEIGHT}) AS BIGINT) FROM {shape.table} {grouped}"
+    else:
+        query = f"SELECT {columns}, CAST(1 AS BIGINT) FROM {shape.table}"
+    return conform(connection.execute(query).to_arrow_table(), arrow_schema(shape.columns, weight=True))
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Returns the table with exactly these names and types; copies only columns that differ.
+
+    DuckDB returns one column in place of none. It is kept, because an Arrow table without columns
+    loses its row count.
+    """
+    if table.schema.equals(schema) or not schema:
+        return table
+    columns = [_conformed(c, f.type) for c, f in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _conformed(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """Casts a column. DuckDB may return an all-NULL column as integers, which cannot be cast."""
+    if column.type == type:
+        return column
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), type)])
+    return column.cast(type)
+
+
+def positional(shape: Shape, rows: pa.Table) -> pa.Table:
+    """Returns rows of the lake with the column names c0, c1, … and __weight."""
+    # the rows may be older or newer than the relation's current columns
+    if rows.num_columns != len(shape.columns) + 1:
+        rows = formed(rows, arrow_schema(shape.columns, weight=True))
+    return rows.rename_columns([*shape.names, WEIGHT])
+
+
+class registered:
+    """An Arrow table, registered under a name in a connection within a `with` block."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+        self.connection, self.name, self.table = connection, f"__{name}", table
+
+    def __enter__(self) -> str:
+        self.connection.register(self.name, self.table)
+        return self.name
+
+    def __exit__(self, *exception: object) -> None:
+        self.connection.unregister(self.name)
+
+
+def _columns(shape: Shape) -> str:
+    names = shape.names if shape.key is not None else [*shape.names, WEIGHT]
+    return ", ".join(names) or WEIGHT
+
+
+def _same(shape: Shape, columns: tuple[int, ...] | range) -> str:
+    """Returns SQL that compares columns of r and g; NULLs are equal, because keys may be NULL."""
+    return " AND ".join(f"r.c{i} IS NOT DISTINCT FROM g.c{i}" for i in columns) or "true"

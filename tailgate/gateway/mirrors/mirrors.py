@@ -1,0 +1,356 @@
+"""All mirrors of a process, which follow the log together in one DuckDB transaction.
+
+    log ──► follower thread: new entries ──► BEGIN; update every mirror and the clock; COMMIT ──► State ──► callbacks
+    first use of a relation ──► fill thread: rows at a time, later entries ──► under the lock: the rest; readable
+
+The table `clock` has one row: the log entry of the mirrors, the mirrored relations, and the items
+with errors at that entry. A reader that opens a transaction and reads the clock therefore sees all
+mirrors at one time, without a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time as clocks
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow.compute as pc
+
+from tailgate.gateway.mirrors import mirror
+from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.mirror import Shape
+from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.wake import Wake
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import Gone, UndefinedTable
+from tailgate.lake.stored import begun
+from tailgate.lake.types import WEIGHT
+
+if TYPE_CHECKING:
+    from tailgate.lake import Lake
+
+log = logging.getLogger("tailgate.serving")
+
+ENTRIES_AT_ONCE = 64  # entries per transaction when behind; a reader lags by at most one such transaction
+FILLS_AT_ONCE = 2  # relations that are filled concurrently; each briefly holds its rows twice
+CATCH_UP = 4  # entries that a fill may be behind when it takes the lock to apply the rest
+UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped; long enough for a break in the use of a dashboard
+UNUSED_LOOK = 60.0  # seconds between searches for unused mirrors
+CATALOGS_KEPT = 20  # older catalogs, for blocks that began at them
+RETRY = 1.0  # seconds until the next try after an error, such as a missing lake folder
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The position of the mirrors in the log.
+
+    `failing` has the items whose errors sum above zero, `catalog_n` is the entry that last changed
+    the catalog, and `inbox` is the last inbox entry that the mirrors contain.
+    """
+
+    n: int
+    time: int
+    catalog: Catalog
+    catalog_n: int
+    failing: frozenset[int] = frozenset()
+    inbox: int = 0
+
+
+@dataclass(slots=True)
+class Mirrored:
+    """A relation that is mirrored or being filled. `ready` is done once it can be read."""
+
+    item: Item
+    shape: Shape
+    ready: Future[None] = field(default_factory=Future)
+    moving: bool = False  # true once the follower thread updates it
+    used: float = field(default_factory=clocks.monotonic)
+
+
+class Mirrors:
+    """The mirrors of a process, with the thread that follows the log."""
+
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
+        self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
+        self._mirrored: dict[int, Mirrored] = {}
+        self._errors_of: dict[int, int] = {}  # relation of errors → item
+        self._totals: dict[int, int] = {}  # relation of errors → sum of weights
+        self._changed: dict[int, int] = {}  # relation → time of its last change
+        self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
+        self._writer = sandbox.cursor()
+        self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
+        self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
+        self._wake = Wake(lake.path)
+        self._stopping = threading.Event()
+        self._look_again = 0.0
+        self._thread = threading.Thread(target=self._follow, name="tailgate-mirrors", daemon=True)
+        newest = lake.log.newest()
+        n, time = (newest.n, newest.time) if newest else (0, 0)
+        if newest:
+            entries.note(newest)
+        inbox = newest.inbox if newest else 0
+        self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
+        self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry
+        self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [], $3)", [n, time, inbox])
+
+    def start(self) -> None:
+        self._wake.start(self.state.n)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake.close()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._filling.shutdown(cancel_futures=True)
+
+    # --- reading
+
+    def need(self, items: Iterable[Item]) -> list[Future[None]]:
+        """Returns futures to wait for before the items can be read; starts missing fills."""
+        waiting = []
+        now = clocks.monotonic()
+        for item in items:
+            entry = self._mirrored.get(item.id)
+            if entry is None or entry.ready.cancelled():
+                entry = self._begin(item)
+            entry.used = now
+            if not entry.moving:
+                waiting.append(entry.ready)
+        return waiting
+
+    def changed_at(self, relation: int) -> int:
+        """Returns the time of a relation's last change since this process started, or 0."""
+        return self._changed.get(relation, 0)
+
+    def catalog_at(self, n: int) -> Catalog:
+        """Returns the catalog at entry `n`, which the clock has shown."""
+        return next((catalog for made, catalog in reversed(self._catalogs) if made <= n), self.state.catalog)
+
+    def _keep(self, made: int, catalog: Catalog) -> None:
+        self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (made, catalog)]
+
+    def moving(self) -> frozenset[int]:
+        return frozenset(r for r, m in self._mirrored.items() if m.moving)
+
+    # --- filling
+
+    def _begin(self, item: Item) -> Mirrored:
+        """Starts to fill the mirror of an item, unless it exists."""
+        with self._lock:
+            entry = self._mirrored.get(item.id)
+            if entry is None and item.kind == "view errors":  # a view's errors are mirrored with the view
+                entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
+            elif entry is None:
+                entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))
+                self._filling.submit(self._fill, entry)
+            return entry
+
+    def _remove(self, entry: Mirrored) -> None:
+        for id in [id for id, other in self._mirrored.items() if other is entry]:
+            del self._mirrored[id]
+
+    def _fill(self, entry: Mirrored) -> None:
+        """Fills a mirror on a fill thread, catches up with the log, and makes it readable."""
+        shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
+        connection = self._sandbox.cursor()
+        try:
+            newest = self.state  # read once, because the follower thread replaces it
+            n, time = newest.n, newest.time
+            connection.begin()
+            for shape in shapes:
+                mirror.drop(connection, shape)
+                mirror.create(connection, shape)
+                mirror.fill(connection, shape, self._lake.snapshot(shape.relation, at=time))
+            connection.commit()
+            while self.state.n - n > CATCH_UP:
+                n = self._catch_up(connection, shapes, n)
+            with self._lock:
+                n = self._catch_up(connection, shapes, n)
+                if entry.item.id not in self.state.catalog.items:
+                    raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
+                if _changed_form(entry, self.state.catalog):  # its columns have changed meanwhile
+                    self._discard(connection, shapes)
+                    entry.item = self.state.catalog[entry.item.id]
+                    entry.shape = mirror.shape(entry.item)
+                    self._filling.submit(self._fill, entry)
+                    return
+                if entry.item.errors:
+                    total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
+                    self._errors_of[entry.item.errors] = entry.item.id
+                    self._totals[entry.item.errors] = int(total)
+                self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
+                entry.moving = True
+                self._set_clock(connection, self.state)
+            entry.ready.set_result(None)
+        except BaseException as error:  # noqa: BLE001  # raised to the callers that wait for `ready`
+            self._discard(connection, shapes)
+            with self._lock:
+                self._remove(entry)
+            entry.ready.set_exception(error)
+        finally:
+            connection.close()
+
+    def _catch_up(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape], n: int) -> int:
+        """Applies the entries after `n` to a mirror that is being filled; returns the last one."""
+        target = self.state.n
+        connection.begin()
+        for i in range(n + 1, target + 1):
+            known = self._entries.get(i)
+            for shape in shapes:
+                if (changes := known.changes(shape.relation)) is not None:
+                    mirror.apply(connection, shape, changes)
+        connection.commit()
+        return target
+
+    def _discard(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape]) -> None:
+        with contextlib.suppress(duckdb.Error):  # if no transaction is open
+            connection.rollback()
+        for shape in shapes:
+            mirror.drop(connection, shape)
+
+    # --- following
+
+    def _follow(self) -> None:
+        """Follows the log until `stop`; the body of the follower thread."""
+        while not self._stopping.is_set():
+            self._wake.wait()
+            try:
+                while not self._stopping.is_set() and self._step():
+                    pass
+                if clocks.monotonic() > self._look_again:
+                    self._look_again = clocks.monotonic() + UNUSED_LOOK
+                    self._drop_unused()
+            except Gone:
+                log.warning("entries of the log are gone that were not read yet; beginning again at the newest")
+                self._begin_again()
+            except Exception:
+                log.exception("the log cannot be followed; trying again")
+                self._stopping.wait(RETRY)
+
+    def _step(self) -> bool:
+        """Applies new log entries, up to a limit; returns whether there were any."""
+        taken: list[Known] = []
+        for entry in self._lake.log.after(self.state.n):
+            taken.append(self._entries.add(entry))
+            if len(taken) == ENTRIES_AT_ONCE:
+                break
+        if not taken:
+            return False
+        with self._lock:
+            state = self._move(taken)
+            self.state = state
+        self._wake.seen(state.n)
+        self._advanced(state)
+        return True
+
+    def _move(self, taken: list[Known]) -> State:
+        """Applies entries to all mirrors in one transaction; returns the new state."""
+        catalog, catalog_n = self.state.catalog, self.state.catalog_n
+        header, anew = taken[-1].header, frozenset[int]()
+        shapes = self._moving_shapes()
+        self._writer.begin()
+        try:
+            for known in taken:
+                if known.header.catalog is not None:
+                    catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
+                    anew |= begun(known.header.catalog)
+                    for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
+                        shapes.pop(entry.shape.relation, None)  # later changes may have other columns; dropped below
+                for relation in known.relations:
+                    self._changed[relation] = known.header.time
+                    if relation in shapes:
+                        self._apply(shapes[relation], known)
+            for entry in [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or _changed_form(m, catalog))]:
+                self._drop(entry)
+            state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
+            self._set_clock(self._writer, state)
+            if catalog_n != self._catalogs[-1][0]:  # before the new clock becomes visible
+                self._keep(catalog_n, catalog)
+            self._writer.commit()
+        except BaseException:
+            self._writer.rollback()
+            self._forget_all()
+            raise
+        return state
+
+    def _moving_shapes(self) -> dict[int, Shape]:
+        shapes = {}
+        for entry in self._mirrored.values():
+            if entry.moving:
+                shapes[entry.shape.relation] = entry.shape
+                if entry.item.errors:
+                    shapes[entry.item.errors] = mirror.errors_shape(entry.item)
+        return shapes
+
+    def _apply(self, shape: Shape, known: Known) -> None:
+        changes = known.changes(shape.relation)
+        assert changes is not None
+        mirror.apply(self._writer, shape, changes)
+        if shape.relation in self._totals:
+            self._totals[shape.relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
+
+    def _failing(self) -> frozenset[int]:
+        return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
+
+    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> None:
+        values = [state.n, state.time, sorted(self.moving()), sorted(self._failing()), state.inbox]
+        connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4, inbox = $5", values)
+
+    # --- forgetting
+
+    def _drop(self, entry: Mirrored) -> None:
+        mirror.drop(self._writer, entry.shape)
+        if entry.item.errors:
+            mirror.drop(self._writer, mirror.errors_shape(entry.item))
+            self._totals.pop(entry.item.errors, None)
+            self._errors_of.pop(entry.item.errors, None)
+        entry.moving = False
+        self._remove(entry)
+
+    def _drop_unused(self) -> None:
+        """Drops mirrors that were not used for UNUSED_AFTER seconds."""
+        limit = clocks.monotonic() - UNUSED_AFTER
+        unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
+        if unused:
+            with self._lock:
+                self._writer.begin()
+                for entry in unused:
+                    self._drop(entry)
+                self._set_clock(self._writer, self.state)
+                self._writer.commit()
+
+    def _begin_again(self) -> None:
+        """Drops all mirrors and continues at the newest entry, after entries have been removed."""
+        newest = self._lake.log.newest()
+        assert newest is not None
+        catalog = self._lake.catalog_at(newest.n)
+        with self._lock:
+            self._forget_all()
+            self._changed = dict.fromkeys(catalog.items, newest.time)
+            self._entries.note(newest)
+            self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
+            self._keep(newest.catalog_version, catalog)
+            self._set_clock(self._writer, self.state)
+        self._advanced(self.state)
+
+    def _forget_all(self) -> None:
+        """Drops all mirrors after a failure; the next use fills them again."""
+        entries = [m for m in list(self._mirrored.values()) if m.moving]
+        self._writer.begin()
+        for entry in entries:
+            self._drop(entry)
+        self._set_clock(self._writer, self.state)
+        self._writer.commit()
+
+
+def _changed_form(entry: Mirrored, catalog: Catalog) -> bool:
+    """Tells whether the item was dropped, is being refilled, or has rows of another form now."""
+    now = catalog.items.get(entry.item.id)
+    return now is None or not now.ready or mirror.shape(now) != entry.shape or now.errors != entry.item.errors

@@ -1,0 +1,79 @@
+"""Shows a transaction's uncommitted writes on top of the mirrors, to that transaction only.
+
+    r<id> in the transaction = the mirror's rows + the transaction's changes
+
+A temporary view r<id> of the transaction's connection hides the mirror. For a keyed relation it
+reads the mirror except the changed keys; for one without a key it sums the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.mirrors import mirror
+from tailgate.lake.catalog import Item
+from tailgate.lake.types import WEIGHT
+
+BASE = "memory.main."  # the schema of the mirrors; a relation that a transaction has copied is in `temp`
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Uncommitted net changes of a relation.
+
+    Within one `generation`, later changes are the earlier ones with rows appended.
+    """
+
+    item: Item
+    changes: pa.Table
+    generation: int = 0
+
+
+def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:
+    """Appends changes to an existing overlay."""
+    with mirror.registered(connection, "incoming", mirror.positional(shape, more)) as name:
+        connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {name}")
+
+
+def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.Table, *, copied: bool) -> None:
+    """Adds or replaces the overlay; the connection then reads the relation with these net changes.
+
+    `copied` says that the connection has a private copy of the relation.
+    """
+    columns = ", ".join(shape.names)
+    base, written = f"{BASE}{shape.table}", f"w{shape.relation}"
+    if copied:
+        base = f"temp.b{shape.relation}"
+        if not _exists(connection, f"b{shape.relation}"):
+            connection.execute(f"ALTER TABLE temp.{shape.table} RENAME TO b{shape.relation}")
+    connection.execute(f"DROP VIEW IF EXISTS temp.{shape.table}")
+    connection.execute(f"DROP TABLE IF EXISTS temp.{written}")
+    with mirror.registered(connection, "incoming", mirror.positional(shape, changes)) as name:
+        connection.execute(f"CREATE TEMP TABLE {written} AS SELECT * FROM {name}")
+    if shape.key is not None:
+        keys = ", ".join(f"c{k}" for k in shape.key)
+        query = (
+            f"SELECT {columns} FROM {base} ANTI JOIN {written} USING ({keys}) UNION ALL SELECT {columns} FROM {written} WHERE {WEIGHT} > 0"
+        )
+    else:
+        query = (
+            f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM "
+            f"(SELECT * FROM {base} UNION ALL SELECT * FROM {written}) GROUP BY {columns} HAVING sum({WEIGHT}) > 0"
+        )
+    connection.execute(f"CREATE TEMP VIEW {shape.table} AS {query}")
+
+
+def lift(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
+    """Removes the overlay; the connection then reads the relation without changes."""
+    connection.execute(f"DROP VIEW IF EXISTS temp.{shape.table}")
+    connection.execute(f"DROP TABLE IF EXISTS temp.w{shape.relation}")
+    if _exists(connection, f"b{shape.relation}"):
+        connection.execute(f"ALTER TABLE temp.b{shape.relation} RENAME TO {shape.table}")
+
+
+def _exists(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1", [name]).fetchone()
+    return bool(found and found[0])

@@ -1,0 +1,198 @@
+"""Snapshots: one time for several statements, as a DuckDB transaction.
+
+DuckDB starts a transaction at its first access, so a snapshot first reads the clock; this fixes its
+time. A relation that was not mirrored then, and any relation at a past time, is copied into a
+temporary table of the connection, which hides a mirror of the same name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time as clocks
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tailgate.gateway.mirrors import mirror, overlay
+from tailgate.gateway.resources.concurrency import Asking, Quota
+from tailgate.lake import errors
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.names import quoted
+from tailgate.lake.roles import SCHEMA_ID
+from tailgate.lake.types import WEIGHT
+
+if TYPE_CHECKING:
+    from tailgate.lake import Lake
+
+FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
+OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
+OPEN_EACH = 50  # of one role that is not a superuser
+OPEN_RESERVE = 20  # of all, for superusers only
+AGE_AT_MOST = 600.0  # seconds; a block open for that long at 10 ticks/s of 500 rows keeps 3 million row versions
+
+
+class Snapshot:
+    """All relations at `time`, for one statement at a time.
+
+    `close` may be called from any thread and more than once.
+    """
+
+    def __init__(self, lake: Lake, cursor: duckdb.DuckDBPyConnection, catalog: Callable[[int], Catalog], at: int | None = None) -> None:
+        self._lake, self._cursor = lake, cursor
+        self._busy = threading.Lock()
+        self._own: dict[int, mirror.Shape] = {}
+        self._written: dict[int, overlay.Written] = {}  # by relation: net changes of the transaction
+        self._laid: dict[int, overlay.Written] = {}  # by relation: the changes in the current overlay
+        self._aborted = False
+        self._closing = False
+        self.closed = False
+        self.opened = clocks.monotonic()
+        self.past = at is not None
+        cursor.begin()
+        n, time, relations, failing, inbox = cursor.execute("SELECT n, t, relations, failing, inbox FROM clock").fetchone()  # type: ignore[misc]
+        self.inbox: int = inbox
+        self.time: int = time if at is None else at
+        self.catalog = catalog(n)
+        self.shared = frozenset(relations) if at is None else frozenset()
+        self._failing = frozenset(failing)
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Provides the connection, to one statement at a time. Raises 72000 once closed."""
+        try:
+            with self._busy:
+                if self.closed:
+                    raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
+                if self._aborted:
+                    self._again()
+                try:
+                    yield self._cursor
+                except BaseException:
+                    self._aborted = True
+                    raise
+        finally:
+            if self._closing:
+                self.close()
+
+    def _again(self) -> None:
+        """Starts a new DuckDB transaction after an error, so that ROLLBACK TO can continue.
+
+        From here on all rows are read from the lake at the snapshot's time.
+        """
+        with contextlib.suppress(duckdb.Error):
+            self._cursor.rollback()
+        self._cursor.begin()
+        self.shared, self._own, self._laid, self._aborted = frozenset(), {}, {}, False
+
+    def bring(self, items: Iterable[Item]) -> None:
+        """Makes the items readable; call within `use`. Raises the error of a view that has one."""
+        for item in items:
+            if item.id not in self.shared:
+                self._copy(mirror.shape(item))
+                if item.errors:
+                    self._copy(mirror.errors_shape(item))
+            self._check(item)
+            self._lay(item.id)
+
+    def write(self, written: dict[int, overlay.Written]) -> None:
+        """Sets the transaction's uncommitted changes, all of them; later statements see them."""
+        self._written = written
+
+    def _lay(self, relation: int) -> None:
+        """Updates the overlay of a relation to the transaction's writes."""
+        wanted, shown = self._written.get(relation), self._laid.get(relation)
+        if wanted is shown:
+            return
+        if wanted is None:
+            assert shown is not None
+            overlay.lift(self._cursor, mirror.shape(shown.item))
+            del self._laid[relation]
+            return
+        shape = mirror.shape(wanted.item)
+        if shown is not None and shown.generation == wanted.generation:
+            overlay.append(self._cursor, shape, wanted.changes.slice(shown.changes.num_rows))
+        else:
+            overlay.lay(self._cursor, shape, wanted.changes, copied=relation in self._own)
+        self._laid[relation] = wanted
+
+    def _copy(self, shape: mirror.Shape) -> None:
+        """Copies a relation, once, or again if its columns changed after the snapshot was opened."""
+        if self._own.get(shape.relation) == shape:
+            return
+        if shape.relation in self._own:
+            mirror.drop(self._cursor, shape)
+        self._own[shape.relation] = shape
+        rows = self._lake.snapshot(shape.relation, at=self.time)
+        mirror.create(self._cursor, shape, temporary=True)
+        mirror.fill(self._cursor, shape, rows)
+
+    def _check(self, item: Item) -> None:
+        if item.errors and (item.id in self._failing or item.id in self._own):
+            raise_error_of(self._cursor, item)
+
+    def close(self) -> None:
+        """Closes the snapshot without waiting: a running statement closes it when it ends."""
+        self._closing = True
+        if self._busy.acquire(blocking=False):
+            try:
+                if not self.closed:
+                    self.closed = True
+                    self._cursor.close()
+            finally:
+                self._busy.release()
+
+    def interrupt(self) -> None:
+        self._cursor.interrupt()
+
+
+def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
+    """Raises the most frequent error of a view, if its errors sum above zero."""
+    row = cursor.execute(
+        f"SELECT c0, c1, sum({WEIGHT}) AS w FROM r{item.errors} GROUP BY ALL HAVING w > 0 ORDER BY w DESC, c1 LIMIT 1"
+    ).fetchone()
+    if row is not None:
+        raise error_of(item, row[0], row[1])
+
+
+def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
+    said = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
+    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {said}. '
+    hint += "A view created WITH (on_error = 'skip') leaves such rows out."
+    return errors.of(sqlstate, message, hint=None if sqlstate == FILLING else hint)
+
+
+class Snapshots:
+    """The open snapshots of a process, with limits on their number, in total and per role, and age."""
+
+    def __init__(self) -> None:
+        self._open: dict[Snapshot, Asking] = {}
+        self._quota = Quota("transactions are open", OPEN_AT_MOST, OPEN_EACH, OPEN_RESERVE)
+
+    def check(self, asking: Asking) -> None:
+        """Raises 53400 if no more snapshots may be opened."""
+        self.expire()
+        self._quota.check(asking)
+
+    def add(self, snapshot: Snapshot, asking: Asking) -> Snapshot:
+        self._open[snapshot] = asking
+        self._quota.opened(asking)
+        return snapshot
+
+    def expire(self) -> None:
+        limit = clocks.monotonic() - AGE_AT_MOST
+        for snapshot in [s for s in self._open if s.closed or s.opened < limit]:
+            snapshot.close()
+            self._quota.closed(self._open.pop(snapshot))
+
+    def close(self) -> None:
+        for snapshot in self._open:
+            snapshot.close()
+        self._open.clear()

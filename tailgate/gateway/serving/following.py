@@ -1,0 +1,168 @@
+"""Follows a relation or query: the rows at a time, then the changes of each later time.
+
+    after ──► rows at `after` ──► entry n+1 ──► entry n+2 ──► … up to the mirrors' entry ──► wait
+
+A follower never sees a time that a SELECT does not see. If a view that it reads has an error, the
+follower receives all changes of earlier times and then this error (42P01 if the view was dropped).
+Followers pull, so a slow one has no buffer; it only has a position in the log. If the next entry
+has been removed from the log, the follower ends with an error. It never skips an entry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.mirrors import State
+from tailgate.gateway.mirrors.snapshots import error_of
+from tailgate.gateway.serving.feeds import Feed
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError, UndefinedTable
+from tailgate.lake.stored import begun
+from tailgate.lake.weights import total
+
+Made = TypeVar("Made")
+Aside = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Net changes of one time, with `__weight` as last column.
+
+    A `table` of None says that nothing has changed up to and including `time`.
+    """
+
+    time: int
+    table: pa.Table | None
+    known: Known | None = None  # the log entry, which caches what all its followers share
+    feed: Hashable = None
+
+    def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
+        """Returns `make(self, grow)`, cached per form for all followers of the same feed.
+
+        `make` calls `grow(bytes)` for memory that its result allocates later.
+        """
+        if self.known is None:
+            return make(self, lambda size: None)
+        known = self.known
+        return known.shared((self.feed, form), lambda: make(self, known.grow))
+
+
+class Failing:
+    """The current errors of the followed items, as sums of weights."""
+
+    def __init__(self, items: tuple[Item, ...]) -> None:
+        self._items = {item.errors: item for item in items if item.errors}
+        self._sums: dict[int, Counter[tuple[str, str]]] = {relation: Counter() for relation in self._items}
+
+    @property
+    def relations(self) -> frozenset[int]:
+        return frozenset(self._items)
+
+    def add(self, relation: int, changes: pa.Table) -> None:
+        sums = self._sums[relation]
+        states, messages, weights = (column.to_pylist() for column in changes.columns)
+        for state, message, weight in zip(states, messages, weights, strict=True):
+            sums[state, message] += weight
+            if sums[state, message] == 0:
+                del sums[state, message]
+
+    @property
+    def error(self) -> TailgateError | None:
+        """Returns a current error, or None."""
+        for relation, sums in self._sums.items():
+            for (state, message), weight in sums.items():
+                if weight > 0:
+                    return error_of(self._items[relation], state, message)
+        return None
+
+    def check(self) -> None:
+        if (error := self.error) is not None:
+            raise error
+
+
+async def follow(
+    feed: Feed,
+    entries: Entries,
+    after: int,
+    snapshot: bool,
+    state: Callable[[], State],
+    moved: Callable[[int], Awaitable[None]],
+    aside: Aside,
+    patient: bool = False,
+) -> AsyncIterator[Batch]:
+    """Yields the batches of a feed; see the module.
+
+    `state()` returns the state of the mirrors; `moved(n)` returns once they are later than entry n.
+    `aside(work, …)` runs long work on a thread. With `patient`, changes made while a view has
+    errors are withheld until it has none; an error is raised only if it remains at the newest time.
+    """
+    while state().time < after:
+        await moved(state().n)
+    n = await aside(entries.at, after)
+    failing = Failing(feed.items)
+    await aside(_errors_at, feed, failing, after)
+    withheld: list[pa.Table] = []  # changes of times at which a view had errors
+    if not patient:
+        failing.check()
+    if snapshot:
+        rows = await aside(feed.rows, n, after)
+        if failing.error is None:
+            yield Batch(after, rows)
+        else:
+            withheld.append(rows)
+    if not feed.items:
+        return
+    while True:
+        progress: int | None = None
+        newest = state().n
+        while n < newest:
+            known = entries.recent(n + 1) or await aside(entries.get, n + 1)
+            n += 1
+            progress = known.header.time
+            _check_drop(feed, known)
+            for relation in failing.relations & known.relations:
+                changes = known.changes(relation)
+                assert changes is not None
+                failing.add(relation, changes)
+            if not patient:
+                failing.check()
+            table = None
+            if feed.touched(known):
+                there, table = known.derived(feed.key)
+                if not there:
+                    table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
+            if failing.error is not None:
+                withheld += [] if table is None else [table]
+            elif withheld:
+                table = total([*withheld, *([] if table is None else [table])], withheld[0].schema)
+                withheld.clear()
+                yield Batch(progress, table)
+                progress = None
+            elif table is not None and table.num_rows:
+                yield Batch(progress, table, known, feed.key)
+                progress = None
+        failing.check()
+        if progress is not None:
+            yield Batch(progress, None)
+        await moved(n)
+
+
+def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
+    for relation in failing.relations:
+        failing.add(relation, feed.lake.snapshot(relation, at=time))
+
+
+def _check_drop(feed: Feed, known: Known) -> None:
+    change = known.header.catalog
+    if change is not None:
+        for item in feed.items:
+            if item.id in change.drop:
+                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {known.header.time}.")
+            if item.id in begun(change):
+                raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is being filled again', hint="Follow it again when it is.")

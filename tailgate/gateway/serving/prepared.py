@@ -1,0 +1,300 @@
+"""A bound query: the relations it reads, its result columns, and its DuckDB SQL.
+
+Binding depends only on the text and the catalog. It runs in the event loop or, if it takes long, in
+a worker process (`gateway.workers`). The worker also computes all properties of the plan that are
+needed later, so a large plan can stay pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from tailgate.gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, catalog_query, catalog_tree, is_catalog_query, too_many_joins
+from tailgate.gateway.resources.budgets import Cache
+from tailgate.gateway.serving.lookup_plans import Equalities, equalities_of
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.failed import readable_at
+from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
+from tailgate.sql import explain, plan
+from tailgate.sql.authorization import SELECT, Demand
+from tailgate.sql.bind import bind_query
+from tailgate.sql.duckdb import render
+from tailgate.sql.relations import once_each, walk
+from tailgate.sql.statements import QueryText, Select
+
+if TYPE_CHECKING:
+    from tailgate.gateway.resources.budgets import Budget
+
+KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
+PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
+
+# now() is never before the time that is read: the gateway's clock may be behind the engine's.
+NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
+UNSPECIFIED = (0, FACTS["unknown"].oid)
+
+
+def declared(oids: Sequence[int]) -> tuple[Type, ...]:
+    """Returns the types that a client declares for parameters; UNKNOWN for those that are inferred."""
+    return tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A query over the changes of its only relation.
+
+    The last column of the relation and of the result is the weight. `used` is as in `Prepared`.
+    """
+
+    sql: str
+    constants: tuple[plan.Value, ...]
+    used: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A bound query.
+
+    - `parameters`: types of $1, $2, …
+    - `relations`: ids of the relations it reads; `demands`: the privileges it needs.
+    - `catalog_n`: the log entry of the catalog it was bound against.
+    - `sql`: DuckDB SQL over tables r<id>. `constants` are its long literals, passed as parameters;
+      `used` has the numbers of the other parameters in it.
+    - `volatile`: the result may change although no relation does.
+    - `failed_at`: if it reads failed views, the newest time at which all are readable; else None.
+    - `equalities`: set if the query may be a look-up by key.
+    - `changes`: set if the query can be evaluated on changes alone.
+    - `size`: approximate bytes; `packed`: the bound query or its pickle.
+    """
+
+    columns: tuple[Field, ...]
+    parameters: tuple[Type, ...]
+    relations: frozenset[int]
+    demands: tuple[Demand, ...]
+    catalog_n: int
+    sql: str
+    items: tuple[Item, ...] = field(repr=False)
+    volatile: bool
+    failed_at: int | None
+    constants: tuple[plan.Value, ...] = field(repr=False)
+    used: frozenset[int]
+    equalities: Equalities | None = field(repr=False)
+    changes: Changes | None = field(repr=False)
+    size: int
+    packed: plan.Query | bytes = field(repr=False, compare=False)
+    lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
+
+    @property
+    def query(self) -> plan.Query:
+        """Returns the bound query; unpickles it at the first use, which is slow for a large one."""
+        if isinstance(self.packed, bytes):
+            object.__setattr__(self, "packed", pickle.loads(self.packed))
+        assert isinstance(self.packed, plan.Query)
+        return self.packed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A catalog as a session sees it.
+
+    `catalog_n` is the log entry that last changed it. `scope` is a cache key for whatever else
+    affects the meaning of names: the search path, temporary views. None for the default path.
+    """
+
+    catalog: Catalog
+    catalog_n: int
+    scope: Hashable = None
+
+
+Key = tuple[str, tuple[int, ...], int, Hashable]  # text, types of parameters, catalog, scope
+
+
+class Statements:
+    """A thread-safe cache of bound queries by text, parameter types and catalog."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._lock = threading.Lock()
+        self._kept: Cache[Key, Prepared | CatalogQuery] = Cache(budget, KEPT_BYTES)
+
+    def find(self, key: Key) -> Prepared | CatalogQuery | None:
+        return self._kept.get(key)
+
+    def keep(self, key: Key, made: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
+        """Caches a query, unless another thread has done so; returns the cached one."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                self._kept.put(key, made, made.size)
+                found = made
+            return found
+
+
+def key_of(query: QueryText, oids: Sequence[int], seen: Seen) -> Key:
+    return query.text, tuple(oids), seen.catalog_n, seen.scope
+
+
+def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """Returns the bound query, or a CatalogQuery if it reads the system catalog."""
+    tree = catalog_tree(query.text)
+    if tree is not None and is_catalog_query(tree, catalog):
+        return catalog_query(tree, oids, catalog)
+    return bind(query, oids, catalog, catalog_n)
+
+
+def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """Does the same as `analyzed` in a worker process, and returns the plan pickled."""
+    made = analyzed(query, oids, catalog, catalog_n)
+    if isinstance(made, CatalogQuery):
+        return made
+    packed = pickle.dumps(made.packed, 5)
+    return replace(made, packed=packed, size=len(made.sql) + len(packed))
+
+
+def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    """Binds a query and renders its DuckDB SQL. Raises SQL errors."""
+    bound = bind_query(query, catalog, declared(oids))
+    relations = frozenset(scan.relation for scan in scans(bound.plan))
+    items = tuple(readable(catalog[r]) for r in sorted(relations))
+    # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations
+    columns = tuple(
+        replace(column, origin=origin) if origin is not None and origin[0] in bound.depends else column
+        for column, origin in zip(bound.columns, origins(bound.plan), strict=True)
+    )
+    check_joins(bound.plan)
+    constants: list[plan.Value] = []
+    sql = render(bound.plan, now=NOW, constants=constants)
+    # a scanned relation needs SELECT even if the binder has recorded no demand for it
+    unnoted = relations - {d.item for d in bound.demands}
+    changing = volatile(bound.plan)
+    return Prepared(
+        columns,
+        bound.parameters,
+        relations,
+        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        catalog_n,
+        sql,
+        items,
+        volatile=changing,
+        failed_at=readable_at(items),
+        constants=tuple(constants),
+        used=numbers(bound.plan),
+        equalities=equalities_of(bound.plan),
+        changes=None if changing else changes_of(bound.plan),
+        size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
+        packed=bound,
+    )
+
+
+@once_each
+def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
+    """Returns for each column the relation and column number that it passes through unchanged.
+
+    None stands for a column that is computed or comes through other operators.
+    """
+    match relation:
+        case plan.Scan(relation=id, columns=columns):
+            return [(id, number) for number in range(1, len(columns) + 1)]
+        case plan.Project(input=input, expressions=expressions):
+            below = origins(input)
+            return [below[e.index] if isinstance(e, plan.Column) else None for e in expressions]
+        case plan.Filter(input=input) | plan.Sort(input=input) | plan.Limit(input=input):
+            return origins(input)
+        case plan.Join(left=left, right=right, kind="inner" | "left" | "right" | "full" | "cross"):
+            return [*origins(left), *origins(right)]
+        case _:
+            return [None] * len(relation.columns)
+
+
+def readable(item: Item) -> Item:
+    """Returns the item if its rows can be read; otherwise raises 55000."""
+    if not item.stored:
+        raise ObjectNotInPrerequisiteState(
+            f'{item.kind} "{item.name}" is not stored, so it has no rows to read',
+            hint="Make a materialized view of it, or create it with CREATE MATERIALIZED SOURCE.",
+        )
+    if not item.ready:
+        raise ObjectNotInPrerequisiteState(
+            f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
+        )
+    return item
+
+
+def nodes(plan_or_part: object) -> Iterator[object]:
+    """Yields each node of a plan once, relations and scalars."""
+    seen: set[int] = set()
+    waiting = [plan_or_part]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting += value
+        elif getattr(type(value), "__module__", "") == plan.__name__ and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
+
+
+def check_joins(relation: plan.Relation) -> None:
+    """Raises 54001 if a plan has too many joins: DuckDB's planner takes long and ignores interrupts."""
+    if sum(isinstance(n, plan.Join) for n in nodes(relation)) > JOINS_MAX:
+        raise too_many_joins()
+
+
+def numbers(relation: plan.Relation) -> frozenset[int]:
+    """Returns the numbers of the parameters in a plan."""
+    return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
+
+
+def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
+    return (node for node in walk(relation) if isinstance(node, plan.Scan))
+
+
+def volatile(relation: plan.Relation) -> bool:
+    return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
+
+
+def changes_of(relation: plan.Relation) -> Changes | None:
+    """Returns the query over the *changes* of its only relation; None if other operators occur.
+
+    Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the
+    changes, and weights are passed through.
+    """
+    over = _over_changes(relation)
+    if over is None:
+        return None
+    constants: list[plan.Value] = []
+    return Changes(render(over, constants=constants), tuple(constants), numbers(over))
+
+
+def _over_changes(relation: plan.Relation) -> plan.Relation | None:
+    match relation:
+        case plan.Scan(columns=columns):
+            return replace(relation, columns=(*columns, Field(WEIGHT, INT8, False)), key=(0,))
+        case plan.Filter(input=input):
+            below = _over_changes(input)
+            return None if below is None else replace(relation, input=below)
+        case plan.Project(input=input, expressions=expressions, columns=columns):
+            below = _over_changes(input)
+            if below is None:
+                return None
+            weight = plan.Column(len(below.columns) - 1, INT8)
+            return replace(relation, input=below, expressions=(*expressions, weight), columns=(*columns, Field(WEIGHT, INT8, False)))
+        case _:
+            return None
+
+
+def explained(packed: plan.Query | bytes) -> list[str]:
+    """Returns the lines of EXPLAIN."""
+    query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
+    return explain.tree(query.plan).splitlines()
+
+
+def query_text(query: Select | QueryText | exp.Expression) -> QueryText:
+    if isinstance(query, Select):
+        query = query.query
+    return query if isinstance(query, QueryText) else QueryText(query.sql("postgres"), 0, query)

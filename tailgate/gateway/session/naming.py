@@ -1,0 +1,201 @@
+"""The catalog as one session sees it: names along its search_path, and its temporary views first.
+
+    mirrors' catalog ──► columns at a block's time ──► path (search_path, $user, privileges) ──► temporary views ──► `catalog`
+
+A temporary view is a named query that exists only in its session: the engine and other sessions do not know it. A rename of a
+relation that it reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tailgate.gateway.resources.budgets import Charged
+from tailgate.gateway.serving.prepared import Seen
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.names import listed
+from tailgate.lake.roles import Role
+from tailgate.lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
+from tailgate.sql.definitions import bind_definition, restated
+
+if TYPE_CHECKING:
+    from tailgate.gateway.session.session import Session
+
+VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
+ENTRY_BYTES = 100  # memory per item of a session's private catalog
+_listed = lru_cache(1000)(listed)
+
+
+class Naming:
+    """The catalog of one session, with its temporary views."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._base: Catalog | None = None
+        self._held: Catalog | None = None  # the catalog at the block's time, if it differs
+        self._asked: tuple[str, str] | None = None
+        self._known = Seen(Catalog(), 0)
+        self.temporary: dict[int, Item] = {}
+        self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
+        self._next = 1
+        self._charged: Charged | None = None
+
+    @property
+    def seen(self) -> Seen:
+        """The catalog at the mirrors' time; the same object as long as nothing changes.
+
+        Inside a block that reads at an earlier time, relations have the columns that they had at that time.
+        """
+        session = self._session
+        base, n = session.serving.known
+        held = session.transaction.catalog
+        if held is base:
+            held = None
+        asked = (session.settings["search_path"], session.settings["role"])
+        if self.behind and self._base is not None:
+            base = self._base  # the previous catalog, until `catch_up`
+        if base is not self._base or held is not self._held or asked != self._asked:
+            path = self._path(base)
+            self._base, self._held, self._asked = base, held, asked
+            self._known = self._see(base, n, path)
+        return self._known
+
+    @property
+    def behind(self) -> bool:
+        """Whether the catalog has changed and the temporary views are not yet adapted to it."""
+        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._session.serving.catalog
+
+    async def catch_up(self) -> None:
+        """Adapts the temporary views to the current catalog."""
+        while self.behind:
+            base, before, workers = self._session.serving.catalog, self._base, self._session.serving.workers
+            assert before is not None
+            if self._before is not None:
+                self._before = await workers.aside(followed, self._before, self.own, before, base)
+            views = await workers.aside(followed, self.temporary, self.own, before, base)
+            self._charge(views, base)
+            self.temporary, self._base = views, base
+            self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
+
+    def _path(self, base: Catalog) -> tuple[str, ...]:
+        """Returns the existing schemas of the search_path that the role may use.
+
+        If the role no longer exists, all existing ones: statements then fail when they are authorized.
+        """
+        try:
+            role: Role | None = self._session.access.role
+        except TailgateError:
+            role = None
+        user = role.name if role is not None and base.has_roles else self._session.user
+        found: list[str] = []
+        for name in _listed(self._session.settings["search_path"]):
+            schema = base.find_schema(user if name == "$user" else name)
+            if schema is None or schema.name in found:
+                continue
+            if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
+                found.append(schema.name)
+        return tuple(found)
+
+    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+        then = {} if self._held is None else _then(base, self._held)
+        if then:
+            base = replace(base, items={**base.items, **then})
+        if self.temporary:
+            return Seen(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
+        return Seen(base.along(path), n, object()) if then else self._session.gateway.seen(base, n, path)
+
+    @property
+    def own(self) -> Schema:
+        return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._session.process}")
+
+    def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
+        return _with(catalog, self.own, views)
+
+    # ---- temporary views
+
+    def is_temporary(self, item: Item) -> bool:
+        """Returns whether the item is one of the session's temporary views."""
+        return item.id in self.temporary
+
+    @property
+    def has_temporary(self) -> bool:
+        return bool(self.temporary)
+
+    def room(self) -> tuple[int, Catalog]:
+        """Returns the id for a new temporary view, and the catalog that contains the temporary schema."""
+        catalog = self.seen.catalog
+        if not self.temporary:
+            catalog = self._with(catalog.along((self.own.name, *catalog.path)), {})
+        return TEMPORARY_ID + self._next, catalog
+
+    def put(self, *items: Item) -> None:
+        """Adds temporary views, or replaces those with the same ids."""
+        self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
+        self._change({**self.temporary, **{i.id: i for i in items}})
+
+    def drop(self, ids: Iterable[int]) -> None:
+        gone = set(ids)
+        self._change({id: item for id, item in self.temporary.items() if id not in gone})
+
+    def drop_all(self) -> None:
+        self._change({})
+
+    def _change(self, views: dict[int, Item]) -> None:
+        if self._session.transaction.in_block and self._before is None:
+            self._before = self.temporary
+        self._set(views)
+
+    def _charge(self, views: dict[int, Item], base: Catalog) -> None:
+        """Charges the memory of these views and of the session's private catalog. Raises 53200 if the limit is exceeded."""
+        if self._charged is None:
+            self._charged = Charged(self._session.budget)
+        size = sum(VIEW_BYTES + TEXT_FACTOR * (len(item.sql) + len(item.query)) for item in views.values())
+        self._charged.set(size + ENTRY_BYTES * len(base.items) if views else 0)
+
+    def _set(self, views: dict[int, Item]) -> None:
+        self._charge(views, self._base or Catalog())
+        self.temporary = views
+        if self._base is not None:
+            self._known = self._see(self._base, self._known.catalog_n, self._path(self._base))
+
+    def end(self, *, undo: bool) -> None:
+        """Ends a block. With `undo`, restores the temporary views from its beginning."""
+        before, self._before = self._before, None
+        if undo and before is not None:
+            self._set(before)
+
+
+def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog) -> dict[int, Item]:
+    """Adapts temporary views to a later catalog. Drops those that can no longer be bound or have other column types."""
+    kept: dict[int, Item] = {}
+    before = _with(base, own, views)
+    for id, item in sorted(views.items()):
+        after = _with(later, own, {**kept, id: item})
+        try:
+            made = restated(item, before, after)
+            if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
+                kept[id] = made
+        except (TailgateError, KeyError):
+            continue
+    return kept
+
+
+def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
+    return replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: own})
+
+
+def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
+    """Returns the earlier versions of items whose columns differ in the catalog `held`: stored relations, and views that read them."""
+
+    def was(item: Item) -> Item | None:
+        then = held.items.get(item.id)
+        return then if then is not None and then is not item and then.columns != item.columns else None
+
+    found = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
+    views = [item for item in base.items.values() if found and item.kind == "view"]
+    above = {view.id: then for view in views if (then := was(view)) is not None and not found.keys().isdisjoint(base.below(view))}
+    return {**found, **above}

@@ -1,0 +1,100 @@
+"""Parses the text of a Query or Parse message, with a cache: clients send the same few texts repeatedly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from tailgate.gateway.catalog.catalog_query import catalog_tree, is_catalog_query
+from tailgate.gateway.resources.budgets import Cache
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
+
+if TYPE_CHECKING:
+    from tailgate.gateway.resources.budgets import Budget
+    from tailgate.gateway.workers.pool import Workers
+
+KEPT_BYTES = 32 << 20  # of cached statements
+KEPT_CHARACTERS_MAX = 20_000  # longer texts are not cached
+TREE_FACTOR = 100  # approximate bytes of a parse tree per character of its text
+LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: they would block the event loop
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A statement that succeeds without any effect: UNLISTEN, since there is no LISTEN. `tag`: its command tag."""
+
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class LongWrite:
+    """An INSERT, UPDATE or DELETE that was parsed in another process, and is also bound there, from its text."""
+
+    verb: str
+
+
+_NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
+_SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
+Known = Statement | Nothing | LongWrite
+Parts = tuple[tuple[Known, StatementText], ...]
+
+
+class Texts:
+    """A cache of parsed texts. As in PostgreSQL, no statement of a text runs if one of them cannot be parsed."""
+
+    def __init__(self, workers: Workers, budget: Budget) -> None:
+        self._workers = workers
+        self._kept: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
+
+    def find(self, text: str) -> Parts | None:
+        return self._kept.get(text)
+
+    async def read(self, text: str) -> Parts:
+        """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
+        found = self._kept.get(text)
+        if found is None:
+            found = await self._workers.aside(read, text, far=partial(read_far, text), long=len(text) > LONG_CHARACTERS)
+            if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
+                self._kept.put(text, found, len(text) * TREE_FACTOR)
+        return found
+
+
+def read(text: str) -> Parts:
+    """Splits and parses a text. Positions in errors refer to the whole text."""
+    out: list[tuple[Known, StatementText]] = []
+    for part in split(text):
+        if _NOTHING.fullmatch(part.text):
+            out.append((Nothing("UNLISTEN"), part))
+            continue
+        try:
+            statement = parse(part.text)
+        except TailgateError as error:
+            tree = catalog_tree(part.text)
+            if tree is not None and is_catalog_query(tree, Catalog()):
+                # Clients' queries of pg_catalog use more of PostgreSQL's grammar than our parser knows.
+                out.append((Select(QueryText(part.text, 0, tree)), part))
+                continue
+            if error.position is not None:
+                error.position += part.position
+            raise
+        if not isinstance(statement, Empty):
+            out.append((statement, part))
+    return tuple(out)
+
+
+def read_far(text: str) -> Parts:
+    """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
+    return tuple((cast(Known, _light(statement)), part) for statement, part in read(text))
+
+
+def _light(value: Any) -> Any:
+    if isinstance(value, Insert | Update | Delete):
+        return LongWrite(type(value).__name__.upper())
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {f.name: getattr(value, f.name) for f in fields(value) if f.name in ("statement", "target")}
+        return replace(value, **{name: _light(part) for name, part in inner.items()}) if inner else value
+    return value

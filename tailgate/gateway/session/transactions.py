@@ -1,0 +1,168 @@
+"""A session's transaction: a table of its states and transitions, and its snapshot, writes and savepoints.
+
+    I idle ── BEGIN ──► T in a block ── error ──► E failed ── ROLLBACK, COMMIT ──► I
+    I ── a Query of several statements, a pipeline up to Sync ──► implicit: reported as I, one snapshot until its end
+
+A block reads all its relations at one time. Its first read takes the snapshot, and its end closes it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from itertools import count
+from typing import TYPE_CHECKING
+
+from tailgate.gateway.writes.pending import Pending
+from tailgate.lake.errors import of
+
+if TYPE_CHECKING:
+    from tailgate.gateway.mirrors.snapshots import Snapshot
+    from tailgate.gateway.serving.service import Serving
+    from tailgate.gateway.settings.settings import Mark
+    from tailgate.lake.catalog import Catalog
+
+
+class State(Enum):
+    """The state of a transaction. The first letter is the status in ReadyForQuery."""
+
+    __hash__ = object.__hash__  # members are singletons, and Enum's __hash__ is slow
+
+    IDLE = "I"
+    IMPLICIT = "I-implicit"
+    BLOCK = "T"
+    FAILED = "E"
+
+
+class Move(Enum):
+    """An event that changes the state of a transaction."""
+
+    __hash__ = object.__hash__
+
+    BEGIN = "begin"
+    IMPLY = "imply"
+    ERROR = "error"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    RECOVER = "recover"  # ROLLBACK TO
+    FINISH = "finish"  # the end of a simple Query, or Sync
+
+
+MOVES: dict[tuple[State, Move], State] = {
+    (State.IDLE, Move.BEGIN): State.BLOCK,
+    (State.IDLE, Move.IMPLY): State.IMPLICIT,
+    (State.IDLE, Move.ERROR): State.IDLE,
+    (State.IDLE, Move.COMMIT): State.IDLE,
+    (State.IDLE, Move.ROLLBACK): State.IDLE,
+    (State.IDLE, Move.FINISH): State.IDLE,
+    (State.IMPLICIT, Move.BEGIN): State.BLOCK,
+    (State.IMPLICIT, Move.IMPLY): State.IMPLICIT,
+    (State.IMPLICIT, Move.ERROR): State.IDLE,
+    (State.IMPLICIT, Move.COMMIT): State.IDLE,
+    (State.IMPLICIT, Move.ROLLBACK): State.IDLE,
+    (State.IMPLICIT, Move.FINISH): State.IDLE,
+    (State.BLOCK, Move.BEGIN): State.BLOCK,
+    (State.BLOCK, Move.IMPLY): State.BLOCK,
+    (State.BLOCK, Move.ERROR): State.FAILED,
+    (State.BLOCK, Move.RECOVER): State.BLOCK,
+    (State.BLOCK, Move.COMMIT): State.IDLE,
+    (State.BLOCK, Move.ROLLBACK): State.IDLE,
+    (State.BLOCK, Move.FINISH): State.BLOCK,
+    (State.FAILED, Move.IMPLY): State.FAILED,
+    (State.FAILED, Move.ERROR): State.FAILED,
+    (State.FAILED, Move.RECOVER): State.BLOCK,
+    (State.FAILED, Move.COMMIT): State.IDLE,
+    (State.FAILED, Move.ROLLBACK): State.IDLE,
+    (State.FAILED, Move.FINISH): State.FAILED,
+}
+
+
+class Transaction:
+    """The transaction of one session.
+
+    `savepoints`: oldest first, as (name, number of writes at it, settings at it). `writes`: the pending writes. `exported`: the
+    transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    """
+
+    def __init__(self) -> None:
+        self.state = State.IDLE
+        self.savepoints: list[tuple[str, int, Mark]] = []
+        self.writes = Pending()
+        self.exported: dict[str, int] = {}
+        self._exports = count(1)
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def status(self) -> str:
+        """The letter of ReadyForQuery."""
+        return self.state.value[0]
+
+    @property
+    def in_block(self) -> bool:
+        return self.state in (State.BLOCK, State.FAILED)
+
+    def move(self, move: Move) -> None:
+        self.state = MOVES[self.state, move]
+        if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # after ROLLBACK TO, a block keeps its time
+            self.release()
+        if not self.in_block:
+            self.savepoints.clear()
+        if self.state is State.IDLE:
+            self.writes = Pending()
+
+    def back_to(self, name: str, *, keep: bool) -> Mark:
+        """Removes the savepoints after the newest one with this name, and that one too unless `keep`.
+
+        Returns the settings at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
+        """
+        if all(name != known for known, *_ in self.savepoints):
+            raise of("3B001", f'savepoint "{name}" does not exist')
+        found, writes, settings = self.savepoints.pop()
+        while found != name:
+            found, writes, settings = self.savepoints.pop()
+        if keep:
+            self.savepoints.append((name, writes, settings))
+            self.writes.back_to(writes)
+        return settings
+
+    def snapshot(self, serving: Serving) -> Snapshot | None:
+        """Returns the snapshot that statements read, with the pending writes. Takes it on first use.
+
+        Returns None outside a transaction, where each statement reads at the newest time.
+        """
+        if self.state is State.IDLE:
+            return None
+        if self._snapshot is None:
+            self._snapshot = serving.snapshot()
+        self._snapshot.write(self.writes.changes)
+        return self._snapshot
+
+    def export(self, serving: Serving, process: int) -> str:
+        """Returns a name for the snapshot, which is valid until the transaction ends."""
+        snapshot = self.snapshot(serving)
+        name = f"{process:08X}-{next(self._exports):08X}-1"
+        if snapshot is not None:
+            self.exported[name] = snapshot.time
+        return name
+
+    def read_at(self, serving: Serving, time: int) -> None:
+        """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time."""
+        self._snapshot = serving.snapshot()
+        if self._snapshot.time != time:
+            self._snapshot.close()
+            self._snapshot = serving.snapshot(time)
+
+    @property
+    def time(self) -> int | None:
+        """The time of the snapshot, or None if it has not been taken."""
+        return None if self._snapshot is None else self._snapshot.time
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """The catalog of the snapshot, or None if it has not been taken."""
+        return None if self._snapshot is None else self._snapshot.catalog
+
+    def release(self) -> None:
+        self.exported.clear()
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None

@@ -1,0 +1,57 @@
+"""Evaluates VALUES lists of literals and parameters without DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from tailgate.lake.errors import NumericValueOutOfRange
+from tailgate.sql import plan
+from tailgate.sql.input.numbers import RANGES
+
+_TEXTS = ("text", "varchar", "name")
+_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())
+
+
+def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
+    """Returns the rows of a VALUES list, or None if they contain other expressions."""
+    if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
+        return None
+    columns = []
+    try:
+        for i, column in enumerate(rows.columns):
+            columns.append(pa.array([_constant(row[i], values) for row in rows.rows], column.type.arrow))
+    except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
+    return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
+
+
+class _NotConstantError(Exception):
+    """An expression is not a literal, a parameter or a simple cast of one."""
+
+
+def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
+    """Returns the value of a literal or a parameter, maybe in a simple cast.
+
+    Drivers send small numbers as int2, so casts between integer types are common.
+    """
+    match scalar:
+        case plan.Literal(value=value):
+            return value
+        case plan.Parameter(number=number):
+            return values[number - 1]
+        case plan.Call(function=function, arguments=(inner,), type=type) if function.kind == "cast":
+            value = _constant(inner, values)
+            source = inner.type.name
+            if value is None or (source in _TEXTS and type.name in _TEXTS):
+                return value
+            if source in RANGES and type.name in RANGES:
+                low, high = RANGES[type.name]
+                if not low <= value <= high:  # type: ignore[operator]
+                    raise NumericValueOutOfRange(f"{type} out of range")
+                return value
+            if source in RANGES and type.name == "numeric":
+                return Decimal(value)  # type: ignore[arg-type]
+    raise _NotConstantError

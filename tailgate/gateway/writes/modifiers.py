@@ -1,0 +1,71 @@
+"""Converts values to their column's modifiers, such as length, precision and scale, as PostgreSQL does.
+
+Plans return values of the column's type without modifiers; this module applies the modifiers, a
+whole column at a time.
+
+Source: PostgreSQL 15, src/backend/utils/adt/varchar.c (varchar, bpchar, on assignment), numeric.c (apply_typmod).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
+from tailgate.lake.types import NUMERIC_PRECISION, Field, Type, arrow_schema
+
+
+def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
+    """Returns the rows with the names and types of the columns. Raises 22001, 22003."""
+    found = [_column(values, field.type) for values, field in zip(rows.columns, columns, strict=True)]
+    return pa.Table.from_arrays(found, schema=arrow_schema(tuple(columns))).combine_chunks()
+
+
+def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    if not type.is_array:
+        if type.name in ("varchar", "bpchar") and type.modifiers:
+            return _text(values, type)
+        if type.name == "numeric":
+            return _numeric(values, type)
+    return values if values.type == type.arrow else values.cast(type.arrow)
+
+
+def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Applies the length of varchar or bpchar."""
+    length = type.modifiers[0]
+    longest = pc.max(pc.utf8_length(values)).as_py() or 0
+    if longest > length:
+        if (pc.max(pc.utf8_length(pc.utf8_rtrim(values, characters=" "))).as_py() or 0) > length:
+            raise StringDataRightTruncation(f"value too long for type {type}")
+        values = pc.utf8_slice_codeunits(values, 0, length)
+    return pc.utf8_rpad(values, length) if type.name == "bpchar" else values
+
+
+def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds to the scale of a numeric and checks its precision."""
+    if values.type == type.arrow:
+        return values
+    scale = type.decimal[1]
+    try:
+        if not pa.types.is_decimal(values.type):
+            return values.cast(type.arrow)
+        if values.type.scale > scale:
+            widest = pa.decimal128(NUMERIC_PRECISION, values.type.scale)
+            values = pc.round(values.cast(widest), scale, "half_towards_infinity")
+        return values.cast(type.arrow)
+    except pa.ArrowInvalid:
+        raise overflow(type) from None
+
+
+def overflow(type: Type) -> TailgateError:
+    """Returns the error for a number with too many digits for its type."""
+    if not type.modifiers or not type.declared:
+        return NumericValueOutOfRange("value overflows numeric format")
+    precision, scale = type.modifiers
+    bound = f"10^{precision - scale}" if precision > scale else "1"
+    return NumericValueOutOfRange(
+        "numeric field overflow",
+        detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}.",
+    )

@@ -1,0 +1,111 @@
+"""Uncommitted writes of a transaction: the effects of its statements, in order, and their sum."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.gateway.mirrors.overlay import Written
+from tailgate.gateway.writes.evaluation import Effect
+from tailgate.gateway.writes.plans import WritePlan
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.entry import stream
+from tailgate.lake.types import WEIGHT
+from tailgate.lake.weights import net
+from tailgate.sql.authorization import Authorized
+
+
+class Pending:
+    """Uncommitted writes.
+
+    `changes` has the net of all effects by table; `acknowledged` maps subscriptions to times.
+    """
+
+    def __init__(self) -> None:
+        self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
+        self._read: list[frozenset[int]] = []
+        self.changes: dict[int, Written] = {}
+        self._generations = itertools.count(1)
+        self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
+        self.acknowledged: dict[int, int] = {}
+        self.base: int | None = None  # the oldest inbox entry that an effect was evaluated at
+
+    def __len__(self) -> int:
+        return len(self._effects)
+
+    def __bool__(self) -> bool:
+        return bool(self._effects or self.waiting or self.acknowledged)
+
+    def add(self, effect: Effect, tables: tuple[Item, ...], base: int) -> None:
+        self._effects.append((effect, tables))
+        self.base = base if self.base is None else min(self.base, base)
+        self._sum(effect, tables)
+
+    def read(self, relations: Iterable[int]) -> None:
+        """Records relations that the transaction read; COMMIT fails if they have changed."""
+        self._read.append(frozenset(relations))
+
+    def back_to(self, count: int) -> None:
+        """Drops the effects after the first `count`, for ROLLBACK TO; their reads remain recorded."""
+        self._read += [e.reads for e, _ in self._effects[count:]]
+        del self._effects[count:]
+        self.waiting.clear()
+        self.changes = {}
+        for effect, tables in self._effects:
+            self._sum(effect, tables)
+
+    def _sum(self, effect: Effect, tables: tuple[Item, ...]) -> None:
+        """Adds an effect to the net changes."""
+        for table in tables:
+            changes = effect.changes.get(table.id)
+            if changes is None or changes.num_rows == 0:
+                continue
+            known = self.changes.get(table.id)
+            if known is None:
+                self.changes[table.id] = Written(table, changes, next(self._generations))
+                continue
+            both = pa.concat_tables([known.changes, changes])
+            if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
+                self.changes[table.id] = Written(table, both, known.generation)
+            else:
+                self.changes[table.id] = Written(table, net(both), next(self._generations))
+
+    def reads(self, catalog: Catalog) -> set[int]:
+        """Returns the tables that the transaction read as a whole, directly or through views."""
+        found: set[int] = set()
+        for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
+            found |= _tables_below(relation, catalog)
+        return found
+
+    def body(self, catalog: Catalog, reserve: str) -> bytes:
+        """Returns the request body for the engine, which `engine.runtime.writes.Write.parse` reads."""
+        head: list[dict[str, int]] = []
+        parts: list[bytes] = []
+        touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
+        for table in sorted(touched):
+            rows = stream(self.changes[table].changes) if table in self.changes else b""
+            known = [e.keys[table] for e, _ in self._effects if table in e.keys]
+            keys = np.unique(np.concatenate(known)).tobytes() if known else b""
+            head.append({"table": table, "changes": len(rows), "keys": len(keys)})
+            parts += [rows, keys]
+        text = json.dumps({"base": self.base, "reads": sorted(self.reads(catalog)), "reserve": reserve, "parts": head}).encode()
+        return b"".join([struct.pack(">I", len(text)), text, *parts])
+
+
+def _tables_below(relation: int, catalog: Catalog) -> set[int]:
+    """Returns the tables below a relation, or the relation itself if it is a table.
+
+    Sources are not included: changes of Kafka sources do not conflict.
+    """
+    item = catalog.items.get(relation)
+    if item is None:
+        return set()
+    if item.kind == "table":
+        return {relation}
+    return set().union(*(_tables_below(d, catalog) for d in item.depends)) if item.depends else set()

@@ -1,0 +1,158 @@
+"""Plans of statements that write: those of `sql.writes` with their queries rendered as DuckDB SQL.
+
+They are made when the statement is bound: in the event loop, or in a worker process if the
+statement is long (`gateway.workers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, declared, numbers, scans
+from tailgate.gateway.writes.constants import constants
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import StatementTooComplex
+from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
+from tailgate.sql import plan
+from tailgate.sql import statements as s
+from tailgate.sql.authorization import Demand
+from tailgate.sql.binding.writes import Writes
+from tailgate.sql.duckdb import render
+from tailgate.sql.writes import ChangeRows, InsertRows, TruncateTables
+
+Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query of a write, rendered for DuckDB.
+
+    `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
+    parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
+    list, which may need no DuckDB; rows of literals alone may already be a table.
+    """
+
+    sql: str
+    constants: tuple[plan.Value, ...] = field(repr=False)
+    used: frozenset[int]
+    columns: tuple[Field, ...]
+    scans: tuple[int, ...]
+    written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
+
+    def literal(self, values: Sequence[object]) -> pa.Table | None:
+        """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
+        return constants(self.written, values) if isinstance(self.written, plan.Values) else self.written
+
+    @property
+    def size(self) -> int:
+        rows = self.written
+        return len(self.sql) + (int(rows.nbytes) if isinstance(rows, pa.Table) else PLAN_FACTOR * len(rows.rows) if rows else 0)
+
+
+Checks: TypeAlias = tuple[tuple[str, Query], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertPlan:
+    """A rendered `sql.writes.InsertRows`."""
+
+    table: Item
+    rows: Query | None
+    existing: Query | None
+    conflict: str
+    returning: Query | None
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+    checks: Checks
+
+    @property
+    def size(self) -> int:
+        return sum(q.size for q in (self.rows, self.existing, self.returning, *(c for _, c in self.checks)) if q is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """A rendered `sql.writes.ChangeRows`."""
+
+    table: Item
+    rows: Query
+    updates: bool
+    pinned: bool
+    returning: tuple[Field, ...] | None
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+    checks: Checks
+
+    @property
+    def size(self) -> int:
+        return self.rows.size + sum(c.size for _, c in self.checks)
+
+
+WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
+
+
+def query_of(relation: plan.Relation, *, far: bool) -> Query:
+    """Renders a plan. `far` says that this is a worker process, so the result must be compact."""
+    check_joins(relation)
+    used = numbers(relation)
+    written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
+    if far and written is not None and not used:
+        written = constants(written, ()) or written
+    found: list[plan.Value] = []
+    sql = ""
+    if not isinstance(written, pa.Table):
+        try:
+            sql = render(relation, constants=found)
+        except StatementTooComplex:  # VALUES lists seldom need their SQL
+            if written is None:
+                raise
+    return Query(sql, tuple(found), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
+
+
+def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
+    """Returns the columns of RETURNING or None, and the plan."""
+    binder = Writes(catalog, declared(oids))
+    match statement:
+        case s.Insert():
+            made = insert_plan(binder.insert(statement), far=far)
+            return (None if made.returning is None else made.returning.columns), made
+        case s.Update():
+            change = _change_plan(binder.update(statement), far=far)
+            return change.returning, change
+        case s.Delete():
+            change = _change_plan(binder.delete(statement), far=far)
+            return change.returning, change
+        case s.Truncate():
+            return None, binder.truncate(statement)
+
+
+def bound_far(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
+    """Does the same as `bound` in a worker process, from the statement's text."""
+    statement = s.parse(text)
+    assert isinstance(statement, Write)
+    return bound(statement, oids, catalog, far=True)
+
+
+def insert_plan(write: InsertRows, *, far: bool = False) -> InsertPlan:
+    rows, existing, returning = (None if r is None else query_of(r, far=far) for r in (write.rows, write.existing, write.returning))
+    return InsertPlan(
+        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.demands, _checks(write.checks, far)
+    )
+
+
+def _change_plan(write: ChangeRows, *, far: bool) -> ChangePlan:
+    rows, checks = query_of(write.rows, far=far), _checks(write.checks, far)
+    return ChangePlan(write.table, rows, write.updates, write.pinned, write.returning, _known(write.parameters), write.demands, checks)
+
+
+def _checks(checks: tuple[tuple[str, plan.Relation], ...], far: bool) -> Checks:
+    return tuple((name, query_of(forbidden, far=far)) for name, forbidden in checks)
+
+
+def _known(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
+    """Replaces unknown parameter types with text, as PostgreSQL does."""
+    return tuple(TEXT if t == UNKNOWN else t for t in parameters)

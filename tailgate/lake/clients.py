@@ -1,0 +1,136 @@
+"""Settings for connections to Kafka or a schema registry, translated for each client library.
+
+    protocol     PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
+    mechanism    PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
+    username, password
+    ca           certificates (PEM) of the authorities that may sign the server's; the system's if absent
+    certificate, key, key_password      our own (PEM)
+
+All are decrypted texts (`lake.secrets.Vault.opened`). Certificates and keys are passed as text, never
+as files.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+
+from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
+
+# names of librdkafka's settings
+_LIBRDKAFKA = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanisms",
+    "username": "sasl.username",
+    "password": "sasl.password",
+    "ca": "ssl.ca.pem",
+    "certificate": "ssl.certificate.pem",
+}
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # settings of Java clients that must not be shown
+
+
+def librdkafka(said: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings for confluent_kafka's clients."""
+    found = {_LIBRDKAFKA[name]: value for name, value in said.items() if name in _LIBRDKAFKA}
+    if "key" in said:
+        found["ssl.key.pem"] = plain_key(said)
+    return found
+
+
+def java(said: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings for Kafka's Java clients."""
+    found = {}
+    if "protocol" in said:
+        found["security.protocol"] = said["protocol"]
+    if "mechanism" in said:
+        module = _LOGIN_MODULES[said["mechanism"]]
+        user, password = _quoted(said.get("username", "")), _quoted(said.get("password", ""))
+        found["sasl.mechanism"] = said["mechanism"]
+        found["sasl.jaas.config"] = f"{module} required username={user} password={password};"
+    if "ca" in said:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": said["ca"]}
+    if "key" in said:
+        own = {"ssl.keystore.certificate.chain": said.get("certificate", ""), "ssl.keystore.key": plain_key(said)}
+        found |= {"ssl.keystore.type": "PEM", **own}
+    return found
+
+
+def _quoted(text: str) -> str:
+    r"""Returns a text as a string of Java's JAAS configuration.
+
+    >>> _quoted('a"b\\')
+    '"a\\"b\\\\"'
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def plain_key(said: Mapping[str, str]) -> str:
+    """Returns the private key as PKCS #8 without a password, the only form that all clients read. Raises 22023."""
+    from cryptography.hazmat.primitives import serialization
+
+    password = said.get("key_password")
+    try:
+        key = serialization.load_pem_private_key(said["key"].encode(), password.encode() if password else None)
+    except (ValueError, TypeError):
+        raise InvalidParameterValue(
+            "the private key cannot be read", hint="It is expected as PEM; one with a password needs SSL KEY PASSWORD."
+        ) from None
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(*form).decode()
+
+
+# ---- over HTTP ---------------------------------------------------------------------------------------------------------------------
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A handler that turns a redirect into an HTTPError: the credentials are not meant for its target."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Returns an opener for requests to a schema registry. It raises urllib.error.HTTPError for a redirect and does not follow it."""
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
+
+
+def refuse_redirect(url: str, answer: urllib.error.HTTPError) -> None:
+    """Raises 08006 if a registry's response is a redirect. `url` is the registry without user and password."""
+    if 300 <= answer.code < 400:
+        target = answer.headers.get("Location")
+        raise ConnectionFailure(
+            f"schema registry {url} answers {answer.code}, a redirect to {target}, which is not followed",
+            hint="Name the registry by its own URL.",
+        )
+
+
+def authorization(username: str | None, password: str | None) -> dict[str, str]:
+    """Returns the Authorization header of a request, or no header without a username."""
+    if not username:
+        return {}
+    return {"Authorization": "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()}
+
+
+def tls(said: Mapping[str, str]) -> ssl.SSLContext:
+    """Returns the TLS context for a connection. Raises 22023 for invalid certificates."""
+    try:
+        context = ssl.create_default_context(cadata=said.get("ca"))
+        if "key" in said:
+            with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:  # mode 0700; the ssl module reads keys only from files
+                path = os.path.join(folder, "pair.pem")
+                with open(path, "w") as file:
+                    file.write(plain_key(said) + "\n" + said.get("certificate", ""))
+                context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError) as e:
+        raise InvalidParameterValue(f"the certificates cannot be read: {e}", hint="They are expected as PEM.") from None
+    return context

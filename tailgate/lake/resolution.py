@@ -1,0 +1,108 @@
+"""The names of one statement, resolved once.
+
+A gateway checks a statement that changes the catalog, and the engine executes it. The gateway
+resolves the names, checks privileges on the resolved objects, and sends their ids. The engine does
+not resolve the names again, so it changes exactly the objects that were checked:
+
+    gateway: text, catalog with the session's path ──► Resolution ──► `over(catalog)` ──► checks of ownership and privileges
+    engine:  Resolution, its own catalog           ──────────────► `over(catalog)` ──► execution; 40001 if something changed
+
+`over` returns a catalog in which only the names of the statement exist, with these ids. Temporary
+views have no id in it, so the engine does not see them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import SerializationFailure
+from tailgate.lake.names import Name
+from tailgate.lake.types import field_to_json
+
+DIGEST_BYTES = 8  # a digest detects changes; it does not protect against deliberate collisions
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The objects that the names of a statement refer to.
+
+    - `path`: the schemas of the session's path, in order.
+    - `relations`: id by name, for everything except functions.
+    - `functions`: ids by name, in the order of the path.
+    - `versions`: by id, a digest of the item's definition.
+    - `authority`: a digest of all roles and schemas.
+    """
+
+    path: tuple[str, ...]
+    relations: Mapping[Name, int] = field(default_factory=dict)
+    functions: Mapping[Name, tuple[int, ...]] = field(default_factory=dict)
+    versions: Mapping[int, str] = field(default_factory=dict)
+    authority: str = ""
+
+    def over(self, catalog: Catalog) -> Catalog:
+        """Returns the catalog with these meanings of names. Raises 40001 if an item, role or schema has changed."""
+        if authority(catalog) != self.authority:
+            raise _changed("roles or schemas")
+        for id, known in self.versions.items():
+            if id not in catalog.items or version(catalog.items[id]) != known:
+                raise _changed("an object that the statement names")
+        return replace(catalog, path=self.path, resolution=self)
+
+    def including(self, items: Iterable[Item], catalog: Catalog) -> Resolution:
+        """Returns the resolution with items added that the statement itself creates, by their names in `catalog`."""
+        relations, functions = dict(self.relations), dict(self.functions)
+        for item in items:
+            schema = catalog.schema_of(item).name
+            for name in (Name(item.name, schema), *((Name(item.name),) if schema in self.path else ())):
+                if item.kind == "function":
+                    functions[name] = (*functions.get(name, ()), item.id)
+                else:
+                    relations.setdefault(name, item.id)
+        return replace(self, relations=relations, functions=functions)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": list(self.path),
+            "relations": [[name.schema, name.name, id] for name, id in self.relations.items()],
+            "functions": [[name.schema, name.name, list(ids)] for name, ids in self.functions.items()],
+            "versions": {str(id): known for id, known in self.versions.items()},
+            "authority": self.authority,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Resolution:
+        return Resolution(
+            tuple(data["path"]),
+            {Name(name, schema): id for schema, name, id in data["relations"]},
+            {Name(name, schema): tuple(ids) for schema, name, ids in data["functions"]},
+            {int(id): known for id, known in data["versions"].items()},
+            data["authority"],
+        )
+
+
+def version(item: Item) -> str:
+    """Returns a digest of an item's identity, name, owner and definition.
+
+    Data that the engine keeps in the item, such as the operators of a view, is not included.
+    """
+    columns = [field_to_json(c) for c in item.columns]
+    return _digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
+
+
+def authority(catalog: Catalog) -> str:
+    """Returns a digest of everything that decides about privileges, except passwords: roles with grants, schemas with owners."""
+    roles = [{**role.to_json(), "verifier": None} for _, role in sorted(catalog.roles.items())]
+    return _digest([roles, [[s.id, s.name, s.owner] for _, s in sorted(catalog.schemas.items())]])
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _changed(what: str) -> SerializationFailure:  # type: ignore[valid-type]
+    return SerializationFailure(f"{what} changed while the statement was checked", hint="The statement might succeed if retried.")

@@ -1,0 +1,42 @@
+"""Schemas: the namespaces of relations and sinks. Part of the catalog.
+
+Every lake has `public` and two system schemas; users create others. Sessions see them along a search path (`Catalog.along`).
+
+Source: PostgreSQL 15, section 5.9, "Schemas".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tailgate.lake.roles import OPERATOR_ID, SCHEMA_ID
+
+SCHEMA = "public"
+PG_CATALOG = "pg_catalog"
+INFORMATION_SCHEMA = "information_schema"
+TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary views, whose real name is pg_temp_<number>
+TEMPORARY_ID = 3 << 28  # id of that schema; its views follow. These ids are local to a session and never in the log
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A namespace. `owner`: id of the role that may drop it."""
+
+    id: int
+    name: str
+    owner: int = OPERATOR_ID
+    comment: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Schema:
+        return Schema(**data)
+
+
+PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
+SYSTEM: Mapping[int, Schema] = {s.id: s for s in (Schema(11, PG_CATALOG), Schema(13124, INFORMATION_SCHEMA))}
+BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}

@@ -1,0 +1,123 @@
+"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and what is kept for it.
+
+    CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are not acknowledged yet
+    ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       everything up to t is acknowledged; a position never moves back
+    "since": the position's time                     the lake's `since` does not pass it
+    retention exceeded, or 20 GiB ──► .stopped       by the engine; acknowledging a readable time starts it again
+
+The file is replaced as a whole under a lock, so several gateways may write it, and a crash leaves
+either the old or the new position.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tailgate.lake import crash, files, readers
+from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
+
+if TYPE_CHECKING:
+    from tailgate.lake.folder import Lake
+
+RETENTION = "retention_ms"  # option of the item: how long unacknowledged changes are kept
+RETENTION_MS = 24 * 3_600_000  # default
+SNAPSHOT = "snapshot"  # option: whether it begins with the rows at the time of its creation
+PROGRESS = "progress"  # option: whether it reports times that are complete
+_PREFIX = f"{SUBSCRIPTION}-"
+_LOCK = ".subscriptions.lock"  # names that begin with a dot are not readers
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The acknowledged position of a subscription.
+
+    Everything up to `time` is acknowledged, except the rows at it if `snapshot` is true. All changes up
+    to entry `n` are acknowledged. `stopped`: why the subscription may not continue, or None.
+    """
+
+    n: int
+    time: int
+    snapshot: bool
+    stopped: str | None = None
+
+
+def reader(id: int) -> str:
+    """Returns the reader name of a subscription."""
+    return f"{_PREFIX}{id}"
+
+
+def begin(lake: Lake, item: Item, n: int, time: int) -> None:
+    """Writes the first position of a new subscription, before the subscription becomes visible."""
+    _write(lake, item.id, Place(n, time, bool(item.options[SNAPSHOT])))
+
+
+def place(lake: Lake, id: int) -> Place | None:
+    """Returns the position of a subscription, or None if it was dropped."""
+    try:
+        said = json.loads((lake.path / "readers" / reader(id)).read_bytes())
+    except FileNotFoundError:
+        return None
+    return Place(said["n"], said["time"], said["snapshot"], readers.stopped(lake, reader(id)))
+
+
+def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
+    """Durably acknowledges everything up to a time that exists, and returns the new position.
+
+    A later position stays as it is. Returns None if the subscription was dropped.
+    """
+    with _locked(lake):
+        there = place(lake, id)
+        if there is None or upto < there.time or (upto == there.time and not there.snapshot):
+            return there
+        found = lake.log.find(upto)
+        crash.point("subscription.acknowledge")
+        taken = Place(max(there.n, found.n if found else 0), upto, False)
+        _write(lake, id, taken)
+        crash.point("subscription.acknowledged")
+        if there.stopped is not None:
+            readers.start(lake, reader(id))
+        return taken
+
+
+def places(lake: Lake, catalog: Catalog) -> dict[int, Place]:
+    """Returns the positions of all subscriptions of a catalog, by id."""
+    found = {item.id: place(lake, item.id) for item in catalog.items.values() if item.kind == SUBSCRIPTION}
+    return {id: there for id, there in found.items() if there is not None}
+
+
+def retentions(catalog: Catalog) -> dict[str, int]:
+    """Returns how long each subscription may hold unacknowledged changes, in ms, by reader name."""
+    return {reader(i.id): int(i.options[RETENTION]) for i in catalog.items.values() if i.kind == SUBSCRIPTION}
+
+
+def release_dropped(lake: Lake) -> None:
+    """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
+    there = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
+    catalog = lake.catalog()
+    for name in there:
+        id = int(name.removeprefix(_PREFIX))
+        item = catalog.items.get(id)
+        if id < catalog.next_id and (item is None or item.kind != SUBSCRIPTION):
+            readers.release(lake, name)
+
+
+def _write(lake: Lake, id: int, at: Place) -> None:
+    said = {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}
+    files.replace(lake.path / "readers" / reader(id), json.dumps(said).encode() + b"\n")
+
+
+@contextmanager
+def _locked(lake: Lake) -> Iterator[None]:
+    """Allows one acknowledgement at a time, among all processes."""
+    descriptor = os.open(lake.path / "readers" / _LOCK, os.O_RDWR | os.O_CREAT, files.PRIVATE)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,126 @@
+"""Conversion of the net changes of one time to events. The same changes always give the same events in the same order.
+
+    DEBEZIUM   with a key: the old and new row of a key are paired into one event {before, after}
+               without a key: an update is two events, {before, null} and {null, after}
+    UPSERT     key → new row, or a tombstone (no value) when the key was deleted
+    NONE       the new row; for append-only relations
+
+A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
+come first, then all insertions, each ordered by the bytes of the row. A reader that applies events
+one by one therefore never has more rows than at the start or the end of the time.
+
+Rows are paired by the sink's KEY, because an event has one message key, or else by the relation's
+key. UPSERT with a key that is not unique (NOT ENFORCED) writes all new rows of the key in the order of
+their bytes; the last one wins.
+
+Source: Materialize, interchange/envelopes: befores and afters of one key are zipped at each time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Literal, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.types import WEIGHT, Field
+from tailgate.sinks.avro import stored
+from tailgate.sinks.forms import Form
+from tailgate.sinks.headers import Headers, headers_of
+
+Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
+
+
+class Event(NamedTuple):
+    """A message for Kafka."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Encoder:
+    """An encoder of changes to events, for one sink.
+
+    `key`: positions of the columns of the message key. `relation_key`: positions of the relation's key.
+    `headers`: position of the column with a message's headers, which follow the `constant` ones.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Field],
+        envelope: Envelope,
+        form: Form,
+        *,
+        key: Sequence[int] | None = None,
+        key_form: Form | None = None,
+        relation_key: Sequence[int] | None = None,
+        headers: int | None = None,
+        constant: Headers = (),
+    ) -> None:
+        self._columns = tuple(columns)
+        self._envelope = envelope
+        self._form = form
+        self._key_form = key_form or form
+        self._key = key
+        self._headers, self._constant = headers, constant
+        self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
+        self._pairing = key if key is not None or envelope == "none" else relation_key
+
+    def events(self, changes: pa.Table) -> list[Event]:
+        """Returns the events of weighted rows. Weights of equal rows are summed first.
+
+        Raises 55000 if a row is deleted and the envelope is NONE.
+        """
+        arrays = stored(changes, self._columns)
+        encoded = self._form.rows(self._columns, arrays, changes.num_rows)
+        net: dict[bytes, int] = {}
+        for row, weight in zip(encoded, changes.column(WEIGHT).to_pylist(), strict=True):
+            net[row] = net.get(row, 0) + weight
+        if self._envelope == "none" and any(weight < 0 for weight in net.values()):
+            raise ObjectNotInPrerequisiteState("a row went, and ENVELOPE NONE has no words for it", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+        if self._headers is not None:
+            self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
+        if self._pairing is None:
+            return self._unpaired(net)
+        columns = [self._columns[i] for i in self._pairing]
+        keys = self._key_form.rows(columns, [arrays[i] for i in self._pairing], changes.num_rows)
+        return self._paired(net, dict(zip(encoded, keys, strict=True)))
+
+    def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
+        ordered = sorted(net.items())
+        if self._envelope == "none":
+            return [self._event(None, self._form.value(row), row) for row, weight in ordered for _ in range(weight)]
+        gone = [self._event(None, self._form.change(row, None), row) for row, weight in ordered for _ in range(-weight)]
+        come = [self._event(None, self._form.change(None, row), row) for row, weight in ordered for _ in range(weight)]
+        return gone + come
+
+    def _event(self, key: bytes | None, value: bytes | None, row: bytes | None) -> Event:
+        """Returns an event with the headers of `row`: the new row, or the deleted one."""
+        return Event(key, value, self._constant if row is None or self._headers is None else self._constant + self._of[row])
+
+    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:
+        sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
+        for row, weight in sorted(net.items()):
+            if weight:
+                befores, afters = sides[keys[row]]
+                (afters if weight > 0 else befores).extend([row] * abs(weight))
+        out: list[Event] = []
+        for key in sorted(sides):
+            befores, afters = sides[key]
+            message_key = None if self._key is None else self._key_form.key(key)
+            if self._envelope == "none":
+                out += [self._event(message_key, self._form.value(row), row) for row in afters]
+            elif self._envelope == "upsert":
+                come = [self._event(message_key, self._form.value(row), row) for row in afters]
+                out += come or [self._event(message_key, None, befores[-1])]
+            else:
+                pairs = zip_longest(befores, afters)
+                out += [
+                    self._event(message_key, self._form.change(before, after), before if after is None else after)
+                    for before, after in pairs
+                ]
+        return out

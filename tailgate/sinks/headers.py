@@ -1,0 +1,41 @@
+"""Conversion of a jsonb column to the headers of a message.
+
+    {"name": "value", …}                              one header per member, in the order of jsonb
+    [{"key": "name", "value": "value"}, …]            the form of INCLUDE HEADERS: keeps order and repeated names
+
+A value that is not a string is sent as its JSON text, and null as a header without a value. NULL
+means no headers.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+from tailgate.lake.errors import InvalidParameterValue
+
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+
+
+def headers_of(text: str | None) -> Headers:
+    """Returns the headers. Raises 22023 if the value has neither form.
+
+    >>> headers_of('{"a": "x", "b": 1, "c": null}')
+    (('a', b'x'), ('b', b'1'), ('c', None))
+    """
+    found = None if text is None else json.loads(text)
+    if found is None:
+        return ()
+    if isinstance(found, dict):
+        return tuple((name, _value(value)) for name, value in found.items())
+    if isinstance(found, list) and all(isinstance(h, dict) and isinstance(h.get("key"), str) for h in found):
+        return tuple((h["key"], _value(h.get("value"))) for h in found)
+    raise InvalidParameterValue(
+        f"the headers of a message are no object, and no array of objects with key and value: {text}", hint="Give the column another form."
+    )
+
+
+def _value(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()

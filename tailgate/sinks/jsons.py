@@ -1,0 +1,128 @@
+"""Encoding of Arrow columns (in their stored form) as JSON, as Materialize writes it.
+
+    numbers           as numbers; NaN and infinities as strings
+    numeric           as a string, exact
+    timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450"
+    date, time, uuid  a string; an interval in ISO 8601: "P1Y2M3DT4.5S"
+    bytea             an array of numbers
+    jsonb             unchanged
+    arrays, records   arrays, objects
+
+Source: Materialize, src/interchange/src/json.rs; the form of intervals is our own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from tailgate.lake.types import Field, Type
+
+MICROS = 1_000_000
+QUOTED = json.encoder.encode_basestring  # leaves non-ASCII characters unescaped
+
+
+def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+    """Returns a JSON object of these columns for each row."""
+    if not columns:
+        return [b"{}"] * length
+    parts = []
+    for field, array in zip(columns, arrays, strict=True):
+        name = QUOTED(field.name) + ":"
+        parts.append([name + text for text in _column(array, field.type)])
+    return [("{" + ",".join(row) + "}").encode() for row in zip(*parts, strict=True)]
+
+
+def texts(field: Field, array: pa.Array) -> list[bytes]:
+    """Returns a column as text; JSON strings lose their quotes."""
+    out = []
+    for text in _column(array, field.type):
+        if text == "null" and field.type.name != "jsonb":
+            raise ValueError(f'null in column "{field.name}"')
+        plain = json.loads(text) if text.startswith('"') and field.type.name != "jsonb" else {"true": "t", "false": "f"}.get(text, text)
+        out.append(str(plain).encode())
+    return out
+
+
+def _column(array: pa.Array, type: Type) -> list[str]:
+    if not type.is_array and type.name in ("timestamp", "timestamptz"):
+        array = array.cast(pa.int64())
+    write = _writer(type)
+    return ["null" if value is None else write(value) for value in array.to_pylist()]
+
+
+def _writer(type: Type) -> Callable[[Any], str]:
+    if type.is_array:
+        element = _writer(type.element)
+        return lambda values: "[" + ",".join("null" if v is None else element(v) for v in values) + "]"
+    if type.name == "record":
+        writers = [(f.name, QUOTED(f.name) + ":", _writer(f.type)) for f in type.fields]
+        return lambda row: "{" + ",".join(name + ("null" if row[f] is None else write(row[f])) for f, name, write in writers) + "}"
+    return WRITERS[type.name]
+
+
+def _float(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    return '"NaN"' if value != value else '"Infinity"' if value > 0 else '"-Infinity"'
+
+
+def _numeric(value: Decimal) -> str:
+    return f'"{value:f}"'
+
+
+def micros(value: datetime) -> int:
+    """Returns the microseconds since the epoch. A time without a zone is in UTC."""
+    since = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
+
+
+def _timestamp(value: Any) -> str:
+    if not isinstance(value, int):  # an element of an array, which Arrow returns as datetime
+        value = micros(value)
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    return f'"{sign}{value // 1000}.{value % 1000:03}"'
+
+
+def _time(value: int) -> str:
+    seconds, micros = divmod(value, MICROS)
+    if seconds == 86_400:
+        return '"24:00:00"'
+    return f'"{time(seconds // 3600, seconds // 60 % 60, seconds % 60, micros).isoformat()}"'
+
+
+def _interval(value: dict[str, int]) -> str:
+    years, months = divmod(abs(value["months"]), 12)
+    sign = -1 if value["months"] < 0 else 1
+    seconds = Decimal(value["micros"]).scaleb(-6).normalize()
+    text = f"{sign * years}Y" * bool(years) + f"{sign * months}M" * bool(months) + f"{value['days']}D" * bool(value["days"])
+    return f'"P{text or ""}T{seconds:f}S"' if seconds or not text else f'"P{text}"'
+
+
+def _plain(value: Any) -> str:
+    return str(value)
+
+
+def _date(value: date) -> str:
+    return f'"{value.isoformat()}"'
+
+
+WRITERS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), _plain),
+    **dict.fromkeys(("float4", "float8"), _float),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "unknown"), QUOTED),
+    **dict.fromkeys(("timestamp", "timestamptz"), _timestamp),
+    "bool": lambda value: "true" if value else "false",
+    "bytea": lambda value: "[" + ",".join(map(str, value)) + "]",
+    "numeric": _numeric,
+    "date": _date,
+    "time": _time,
+    "interval": _interval,
+    "jsonb": str,
+}

@@ -1,0 +1,216 @@
+"""The process `tailgate sinks`: a worker for each sink of the catalog, started and ended as the catalog changes.
+
+    log ──► catalog entry ──► sink created ──► record where it begins ──► worker
+                         └──► sink dropped ──► the worker writes the last changes, removes its copy, ends
+
+SIGTERM and SIGINT end the process between two transactions, with exit code 0.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import Gone, TailgateError
+from tailgate.lake.secrets import Vault, secrets_of, settings
+from tailgate.sinks import copies
+from tailgate.sinks.copies import Copy
+from tailgate.sinks.follower import Follower
+from tailgate.sinks.worker import Begin, Worker
+
+LOG_WAIT = timedelta(seconds=10)  # long, because the log is polled less often during a long wait
+END_TIMEOUT = timedelta(seconds=20)  # for a transaction in progress: ms, or the session's timeouts if the broker has just failed
+FILES_WAIT = timedelta(seconds=1)  # delay after a failure of the file system
+LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has created the lake
+
+
+class Sinks:
+    """All sinks of a lake. `follow()` runs them until `stop()` is called from a signal handler or another thread.
+
+    A separate thread waits for the log, so that a stop need not wait for it.
+    """
+
+    def __init__(self, lake: Lake, vault: Vault | None = None) -> None:
+        self._lake = lake
+        self._vault = vault or Vault()
+        self._instance = uuid.uuid4().hex
+        self._stopping = threading.Event()
+        self._starting = threading.Lock()  # prevents new workers once the stop has begun
+        self._failure: Exception | None = None
+        self._workers: dict[int, Worker] = {}
+        self._secrets: dict[int, tuple[Item, ...]] = {}  # the secrets that each worker uses
+        newest = lake.log.newest()
+        self._n = 0 if newest is None else newest.n
+        self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
+        self._catalog_n = self._n  # the entry that the catalog was read at, or that changed it last
+        self._follower = Follower(self._n)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def follow(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Runs the sinks until `stop()`. Raises the exception if following the log fails. Calls `ready` when every sink has a worker."""
+        threading.Thread(target=self._follow_log, args=(ready,), name="log", daemon=True).start()
+        self._stopping.wait()
+        with self._starting:
+            self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    def _follow_log(self, ready: Callable[[], None]) -> None:
+        try:
+            self._retried(self._start_all)
+            ready()
+            while not self._stopping.is_set():
+                self._retried(self._read_log)
+        except Exception as failure:  # noqa: BLE001  # raised again by follow()
+            self._failure = failure
+            self._stopping.set()
+
+    def _retried(self, action: Callable[[], None]) -> None:
+        """Runs an idempotent action, and repeats it while the file system fails."""
+        while not self._stopping.is_set():
+            try:
+                action()
+                return
+            except OSError as error:
+                print(f"sinks: {error}; trying again", file=sys.stderr, flush=True)
+                self._stopping.wait(FILES_WAIT.total_seconds())
+
+    def _start_all(self) -> None:
+        for sink in copies.sinks(self._lake):
+            if sink not in self._catalog.items:  # dropped while this process was not running
+                Copy(self._lake, sink).remove()
+        for item in _ready(self._catalog).values():
+            if item.id not in self._workers:
+                self._start(item, None)
+
+    def _read_log(self) -> None:
+        if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is None:
+            return
+        for entry in self._lake.log.after(self._n):
+            header = entry.header
+            if header.catalog is not None:
+                if header.n != self._catalog_n:
+                    self._catalog, self._catalog_n = self._catalog.apply(header.catalog), header.n
+                self._follow_catalog(Begin(header.n, header.time))
+            self._n = header.n
+        self._follower.arrived(self._n)
+
+    def _follow_catalog(self, at: Begin) -> None:
+        """Starts and ends workers until they match the catalog. It is idempotent, so it can be repeated after a failure."""
+        ready = _ready(self._catalog)
+        for id, worker in list(self._workers.items()):
+            if id not in ready:
+                worker.end(dropped=True)
+                if not worker.is_alive():  # it has stopped with an error
+                    Copy(self._lake, id).remove()
+                del self._workers[id]
+            elif ready[id] != worker.item or tuple(secrets_of(worker.item, self._catalog)) != self._secrets[id]:
+                worker.end()
+                worker.join()
+                del self._workers[id]
+                self._start(ready[id], None)
+        for id, item in ready.items():
+            if id not in self._workers:
+                self._start(item, at)
+
+    def _start(self, item: Item, begin: Begin | None) -> None:
+        """Starts a worker. `begin`: where the sink begins, if its CREATE has just been read from the log."""
+        copy = Copy(self._lake, item.id)
+        noted = copy.begin()
+        if noted is not None:
+            begin = Begin(*noted)
+        else:
+            found = begin or self._began(item)
+            begin = found or self._now()
+            if found is None and not item.options.get("snapshot", True):
+                reason = f"{Gone.sqlstate}: the log since the sink's creation is gone"
+                copy.write(begin.n, begin.time, "stopped", reason, claimed=False, filled=True)
+                return
+            copy.note(begin.n, begin.time, snapshot=item.options.get("snapshot", True))
+        catalog = self._catalog
+        relation = catalog[item.depends[0]]
+
+        def opened(said: Mapping[str, Any]) -> dict[str, str]:
+            return self._vault.opened(settings(said, catalog))
+
+        with self._starting:
+            if not self._stopping.is_set():
+                self._secrets[item.id] = tuple(secrets_of(item, catalog))
+                worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance, opened)
+                worker.start()
+
+    def _began(self, item: Item) -> Begin | None:
+        """Returns the entry at which the sink and its relation became ready, or None if it is no longer in the log.
+
+        In the latter case a sink with a snapshot begins now: it has written nothing yet, so its snapshot may
+        be of any time.
+        """
+        wanted = {item.id, item.depends[0]}
+        for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):
+            header = entry.header
+            changed = header.catalog is not None and any(put.id in wanted for put in header.catalog.put)
+            if changed and item.id in _ready(self._lake.catalog_at(header.n)):
+                return Begin(header.n, header.time)
+        return None
+
+    def _now(self) -> Begin:
+        header = self._lake.log.header(self._n)
+        return Begin(header.n, header.time)
+
+    def _end(self) -> None:
+        workers = list(self._workers.values())  # a copy: the thread that follows the log may still change it
+        for worker in workers:
+            worker.end()
+        deadline = time.monotonic() + END_TIMEOUT.total_seconds()
+        for worker in workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+
+
+def _ready(catalog: Catalog) -> dict[int, Item]:
+    """Returns the sinks that can run: they and their relations are ready."""
+    items = catalog.items
+    return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
+
+
+def run(lake_path: str | Path, vault: Vault | None = None) -> int:
+    """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code."""
+    if vault is not None:
+        vault.check()
+    stopping = threading.Event()
+    sinks: list[Sinks] = []
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        for one in sinks:
+            one.stop()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+    while not (Path(lake_path) / "lake.json").exists():
+        if stopping.wait(LAKE_WAIT.total_seconds()):
+            return 0
+    try:
+        sinks.append(Sinks(Lake(Path(lake_path)), vault))
+        if stopping.is_set():
+            return 0
+        sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
+    except TailgateError as error:
+        print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1]))

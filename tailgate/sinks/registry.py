@@ -1,0 +1,99 @@
+"""A client of the schema registry's HTTP interface: registers schemas and sets compatibility.
+
+There is one request per schema when a sink starts. The registry always returns the same id for the
+same schema. Responses are classified by HTTP status first, because registries differ in their error
+codes.
+
+Source: Confluent Schema Registry, "API reference", POST /subjects/{subject}/versions.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from tailgate.lake import clients
+from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
+
+REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
+RETRIABLE = {408, 429, 500, 502, 503, 504}  # the statuses that Confluent's client retries
+ANSWER_BYTES_MAX = 1 << 20  # a response has a few hundred bytes
+
+CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
+    """Registers a schema under a subject and returns its id. `schema`: a mapping for Avro, a text for Protobuf.
+
+    `access`: settings of `lake.clients`. `url` may have several registries, separated by commas; the
+    first that responds is used.
+
+    Raises 08006 (retriable) if none responds, and 22023 with the registry's message if it refuses the schema.
+    """
+    error: TailgateError | None = None
+    for base in (part.strip() for part in url.split(",")):
+        try:
+            return _register(base, access, subject, schema)
+        except ConnectionFailure as absent:
+            error = absent
+    assert error is not None
+    raise error
+
+
+def compatibility(url: str, access: Mapping[str, str], subject: str, level: str) -> None:
+    """Sets the compatibility level of a subject. Raises as `register` does."""
+    error: TailgateError | None = None
+    for base in (part.strip() for part in url.split(",")):
+        try:
+            _ask(base, access, f"/config/{urllib.parse.quote(subject, safe='')}", {"compatibility": level}, subject, "PUT")
+            return
+        except ConnectionFailure as absent:
+            error = absent
+    assert error is not None
+    raise error
+
+
+def _register(base: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
+    path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+    body = {"schema": schema, "schemaType": "PROTOBUF"} if isinstance(schema, str) else {"schema": json.dumps(schema), "schemaType": "AVRO"}
+    return int(_ask(base, access, path, body, subject, "POST")["id"])
+
+
+def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
+    """Sends a request to one registry and returns its response. Raises 08006 or 22023."""
+    parts = urllib.parse.urlsplit(base)
+    host = parts.netloc.rpartition("@")[2]
+    shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+    headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
+    request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
+    said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+    user, password = (access["username"], access.get("password")) if "username" in access else said
+    request.headers.update(clients.authorization(user, password))
+    tls = clients.tls(access) if parts.scheme == "https" else None
+    try:
+        with clients.opener(tls).open(request, timeout=REQUEST_TIMEOUT.total_seconds()) as answer:
+            found = json.loads(answer.read(ANSWER_BYTES_MAX))
+            return {"id": int(found["id"])} if method == "POST" else dict(found)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            text = _message(refused)
+        clients.refuse_redirect(shown, refused)
+        if refused.code in RETRIABLE:
+            raise ConnectionFailure(f"schema registry {shown} answers {refused.code}: {text}") from refused
+        raise InvalidParameterValue(f'schema registry {shown} refused the schema of "{subject}": {refused.code} {text}') from refused
+    except (OSError, ValueError, KeyError, TypeError) as absent:
+        reason = getattr(absent, "reason", absent)
+        raise ConnectionFailure(f"schema registry {shown} does not answer: {reason}") from absent
+
+
+def _message(refused: urllib.error.HTTPError) -> str:
+    body = refused.read(ANSWER_BYTES_MAX).decode("utf-8", "replace")
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body[:200]

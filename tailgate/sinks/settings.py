@@ -1,0 +1,122 @@
+"""The options of a sink's catalog item, checked and typed.
+
+    {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…},
+     "headers": position of a column, "constant_headers": [[name, value], …]}
+
+`kafka` and `access` are the settings for connecting to brokers and registry (`lake.secrets`).
+Unsupported options are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from tailgate.lake.catalog import Item
+from tailgate.lake.clients import librdkafka
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.sinks.envelope import Envelope
+from tailgate.sinks.headers import Headers
+
+DEFAULT_PORT = 9092
+
+FORMATS = ("avro", "json", "text", "protobuf")
+ENVELOPES = ("debezium", "upsert", "none")
+TOPIC_PREFIX = "topic."  # prefix of WITH options that are settings of the topic: topic.cleanup.policy
+LEVEL = "compatibility_level"  # for both subjects, or for one with the prefix `key_` or `value_`
+TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
+
+
+Opened = Callable[[Mapping[str, Any]], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a sink.
+
+    - `client`: settings of librdkafka for the connection.
+    - `registry_access`: settings of `lake.clients`.
+    - `compatibility`: level by 'key' and 'value', where one is set.
+    - `partitions`, `replication`: for creating the topic; -1 means the broker's default.
+    """
+
+    brokers: str
+    topic: str
+    registry: str
+    envelope: Envelope
+    registry_access: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key: tuple[int, ...] | None = None
+    snapshot: bool = True
+    value_name: str = VALUE_NAME
+    key_name: str = KEY_NAME
+    partitions: int = -1
+    replication: int = -1
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    compression: str = "none"
+    value_format: str = "avro"
+    key_format: str = "avro"
+    compatibility: Mapping[str, str] = field(default_factory=dict)
+    consistency_topic: str = ""
+    headers: int | None = None
+    constant_headers: Headers = ()
+
+
+def settings(item: Item, opened: Opened = dict) -> Settings:
+    """Returns the settings of a sink. `opened` decrypts the item's connection settings.
+
+    Raises 0A000 for unsupported formats and envelopes, and 22023 for invalid combinations.
+    """
+    options = item.options
+    value = options["value_format"]
+    key_format = options.get("key_format") or value
+    for format in (value, key_format):
+        if format["type"] not in FORMATS:
+            raise FeatureNotSupported(
+                f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
+            )
+    envelope = options.get("envelope", "debezium")
+    if envelope not in ENVELOPES:
+        raise FeatureNotSupported(f"sinks of envelope {str(envelope).upper()} are not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+    key = options.get("key")
+    if envelope == "upsert" and key is None:
+        raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, ...) to the sink.")
+    given = {str(name).lower(): option for name, option in options.get("with", {}).items()}
+    return Settings(
+        brokers=brokers(options["brokers"]),
+        topic=options["topic"],
+        value_format=value["type"],
+        key_format=key_format["type"],
+        registry=value.get("registry") or key_format.get("registry") or "",
+        registry_access=opened(value.get("access") or key_format.get("access") or {}),
+        compatibility={p: str(level).upper() for p in ("key", "value") if (level := given.get(f"{p}_{LEVEL}", given.get(LEVEL)))},
+        consistency_topic=str(given.get("consistency_topic", "")),
+        envelope=cast(Envelope, envelope),
+        headers=options.get("headers"),
+        constant_headers=tuple((name, value.encode()) for name, value in options.get("constant_headers", ())),
+        key=None if key is None else tuple(key),
+        snapshot=options.get("snapshot", True),
+        value_name=str(given.get("avro_value_fullname", VALUE_NAME)),
+        key_name=str(given.get("avro_key_fullname", KEY_NAME)),
+        partitions=int(given.get("partition_count", -1)),
+        replication=int(given.get("replication_factor", -1)),
+        topic_config={
+            TOPIC_CONFIG.get(name, name.removeprefix(TOPIC_PREFIX)): str(option)
+            for name, option in given.items()
+            if name in TOPIC_CONFIG or name.startswith(TOPIC_PREFIX)
+        },
+        client=librdkafka(opened(options.get("kafka", {}))),
+        compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
+    )
+
+
+def brokers(text: str) -> str:
+    """Returns the addresses, each with a port.
+
+    >>> brokers("kafka, [::1]:19092 ,b:1")
+    'kafka:9092,[::1]:19092,b:1'
+    """
+    addresses = (address.strip() for address in text.split(","))
+    return ",".join(a if a.rpartition(":")[2].isdigit() and a.rpartition(":")[0] else f"{a}:{DEFAULT_PORT}" for a in addresses)

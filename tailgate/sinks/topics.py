@@ -1,0 +1,48 @@
+"""Creation of the sink's topic and the progress topic, if they do not exist.
+
+A topic has exactly the given name. An existing topic is used as it is; its partitions and
+configuration are not changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # exported, not declared
+
+from tailgate.sinks.failures import kafka
+
+REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy broker responds in 2 to 50 ms, also when it creates a topic
+LEADER_LOOK = timedelta(milliseconds=20)  # partitions of a new topic soon get leaders; before that they cannot be read or written
+
+
+def ensure(admin: AdminClient, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
+    """Creates a topic unless it exists, and waits until it can be used. Raises 08006 on failure."""
+    with kafka(f'topic "{name}"'):
+        if _exists(admin, name):
+            return
+        wanted = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
+        seconds = REQUEST_TIMEOUT.total_seconds()
+        try:
+            admin.create_topics([wanted], operation_timeout=seconds, request_timeout=seconds)[name].result(2 * seconds)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        deadline = time.monotonic() + seconds
+        while not _exists(admin, name, led=True) and time.monotonic() < deadline:
+            time.sleep(LEADER_LOOK.total_seconds())
+
+
+def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
+    """Returns whether a topic exists. This request never creates one. `led`: all its partitions must have leaders."""
+    seconds = REQUEST_TIMEOUT.total_seconds()
+    try:
+        found = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return False
+        raise
+    return not led or all(partition.leader is not None for partition in found.partitions)

@@ -1,0 +1,95 @@
+"""Binds a query: turns its syntax tree into a typed plan.
+
+QueryText ──► binding.queries ──► decorrelation ──► folding ──► Query(plan, columns, parameters, depends)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
+from tailgate.lake.names import Name
+from tailgate.lake.types import UNKNOWN, Field, Type
+from tailgate.sql.binding.coercion import Parameters
+from tailgate.sql.binding.queries import Queries
+from tailgate.sql.binding.tables import Names
+from tailgate.sql.decorrelation import decorrelate
+from tailgate.sql.folding import folded
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.queries import query as parse_query
+from tailgate.sql.plan import Query
+from tailgate.sql.statements.defined import CreateView
+from tailgate.sql.statements.values import QueryText
+from tailgate.sql.tokens import Cursor
+
+NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
+
+
+def bind_query(
+    query: QueryText | str,
+    catalog: Catalog,
+    parameters: tuple[Type, ...] | None = (),
+    *,
+    view: bool = False,
+    widths: Mapping[int, int] = NO_WIDTHS,
+) -> Query:
+    """Returns the bound query. Errors have a SQLSTATE and a position in the statement of the query.
+
+    `parameters`: the declared types of $1, $2, …, UNKNOWN for those to infer; None if parameters are not
+    allowed, as in a simple query. `view`: the query of a view, which may use neither parameters nor
+    volatile functions. `widths`: the number of columns that relations had when the query was typed, if
+    columns were added since (`Item.widths`).
+    """
+    tree = _tree(query)
+    types = Parameters(parameters or (), parameters is not None and not view)
+    names = Names(catalog, widths=widths)
+    plan = folded(decorrelate(Queries(types, view).query(tree, names)))
+    for number, type in enumerate(types.types, 1):
+        if type == UNKNOWN:
+            place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
+            raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
+    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()), names.demanded())
+
+
+def bind_view(statement: CreateView, catalog: Catalog) -> Query:
+    """Binds the query of CREATE VIEW and names its columns as in the statement.
+
+    Raises 42601 if the statement names too many columns, and 42701 if a name occurs twice.
+    """
+    bound = bind_query(statement.query, catalog, view=True)
+    if len(statement.columns) > len(bound.columns):
+        raise SyntaxError_("CREATE VIEW specifies more column names than columns")
+    given = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
+    columns = given + bound.columns[len(given) :]
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once')
+        seen.add(column.name)
+    return replace(bound, columns=columns)
+
+
+def relation_query(name: Name) -> QueryText:
+    """Returns the query SELECT * FROM name, for TAIL of a relation."""
+    table = exp.Table(this=exp.Identifier(this=name.name, quoted=True))
+    if name.schema:
+        table.set("db", exp.Identifier(this=name.schema, quoted=True))
+    if name.position is not None:
+        table.meta["position"] = name.position
+    tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+    return QueryText(tree.sql("postgres"), name.position or 0, tree)
+
+
+def _tree(query: QueryText | str) -> exp.Expr:
+    """Returns the tree of a query, which is parsed if it is a string."""
+    if isinstance(query, QueryText):
+        return query.tree
+    cursor = Cursor(query)
+    tree = parse_query(cursor)
+    cursor.finish()
+    return tree

@@ -1,0 +1,85 @@
+"""Functions that construct a jsonb from values of other types.
+
+Source: PostgreSQL 15, src/backend/utils/adt/jsonb.c.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.sql.compute.casts import float4_to_text, float8_to_text, timestamp_text
+from tailgate.sql.compute.registry import udf
+from tailgate.sql.input.jsonb import dump, load
+
+# --- scalars -------------------------------------------------------------------------------------
+
+
+@udf("text", to="jsonb")
+def jsonb_of_text(text: str) -> str:
+    return dump(text)
+
+
+def _number(text: str) -> str:
+    """Returns a number without an exponent; NaN and infinity become strings."""
+    return dump(Decimal(text)) if text[-1].isdigit() else dump(text)
+
+
+@udf("float8", to="jsonb")
+def jsonb_of_float8(value: float) -> str:
+    return _number(float8_to_text(value))
+
+
+@udf("float4", to="jsonb")
+def jsonb_of_float4(value: float) -> str:
+    return _number(float4_to_text(value))
+
+
+@udf("timestamp", to="jsonb")
+def jsonb_of_timestamp(value: datetime) -> str:
+    return dump(timestamp_text(value, "T"))
+
+
+@udf("timestamptz", to="jsonb")
+def jsonb_of_timestamptz(value: datetime) -> str:
+    return dump(timestamp_text(value.astimezone(timezone.utc), "T") + "+00:00")
+
+
+@udf("date", to="jsonb")
+def jsonb_of_date(value: date) -> str:
+    return dump(value.isoformat())
+
+
+# --- arrays and objects --------------------------------------------------------------------------
+
+
+@udf("jsonb[]", to="jsonb")
+def jsonb_build_array(items: list[str | None]) -> str:
+    return "[" + ", ".join("null" if i is None else i for i in items) + "]"
+
+
+@udf("text[]", "jsonb[]", to="jsonb")
+def jsonb_build_object(keys: list[str | None], values: list[str | None]) -> str:
+    for i, key in enumerate(keys):
+        if key is None:
+            raise InvalidParameterValue(f"argument {2 * i + 1}: key must not be null")
+    return dump({k: None if v is None else load(v) for k, v in zip(keys, values, strict=True)})
+
+
+@udf("text[]", to="jsonb")
+def jsonb_from_pairs(items: list[str | None]) -> str:
+    """Computes jsonb_object(text[]), whose items are alternating keys and values."""
+    if len(items) % 2:
+        raise of("2202E", "array must have even number of elements")
+    return jsonb_object_of(items[::2], items[1::2])
+
+
+@udf("text[]", "text[]", to="jsonb")
+def jsonb_object_of(keys: list[str | None], values: list[str | None]) -> str:
+    """Computes jsonb_object(text[], text[])."""
+    if len(keys) != len(values):
+        raise of("2202E", "mismatched array dimensions")
+    if None in keys:
+        raise of("22004", "null value not allowed for object key")
+    return dump(dict(zip(keys, values, strict=True)))

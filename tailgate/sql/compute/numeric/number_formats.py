@@ -1,0 +1,100 @@
+"""to_char() of numbers, in the C locale.
+
+Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, numeric_to_char(), float8_to_char().
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+
+from tailgate.sql.compute.numeric.number_pattern import Pattern, parse
+from tailgate.sql.compute.numeric.number_writer import write
+from tailgate.sql.compute.numeric.numerals import roman
+from tailgate.sql.compute.registry import udf
+
+EXACT = Context(prec=2000)
+ROMAN_WIDTH = 15
+
+
+@udf("numeric", "text", to="text")
+def to_char_numeric(value: Decimal, pattern: str) -> str:
+    if not pattern:
+        return ""
+    p = parse(pattern)
+    if "RN" in p.flags:
+        return _roman(p, value)
+    if "EEEE" in p.flags:
+        return _scientific(p, value)
+    return _decimal(p, value, p.fraction_digits, ROUND_HALF_UP, negative=False)
+
+
+@udf("float8", "text", to="text")
+def to_char_float8(value: float, pattern: str) -> str:
+    return _float(value, pattern, 15)
+
+
+@udf("float4", "text", to="text")
+def to_char_float4(value: float, pattern: str) -> str:
+    return _float(value, pattern, 6)
+
+
+def _float(value: float, pattern: str, significant_digits: int) -> str:
+    if not pattern:
+        return ""
+    p = parse(pattern)
+    finite = math.isfinite(value)
+    if not finite and "EEEE" in p.flags:
+        return " " + "#" * (p.integer_digits + 1) + "." + "#" * (p.fraction_digits + 4)
+    if not finite and "RN" not in p.flags:
+        name = "NaN" if math.isnan(value) else "Infinity"
+        return write(p, p.integer_digits, p.fraction_digits, "-" if value < 0 else "+", name)
+    exact = Decimal(value) if finite else Decimal(0)
+    if "RN" in p.flags:
+        return _roman(p, Decimal(repr(value)) if finite else exact)
+    if "EEEE" in p.flags:
+        return _scientific(p, exact)
+    fraction_digits = p.fraction_digits
+    if "V" not in p.flags:
+        integer_digits = len(f"{abs(value):.0f}")
+        fraction_digits = max(0, min(fraction_digits, significant_digits - integer_digits))
+    return _decimal(p, exact, fraction_digits, ROUND_HALF_EVEN, negative=exact.is_signed())
+
+
+def _decimal(p: Pattern, value: Decimal, fraction_digits: int, rounding: str, *, negative: bool) -> str:
+    """Formats a number in decimal notation. `negative`: whether 0 has a minus sign."""
+    integer_digits = p.integer_digits
+    if "V" in p.flags:
+        value, integer_digits = EXACT.multiply(value, Decimal(10) ** p.shift_digits), integer_digits + p.shift_digits
+    rounded = value.quantize(Decimal(1).scaleb(-fraction_digits), rounding=rounding, context=EXACT)
+    sign = "-" if rounded < 0 or negative else "+"
+    return write(p, integer_digits, fraction_digits, sign, format(rounded, "f").removeprefix("-"))
+
+
+def _scientific(p: Pattern, value: Decimal) -> str:
+    if not value:
+        return " 0" + ("." + "0" * p.fraction_digits if p.fraction_digits else "") + "e+00"
+    exact = EXACT.create_decimal(value)
+
+    def mantissa(exponent: int) -> Decimal:
+        unit = Decimal(1).scaleb(-p.fraction_digits)
+        return exact.scaleb(-exponent, EXACT).quantize(unit, rounding=ROUND_HALF_UP, context=EXACT)
+
+    exponent = exact.adjusted()
+    if abs(mantissa(exponent)) >= 10:
+        exponent += 1
+    sign = "" if value < 0 else " "
+    return f"{sign}{mantissa(exponent):f}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _roman(p: Pattern, value: Decimal) -> str:
+    number = int(value.quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT))
+    numeral = roman(number) if 1 <= number <= 3999 else "#" * ROMAN_WIDTH
+    result = ""
+    for part in p.parts:
+        if part.keyword in ("RN", "rn"):
+            cased = numeral if part.keyword == "RN" else numeral.lower()
+            result += cased if "FM" in p.flags else cased.rjust(ROMAN_WIDTH)
+        elif not part.keyword:
+            result += part.text
+    return result

@@ -1,0 +1,242 @@
+"""to_char() of timestamps and intervals, in English.
+
+Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, DCH_to_char().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+
+from tailgate.lake.errors import of
+from tailgate.sql.compute.numeric.numerals import ordinal_ending, roman
+from tailgate.sql.compute.registry import udf
+from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, parse
+from tailgate.sql.compute.time.interval_functions import Interval, quotient, remainder
+from tailgate.sql.input.units import HOUR, MINUTE, SECOND
+
+JULIAN_DAY_0 = 1_721_425  # the Julian day before 0001-01-01
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """The fields that a pattern can name; `day` is None for an interval."""
+
+    year: int
+    month: int
+    day_of_month: int
+    micros: int
+    day: date | None
+    zone: str
+
+    @property
+    def hours(self) -> int:
+        return quotient(self.micros, HOUR)
+
+    @property
+    def minutes(self) -> int:
+        return quotient(remainder(self.micros, HOUR), MINUTE)
+
+    @property
+    def seconds(self) -> int:
+        return quotient(remainder(self.micros, MINUTE), SECOND)
+
+    @property
+    def fraction(self) -> int:
+        return remainder(self.micros, SECOND)
+
+    @property
+    def days(self) -> int:
+        """The days of an interval, with 30 days in a month."""
+        return (self.year * 12 + self.month) * 30 + self.day_of_month
+
+
+@udf("timestamp", "text", to="text")
+def to_char_timestamp(value: datetime, pattern: str) -> str | None:
+    return _to_char(value, pattern, "")
+
+
+@udf("timestamptz", "text", to="text")
+def to_char_timestamptz(value: datetime, pattern: str) -> str | None:
+    return _to_char(value.astimezone(timezone.utc), pattern, "UTC")
+
+
+def _to_char(value: datetime, pattern: str, zone: str) -> str | None:
+    micros = value.hour * HOUR + value.minute * MINUTE + value.second * SECOND + value.microsecond
+    return _write(_Fields(value.year, value.month, value.day, micros, value.date(), zone), pattern)
+
+
+@udf("interval", "text", to="text")
+def to_char_interval(value: Interval, pattern: str) -> str | None:
+    months, days, micros = value
+    return _write(_Fields(quotient(months, 12), remainder(months, 12), days, micros, None, ""), pattern)
+
+
+def _write(fields: _Fields, pattern: str) -> str | None:
+    if not pattern:
+        return None
+    return "".join(p.spelling if p.kind != Kind.FIELD else _field(fields, p) for p in parse(pattern))
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+
+def _field(f: _Fields, p: Part) -> str:
+    text = _time(f, p)
+    if text is None:
+        text = _year_month_day(f, p)
+    if text is None:
+        text = _interval_day(f, p) if f.day is None else _calendar(f, p, f.day)
+    return text
+
+
+def _time(f: _Fields, p: Part) -> str | None:
+    """Returns a field of the time of day or the time zone, or None for other fields."""
+    match p.field:
+        case "HH24":
+            return _number(p, f.hours, 2)
+        case "HH" | "HH12":
+            return _number(p, remainder(f.hours, 12) or 12, 2)
+        case "MI":
+            return _number(p, f.minutes, 2)
+        case "SS":
+            return _number(p, f.seconds, 2)
+        case "MS" | "FF3":
+            return _fraction(p, f, 3)
+        case "US" | "FF6":
+            return _fraction(p, f, 6)
+        case "FF1" | "FF2" | "FF4" | "FF5":
+            return _fraction(p, f, int(p.field[2]))
+        case "SSSS" | "SSSSS":
+            return _number(p, f.hours * 3600 + f.minutes * 60 + f.seconds, 0)
+        case "AM" | "PM" | "A.M." | "P.M.":
+            half = "pm" if f.hours % 24 >= 12 else "am"
+            return _cased(p, ".".join(half) + "." if "." in p.field else half)
+        case "TZ":
+            return _date_only(f, _cased(p, f.zone))
+        case "TZH" | "OF":
+            return _date_only(f, "+00")
+        case "TZM":
+            return _date_only(f, "00")
+    return None
+
+
+def _year_month_day(f: _Fields, p: Part) -> str | None:
+    """Returns a field of the year, month or day, or None for other fields."""
+    match p.field:
+        case "Q":
+            return _number(p, quotient(f.month - 1, 3) + 1, 1) if f.month else ""
+        case "MM":
+            return _number(p, f.month, 2)
+        case "RM":
+            return _padded(p, _cased(p, roman((f.month - 1) % 12 + 1)), 4) if f.month else ""
+        case "DD":
+            return _number(p, f.day_of_month, 2)
+        case "DDD":
+            return _number(p, f.day.timetuple().tm_yday if f.day else f.days, 3)
+        case "CC":
+            century = quotient(f.year, 100) if f.day is None else (f.year - 1) // 100 + 1
+            return _number(p, century, 2 if abs(century) < 100 else 0)
+        case "Y,YYY":
+            return _with_ending(p, f"{quotient(f.year, 1000)},{remainder(f.year, 1000):03d}")
+        case "YYYY":
+            return _number(p, f.year, 4)
+        case "YYY" | "YY" | "Y":
+            return _number(p, remainder(f.year, 10 ** len(p.field)), len(p.field))
+    return None
+
+
+def _interval_day(f: _Fields, p: Part) -> str:
+    match p.field:
+        case "WW":
+            return _number(p, quotient(f.days - 1, 7) + 1, 2)
+        case "W":
+            return _number(p, quotient(f.day_of_month - 1, 7) + 1, 1)
+        case "J":
+            return _number(p, _julian_day(f.year, f.month, f.day_of_month), 0)
+    return _date_only(f, "")
+
+
+def _calendar(f: _Fields, p: Part, day: date) -> str:
+    """Returns a field that only dates have."""
+    iso = day.isocalendar()
+    match p.field:
+        case "AD" | "BC":
+            return _cased(p, "AD")
+        case "A.D." | "B.C.":
+            return _cased(p, "A.D.")
+        case "MONTH":
+            return _padded(p, _cased(p, MONTHS[f.month - 1]), 9)
+        case "MON":
+            return _cased(p, MONTHS[f.month - 1][:3])
+        case "DAY":
+            return _padded(p, _cased(p, DAYS[iso.weekday % 7]), 9)
+        case "DY":
+            return _cased(p, DAYS[iso.weekday % 7][:3])
+        case "D":
+            return _number(p, iso.weekday % 7 + 1, 1)
+        case "ID":
+            return _number(p, iso.weekday, 1)
+        case "IDDD":
+            return _number(p, (iso.week - 1) * 7 + iso.weekday, 3)
+        case "WW":
+            return _number(p, (day.timetuple().tm_yday - 1) // 7 + 1, 2)
+        case "W":
+            return _number(p, (f.day_of_month - 1) // 7 + 1, 1)
+        case "IW":
+            return _number(p, iso.week, 2)
+        case "IYYY" | "IYY" | "IY" | "I":
+            width = len(p.field)
+            return _number(p, iso.year % 10**width if width < 4 else iso.year, width)
+        case "J":
+            return _number(p, day.toordinal() + JULIAN_DAY_0, 0)
+    return ""  # FX
+
+
+def _julian_day(year: int, month: int, day: int) -> int:
+    """Computes PostgreSQL's date2j(), which accepts months and days out of range."""
+    year, month = (year + 4800, month + 1) if month > 2 else (year + 4799, month + 13)
+    century = quotient(year, 100)
+    leap_days = quotient(year, 4) - century + quotient(century, 4)
+    return year * 365 - 32167 + leap_days + quotient(7834 * month, 256) + day
+
+
+def _date_only(f: _Fields, text: str) -> str:
+    """Returns the text. Raises 22007 for an interval."""
+    if f.day is None:
+        raise of(
+            "22007",
+            "invalid format specification for an interval value",
+            hint="Intervals are not tied to specific calendar dates.",
+        )
+    return text
+
+
+# --- text of a field -----------------------------------------------------------------------------
+
+
+def _number(p: Part, value: int, width: int) -> str:
+    # In DD, DDD and WW the minus sign takes the place of a digit.
+    sign_outside_width = value < 0 and p.field not in ("DD", "DDD", "WW")
+    return _with_ending(p, str(value) if p.fill_mode else f"{value:0{width + sign_outside_width}d}")
+
+
+def _fraction(p: Part, f: _Fields, digits: int) -> str:
+    return _with_ending(p, f"{quotient(f.fraction, 10 ** (6 - digits)):0{digits}d}")
+
+
+def _with_ending(p: Part, number: str) -> str:
+    """Appends the ending of an ordinal number if the field has the suffix TH or th."""
+    if not p.suffix:
+        return number
+    ending = ordinal_ending(number)
+    return number + (ending.upper() if p.suffix == "TH" else ending)
+
+
+def _cased(p: Part, text: str) -> str:
+    """Returns a text in the case of the field's spelling: upper, lower, or mixed."""
+    return text.upper() if p.spelling.isupper() else text.lower() if p.spelling.islower() else text
+
+
+def _padded(p: Part, text: str, width: int) -> str:
+    return text if p.fill_mode else text.ljust(width)

@@ -1,0 +1,48 @@
+"""AT TIME ZONE, and the text of timestamps in a time zone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone, tzinfo
+
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.sql.compute.casts import timestamp_text
+from tailgate.sql.compute.registry import udf
+from tailgate.sql.compute.time.interval_functions import Interval
+from tailgate.sql.input.zones import to_local, to_utc, zone
+
+
+@udf("text", "timestamp", to="timestamptz")
+def timestamp_at_zone(zone_name: str, local: datetime) -> datetime:
+    return to_utc(local, zone(zone_name))
+
+
+@udf("text", "timestamptz", to="timestamp")
+def timestamptz_at_zone(zone_name: str, moment: datetime) -> datetime:
+    return to_local(moment, zone(zone_name))
+
+
+def _fixed_zone(offset: Interval) -> tzinfo:
+    months, days, micros = offset
+    if months or days:
+        raise InvalidParameterValue("interval time zone must not include months or days")
+    return timezone(timedelta(microseconds=micros))
+
+
+@udf("interval", "timestamp", to="timestamptz")
+def timestamp_at_offset(offset: Interval, local: datetime) -> datetime:
+    return to_utc(local, _fixed_zone(offset))
+
+
+@udf("interval", "timestamptz", to="timestamp")
+def timestamptz_at_offset(offset: Interval, moment: datetime) -> datetime:
+    return to_local(moment, _fixed_zone(offset))
+
+
+@udf("timestamptz", "text", to="text")
+def timestamptz_to_text_at(moment: datetime, zone_name: str) -> str:
+    """Returns a timestamp's text in a time zone."""
+    local = moment.astimezone(zone(zone_name))
+    offset = int((local.utcoffset() or timedelta()).total_seconds())
+    sign, seconds = ("-", -offset) if offset < 0 else ("+", offset)
+    minutes = f":{seconds // 60 % 60:02d}" if seconds % 3600 else ""
+    return f"{timestamp_text(local)}{sign}{seconds // 3600:02d}{minutes}"

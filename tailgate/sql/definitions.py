@@ -1,0 +1,214 @@
+"""Defining statements of catalog items: binds them, and edits their names after a rename.
+
+The stored text of an item resolves its names along the search path `public` (`Catalog.stored`).
+A statement that a user typed with another search path is edited when the item is created. ALTER …
+RENAME and SET SCHEMA edit the texts of all items that refer to the renamed item: `FROM old` becomes
+`FROM new AS old`, so `old.column` stays valid in the rest of the query.
+
+    text, catalog that resolves it ──► positions and ids of its names ──► their names in another catalog
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.names import Name, quoted
+from tailgate.sql.bind import bind_query
+from tailgate.sql.binding.routines import check_body
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Query
+from tailgate.sql.statements import (
+    Avro,
+    CreateConnection,
+    CreateFunction,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    Options,
+    Protobuf,
+    QueryText,
+    SecretName,
+    parse,
+)
+from tailgate.sql.tokens import tokens
+
+Creation = (
+    CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
+)  # fmt: skip
+
+
+def bind_definition(item: Item, catalog: Catalog) -> Query:
+    """Returns the plan of a view, bound from its stored text."""
+    return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
+
+
+def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
+    """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
+
+    Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
+    `statement` is the parsed `item.sql`, if the caller has it.
+    """
+    if statement is None:
+        parsed = parse(item.sql)
+        assert isinstance(parsed, Creation)
+        statement = parsed
+    text = _Text(item.sql, before, after)
+    text.name(statement.name.position, item.id)
+    if isinstance(statement, CreateSink | CreateSubscription):
+        if isinstance(statement.from_item, QueryText):
+            places = bind_query(statement.from_item, before, view=True, widths=item.widths).places
+            text.query(statement.from_item.tree, places)
+        else:
+            text.name(statement.from_item.position, item.depends[0])
+    if isinstance(statement, CreateSource) and statement.transactions is not None:
+        text.name(statement.transactions.source.position, item.options["transactions"]["source"])
+    for name in reached_by(statement):
+        there = before.find(name)
+        assert there is not None
+        text.name(name.position, there.id)
+    if isinstance(statement, CreateView):
+        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
+        return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
+    if isinstance(statement, CreateFunction):
+        return _function(item, statement, before, after, text)
+    return replace(item, sql=edited(item.sql, text.edits))
+
+
+def reached_by(statement: Creation) -> list[Name]:
+    """Returns the names of the connections and secrets that a statement uses."""
+    if isinstance(statement, CreateConnection):
+        return _secrets(statement.options)
+    if not isinstance(statement, CreateSource | CreateSink):
+        return []
+    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]
+    connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
+    return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
+
+
+def _secrets(options: Options) -> list[Name]:
+    """Returns the names of the secrets in options."""
+    return [value.name for _, value in options if isinstance(value, SecretName)]
+
+
+def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:
+    """Returns a function's item with its text edited. The body is in quotes or follows RETURN."""
+    if statement.row is not None:
+        text.name(statement.row.position, before.relation(statement.row).id)
+    body, begin = statement.body, statement.body.offset
+    typed = body.text if item.sql[begin:].startswith(body.text) else body.text.removeprefix("SELECT ")
+    begin += len(body.text) - len(typed)
+    inner = _Text(typed, before, after, begin)
+    plain = item.sql[begin:].startswith(typed)
+    names = check_body(item, body.tree, before)
+    within = inner.query(body.tree, names.places.items() if plain else ())
+    if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
+        hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
+        raise FeatureNotSupported(f"other names for what function {item.shown} reads are not supported", hint=hint)
+    return replace(item, sql=edited(item.sql, [*text.edits, *within]), query=_moved(body, within))
+
+
+def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
+    """Returns the query's text after edits whose positions count from the start of the statement."""
+    return edited(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
+
+
+def shown(item: Item, catalog: Catalog) -> Item:
+    """Returns the item with its text written for the search path of the catalog."""
+    return item if catalog.path == catalog.stored.path or not item.sql else restated(item, catalog.stored, catalog)
+
+
+class _Text:
+    """A text whose names are edited. `edits` are (begin, end, new text)."""
+
+    def __init__(self, text: str, before: Catalog, after: Catalog, start: int = 0) -> None:
+        """Splits the text into tokens. `start` is the position of the text in its statement."""
+        self._row = [replace(t, position=t.position + start) for t in tokens(text)]
+        self._before, self._after = before, after
+        self.edits: list[tuple[int, int, str]] = []
+
+    def query(self, tree: exp.Expr, places: Iterable[tuple[int, int]]) -> list[tuple[int, int, str]]:
+        """Adds and returns the edits for the names in a query.
+
+        `places`: (position, id) of each name.
+        """
+        columns = {position(c) for c in tree.find_all(exp.Column) if c.args.get("db")}
+        bare = {position(t) for t in tree.find_all(exp.Table) if not t.alias and isinstance(t.this, exp.Identifier)}
+        ctes = {c.alias for c in tree.find_all(exp.CTE)}
+        first = len(self.edits)
+        for at, id in places:
+            if at in columns:
+                self.column(at, id)
+            else:
+                self.name(at, id, alias=at in bare, taken=ctes)
+        return self.edits[first:]
+
+    def name(self, at: int | None, id: int, *, alias: bool = False, taken: Collection[str] = ()) -> None:
+        """Adds the edit for the name of a relation or function, if it needs one.
+
+        `alias`: an alias may be added after the name. `taken`: names that mean something else if they
+        are not qualified.
+        """
+        assert at is not None
+        first, last = self._parts(at)
+        said = self._said(first, last)
+        is_function = self._after[id].kind == "function"
+        found = self._after.functions(said) if is_function else (self._after.find(said),)
+        if any(f is not None and f.id == id for f in found):
+            return
+        new = self._after.name_of(self._after[id])
+        if new.schema is None and new.name in taken:
+            new = self._qualified(id)
+        behind = f" AS {quoted(said.name)}" if alias and new.name != said.name and not self._after_table(first) else ""
+        self.edits.append((at, self._row[last].end, new.sql + behind))
+
+    def column(self, at: int, id: int) -> None:
+        """Adds the edit for `schema.relation.column`, if it needs one.
+
+        If the relation was renamed, its old name is now an alias, which is not qualified.
+        """
+        first, last = self._parts(at)
+        said, end = self._said(first, last - 2), self._row[last - 2].end
+        if self._after[id].name != self._before[id].name:
+            self.edits.append((at, end, quoted(said.name)))
+        elif (found := self._after.find(said)) is None or found.id != id:
+            self.edits.append((at, end, self._qualified(id).sql))
+
+    def _qualified(self, id: int) -> Name:
+        """Returns the new name of an item, with its schema."""
+        item = self._after[id]
+        return Name(item.name, self._after.schema_of(item).name)
+
+    def _parts(self, at: int) -> tuple[int, int]:
+        """Returns the indexes of the first and the last token of a name."""
+        first = last = next(i for i, t in enumerate(self._row) if t.position == at)
+        while self._row[last + 1].kind == "operator" and self._row[last + 1].value == ".":
+            last += 2
+        return first, last
+
+    def _said(self, first: int, last: int) -> Name:
+        """Returns the name in the text between two tokens."""
+        return Name(self._row[last].value, self._row[last - 2].value if last > first else None)
+
+    def _after_table(self, first: int) -> bool:
+        """Returns whether the word TABLE precedes the name. No alias is allowed there."""
+        before = self._row[first - 1]
+        return first > 0 and before.kind == "word" and before.value == "table"
+
+
+def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """Returns the text after replacing each range (begin, end) by its new text.
+
+    >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
+    'FROM s.a, c AS b'
+    """
+    for begin, end, new in sorted(edits, reverse=True):
+        text = text[:begin] + new + text[end:]
+    return text

@@ -1,0 +1,161 @@
+"""Arithmetic operators.
+
+Spark and DuckDB return infinity for a floating-point overflow, where PostgreSQL raises an error, so the
+templates check for it. All values of a numeric column have one scale: for +, - and % the larger scale
+of the operands, for * the sum of both, and for / at least 16.
+
+The numeric templates need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import NUMERIC_SCALE, Type, numeric
+from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
+
+INTEGERS = ("int2", "int4", "int8")
+FLOATS = ("float4", "float8")
+SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
+PRODUCT_SCALE_MAX = 18  # a larger scale leaves too few digits before the decimal point
+
+
+def common_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(t.decimal[1] for t in types))
+
+
+def product_scale(types: tuple[Type, ...]) -> Type:
+    scales = [t.decimal[1] for t in types]
+    return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
+
+
+def quotient_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
+
+
+def divisor(types: tuple[Type, ...]) -> str:
+    """Returns the type to which Spark casts a divisor, so that the division rounds once, to scale 16.
+
+    Spark computes 39 digits, then rounds to a scale that depends on both types. For DECIMAL(38, s) /
+    DECIMAL(33 - s, r) with r ≥ s the scale is 16 (DecimalType.bounded of 38 and 34 + s digits).
+    """
+    scale0, scale1 = (t.decimal[1] for t in types)
+    digits, scale = 33 - scale0, max(scale0, scale1)
+    if digits - scale < DIVISOR_DIGITS_MIN:
+        raise FeatureNotSupported(
+            f"division of numerics with scales {scale0} and {scale1} in a view is not supported",
+            hint="Cast the dividend to fewer digits after the decimal point, such as numeric(38,4).",
+        )
+    return f"DECIMAL({digits},{scale})"
+
+
+def same_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(types[0].decimal[1])
+
+
+def whole(types: tuple[Type, ...]) -> Type:
+    return numeric(0)
+
+
+def _operator(sign: str, type: str, spark: str, duckdb: str, right: str | None = None, result: str | None = None) -> Function:
+    return Function(sign, (type, right or type), result or type, spark, duckdb, "operator")
+
+
+def _integers() -> list[Function]:
+    rows = []
+    for t in INTEGERS:
+        cast = f"CAST(%s AS {SPARK[t]})" if t != "int8" else "(%s)"
+        for sign in "+-*":
+            rows.append(_operator(sign, t, f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})"))
+        rows += [
+            _operator("/", t, cast % "{0} div {1}", "tg_divide({0}, {1})"),
+            _operator("%", t, "({0} % {1})", "tg_modulo({0}, {1})"),
+            _operator("&", t, "({0} & {1})", "({0} & {1})"),
+            _operator("|", t, "({0} | {1})", "({0} | {1})"),
+            _operator("#", t, "({0} ^ {1})", "xor({0}, {1})"),
+            Function("-", (t,), t, "(- {0})", "(- {0})", "prefix"),
+            Function("@", (t,), t, "abs({0})", "abs({0})", "prefix"),
+            Function("~", (t,), t, "(~ {0})", f"CAST(~ {{0}} AS {DUCKDB[t]})", "prefix"),
+            Function("abs", (t,), t, "abs({0})", "abs({0})"),
+            Function("mod", (t, t), t, "({0} % {1})", "tg_modulo({0}, {1})"),
+        ]
+    return rows
+
+
+OVERFLOW = "value out of range: overflow"
+UNDERFLOW = "value out of range: underflow"
+
+
+def _floats() -> list[Function]:
+    rows = []
+    for left in FLOATS:
+        for right in FLOATS:
+            t = "float4" if left == right == "float4" else "float8"
+            for sign, macro in (("+", "add"), ("-", "subtract"), ("*", "multiply"), ("/", "fdivide")):
+                result = f"CAST({{0}} {sign} {{1}} AS {SPARK[t]})"
+                infinite = "abs(%s) = double('Infinity')"
+                checks = (
+                    f"WHEN {infinite % result} AND NOT {infinite % '{0}'} AND NOT {infinite % '{1}'} THEN {spark_error('22003', OVERFLOW)}"
+                )
+                if sign == "*":
+                    checks += f" WHEN {result} = 0 AND {{0}} <> 0 AND {{1}} <> 0 THEN {spark_error('22003', UNDERFLOW)}"
+                if sign == "/":
+                    checks = f"WHEN {{1}} IS NULL THEN NULL WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {checks}"
+                    checks += f" WHEN {result} = 0 AND {{0}} <> 0 AND NOT {infinite % '{1}'} THEN {spark_error('22003', UNDERFLOW)}"
+                spark = f"(CASE {checks} ELSE {result} END)"
+                rows.append(_operator(sign, left, spark, f"CAST(tg_{macro}({{0}}, {{1}}) AS {DUCKDB[t]})", right, t))
+    for t in FLOATS:
+        rows += [
+            Function("-", (t,), t, "(- {0})", "(- {0})", "prefix"),
+            Function("@", (t,), t, "abs({0})", "abs({0})", "prefix"),
+            Function("abs", (t,), t, "abs({0})", "abs({0})"),
+        ]
+    return rows
+
+
+def _numerics() -> list[Function]:
+    n = "numeric"
+    plain = "CAST({0} %s {1} AS {type})"
+    # DuckDB's result of two short decimals is short and overflows
+    remainder = "tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"
+    wide = "CAST(CAST({0} AS DECIMAL(38,{scale0})) %s CAST({1} AS DECIMAL(38,{scale1})) AS {type})"
+    return [
+        Function("+", (n, n), common_scale, plain % "+", wide % "+", "operator"),
+        Function("-", (n, n), common_scale, plain % "-", wide % "-", "operator"),
+        Function("*", (n, n), product_scale, plain % "*", wide % "*", "operator"),
+        Function("/", (n, n), quotient_scale, "CAST(CAST({0} AS DECIMAL(38,{scale0})) / CAST({1} AS {divisor}) AS {type})",
+                 "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
+        Function("%", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})", "operator"),
+        Function("mod", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})"),
+        Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
+        Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
+        Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
+    ]  # fmt: skip
+
+
+def _signs() -> list[Function]:
+    rows = [Function("+", (t,), t, "{0}", "{0}", "prefix") for t in (*INTEGERS, *FLOATS)]
+    return [*rows, Function("+", ("numeric",), same_scale, "{0}", "{0}", "prefix")]
+
+
+ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())
+
+
+def _checked(sign: str, checks: str = "") -> str:
+    result = f"(a {sign} b)"
+    overflow = f"WHEN isinf{result} AND NOT isinf(a) AND NOT isinf(b) THEN {duckdb_error('22003', OVERFLOW)}"
+    return f"CASE {checks}{overflow} %sELSE {result} END"
+
+
+_DIVISOR_ZERO = f"WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')}"
+_FLOAT_DIVISOR_ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
+_UNDERFLOW = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
+MACROS = (
+    f"tg_divide(a, b) AS CASE {_DIVISOR_ZERO} ELSE a // b END",
+    f"tg_modulo(a, b) AS CASE {_DIVISOR_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_add(a, b) AS {_checked('+') % ''}",
+    f"tg_subtract(a, b) AS {_checked('-') % ''}",
+    f"tg_multiply(a, b) AS {_checked('*') % (_UNDERFLOW % ('*', 'b <> 0'))}",
+    f"tg_fdivide(a, b) AS {_checked('/', _FLOAT_DIVISOR_ZERO) % (_UNDERFLOW % ('/', 'NOT isinf(b)'))}",
+)

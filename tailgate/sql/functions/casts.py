@@ -1,0 +1,174 @@
+"""Casts between types, and where PostgreSQL applies them without an explicit cast.
+
+Both engines accept more text than PostgreSQL, and Spark truncates numbers that PostgreSQL rounds, so
+the templates are explicit. Casts between timestamps with and without a time zone use UTC.
+
+Source: PostgreSQL 15, catalog pg_cast.
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.types import Type, numeric
+from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
+from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
+
+ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
+
+
+def _cast(
+    source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = ""
+) -> Function:
+    return Function("cast", (source,), result or target, spark, duckdb, "cast", context=context, note=note)
+
+
+def _whole(types: tuple[Type, ...]) -> Type:
+    return numeric(0)
+
+
+FLOAT4_SPARK = (
+    f"(CASE WHEN abs(CAST({{0}} AS FLOAT)) = float('Infinity') AND abs({{0}}) < double('Infinity') THEN {spark_error('22003', OVERFLOW)}"
+    f" WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {spark_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
+)
+FLOAT4_DUCKDB = f"(CASE WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {duckdb_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
+
+
+def _numbers() -> list[Function]:
+    rows = []
+    for i, source in enumerate(ORDER):
+        for j, target in enumerate(ORDER):
+            context: Context = "implicit" if i < j else "assignment"
+            if source == target:
+                continue
+            if target == "numeric":
+                if source in ("float4", "float8"):
+                    # PostgreSQL uses as many digits as the type always represents exactly
+                    digits = 5 if source == "float4" else 14
+                    text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
+                    rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text})"))
+                else:
+                    rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", _whole))
+                continue
+            spark, duckdb = "{0}", "{0}"
+            if j < i and target.startswith("int"):
+                spark = {"numeric": "round({0}, 0)", "float4": "rint({0})", "float8": "rint({0})"}.get(source, "{0}")
+                duckdb = {"float4": "round_even({0}, 0)", "float8": "round_even({0}, 0)"}.get(source, "{0}")
+            if (source, target) == ("float8", "float4"):
+                rows.append(_cast(source, target, context, FLOAT4_SPARK, FLOAT4_DUCKDB))
+                continue
+            spark = f"CAST({spark} AS {SPARK[target]})"
+            if (source, target) == ("numeric", "float4"):
+                duckdb = "CAST({0} AS VARCHAR)"  # DuckDB's cast to FLOAT rounds twice
+            duckdb = f"CAST({duckdb} AS {DUCKDB[target]})"
+            rows.append(_cast(source, target, context, spark, duckdb))
+    return rows
+
+
+# the text of a value in Spark and DuckDB, in UTC and with PostgreSQL's default settings
+_PLAIN = ("CAST({0} AS STRING)", "CAST({0} AS VARCHAR)")
+TO_TEXT: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "oid"), _PLAIN),
+    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
+    "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
+    "uuid": ("{0}", "{0}"),
+    "jsonb": ("{0}", "{0}"),
+}
+TEXT_TARGETS = (
+    "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb", "bytea", "time", "interval",
+    "uuid", "oid",
+)  # fmt: skip
+INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
+
+
+def _texts() -> list[Function]:
+    rows = []
+    for source in ("text", "varchar", "bpchar"):
+        for target in TEXT_TARGETS:
+            call = "tg_" + INPUT_FUNCTIONS.get(target, "text_to_" + target)
+            if target == "numeric":
+                template = call + "({0}, {precision}, {scale})"
+                rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
+            else:
+                rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
+    rows += [_cast(source, "text", "assignment", *templates) for source, templates in TO_TEXT.items()]
+    rows += [
+        _cast("name", "text", "implicit", "{0}", "{0}"),
+        _cast("text", "name", "implicit", "{0}", "{0}"),
+        _cast("text", "varchar", "implicit", "{0}", "{0}"),
+        _cast("text", "bpchar", "implicit", "{0}", "{0}"),
+        _cast("varchar", "text", "implicit", "{0}", "{0}"),
+        _cast("varchar", "bpchar", "implicit", "{0}", "{0}"),
+        _cast("bpchar", "text", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
+        _cast("bpchar", "varchar", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
+    ]
+    return rows
+
+
+def _jsonb() -> list[Function]:
+    rows = []
+    for target in ("bool", "int2", "int4", "int8", "float4", "float8", "numeric"):
+        call = f"tg_jsonb_{target}"
+        if target == "numeric":
+            template = call + "({0}, {precision}, {scale})"
+            rows.append(_cast("jsonb", target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
+        else:
+            rows.append(_cast("jsonb", target, "explicit", call + "({0})", call + "({0})"))
+    return rows
+
+
+DAY = 86_400_000_000  # microseconds
+TIMES = (
+    _cast("date", "timestamp", "implicit", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)"),
+    _cast("date", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
+    _cast("timestamp", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
+    _cast("timestamp", "date", "assignment", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
+    _cast("timestamptz", "date", "assignment", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)", note="at UTC"),
+    _cast("timestamptz", "timestamp", "assignment", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)", note="at UTC"),
+    _cast(
+        "timestamp",
+        "time",
+        "assignment",
+        f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})",
+        f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
+    ),
+    _cast(
+        "time",
+        "interval",
+        "implicit",
+        strict("CAST(named_struct('months', 0, 'days', 0, 'micros', {0}) AS {type})", 1),
+        strict("{'months': 0::INTEGER, 'days': 0::INTEGER, 'micros': {0}}", 1),
+    ),
+    _cast("interval", "time", "assignment", f"pmod({{0}}.micros, {DAY})", f"(({{0}}.micros % {DAY} + {DAY}) % {DAY})"),
+    _cast("timestamptz", "time", "assignment", f"pmod(unix_micros({{0}}), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
+)
+OTHERS = (
+    _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
+    _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
+    _cast(
+        "int8",
+        "oid",
+        "implicit",
+        f"(CASE WHEN {{0}} NOT BETWEEN 0 AND 4294967295 THEN {spark_error('22003', 'OID out of range')} ELSE {{0}} END)",
+        f"(CASE WHEN {{0}} NOT BETWEEN 0 AND 4294967295 THEN {duckdb_error('22003', 'OID out of range')} ELSE {{0}} END)",
+    ),
+    *(
+        _cast(t, "oid", "implicit", "pmod(CAST({0} AS BIGINT), 4294967296)", "((CAST({0} AS BIGINT) + 4294967296) % 4294967296)")
+        for t in ("int2", "int4")
+    ),
+    _cast("oid", "int8", "assignment", "{0}", "{0}"),
+    _cast(
+        "oid",
+        "int4",
+        "assignment",
+        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INT)",
+        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INTEGER)",
+    ),
+)
+
+ROWS = (*_numbers(), *_texts(), *_jsonb(), *TIMES, *OTHERS)
+
+# the casts of values to the modifiers of their types: {length}, {precision} and {scale}
+LENGTHS = {
+    "varchar": ("left({0}, {length})", "left({0}, {length})"),
+    "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),
+    "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
+}

@@ -1,0 +1,50 @@
+"""Comparison operators.
+
+Most types compare in their stored form. An interval compares as microseconds, with 30 days in a month
+and 24 hours in a day; char(n) compares without trailing blanks. Text compares by code points (the C
+collation). NaN equals itself and is above all other numbers.
+"""
+
+from __future__ import annotations
+
+from tailgate.sql.functions.entry import Function
+
+SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+TYPES = (
+    "bool int2 int4 int8 float4 float8 numeric text bytea date time timestamp timestamptz uuid oid name".split()
+)  # fmt: skip
+INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d}.days AS DECIMAL(20,0)) * 86400000000 + {%d}.micros)"
+INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"
+
+
+def _row(sign: str, left: str, right: str, spark: str = "{%d}", duckdb: str = "{%d}") -> Function:
+    def side(template: str, n: int) -> str:
+        return template.replace("{%d}", "{" + str(n) + "}")
+
+    return Function(
+        sign, (left, right), "bool",
+        f"({side(spark, 0)} {sign} {side(spark, 1)})",
+        f"({side(duckdb, 0)} {sign} {side(duckdb, 1)})",
+        "operator",
+    )  # fmt: skip
+
+
+def _rows() -> list[Function]:
+    rows = [_row(sign, t, t) for sign in SIGNS for t in TYPES]
+    for sign in SIGNS:
+        rows += [
+            _row(sign, "float4", "float8", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
+            _row(sign, "float8", "float4", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
+            _row(sign, "date", "timestamp", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
+            _row(sign, "timestamp", "date", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
+            _row(sign, "date", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamptz", "date", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamp", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
+            _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
+        ]
+    return rows
+
+
+ROWS = tuple(_rows())

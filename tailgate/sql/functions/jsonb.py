@@ -1,0 +1,73 @@
+"""Operators and functions of jsonb, which is its canonical text."""
+
+from __future__ import annotations
+
+from tailgate.sql.functions.casts import TO_TEXT
+from tailgate.sql.functions.comparison import SIGNS
+from tailgate.sql.functions.entry import Function, strict, udf
+
+COMPARED = "tg_jsonb_order({0})"  # bytes with the order of jsonb
+
+J, T, N, P = "jsonb", "text", "int4", "text[]"
+
+
+def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kind: str = "function") -> Function:
+    return Function(name, arguments, result, template, template, kind)  # type: ignore[arg-type]
+
+
+def _comparisons() -> list[Function]:
+    """Returns the comparison operators, which compare values and not text: 1.0 = 1."""
+    first, second = (COMPARED.replace("{0}", f"{{{i}}}") for i in (0, 1))
+    return [_both(sign, (J, J), "bool", f"({first} {sign} {second})", "operator") for sign in SIGNS]
+
+
+def _to_jsonb() -> list[Function]:
+    """Returns to_jsonb() for each type: numbers and booleans as is, other values as strings."""
+    rows = [_both("to_jsonb", (J,), J, "{0}")]
+    for t in ("int2", "int4", "int8", "numeric", "bool"):
+        rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
+    for t in ("text", "varchar", "name", "uuid"):
+        rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
+    for t in ("time", "interval", "bytea"):
+        spark, duckdb = TO_TEXT[t]
+        rows.append(Function("to_jsonb", (t,), J, f"tg_jsonb_of_text({spark})", f"tg_jsonb_of_text({duckdb})"))
+    for t in ("float4", "float8", "timestamp", "timestamptz", "date"):
+        rows.append(udf("to_jsonb", (t,), J, f"jsonb_of_{t}", note="at UTC" if t == "timestamptz" else ""))
+    return rows
+
+
+ROWS = (
+    udf("->", (J, T), J, "jsonb_get", "operator"),
+    udf("->", (J, N), J, "jsonb_element", "operator"),
+    udf("->>", (J, T), T, "jsonb_get_text", "operator"),
+    udf("->>", (J, N), T, "jsonb_element_text", "operator"),
+    udf("#>", (J, P), J, "jsonb_path", "operator"),
+    udf("#>>", (J, P), T, "jsonb_path_text", "operator"),
+    udf("@>", (J, J), "bool", "jsonb_contains", "operator"),
+    udf("<@", (J, J), "bool", "jsonb_contains", "operator", order=(1, 0)),
+    udf("?", (J, T), "bool", "jsonb_exists", "operator"),
+    udf("?|", (J, P), "bool", "jsonb_exists_any", "operator"),
+    udf("?&", (J, P), "bool", "jsonb_exists_all", "operator"),
+    udf("||", (J, J), J, "jsonb_concat", "operator"),
+    Function("-", (J, T), J, strict("tg_jsonb_delete({0}, array({1}))", 2), strict("tg_jsonb_delete({0}, [{1}])", 2), "operator"),
+    udf("-", (J, N), J, "jsonb_delete_at", "operator"),
+    udf("-", (J, P), J, "jsonb_delete", "operator"),
+    udf("#-", (J, P), J, "jsonb_delete_path", "operator"),
+    *_comparisons(),
+    udf("jsonb_typeof", (J,), T),
+    udf("jsonb_array_length", (J,), N),
+    Function("jsonb_extract_path", (J, T), J, "tg_jsonb_path({0}, array({+}))", "tg_jsonb_path({0}, [{+}])", variadic=True),
+    Function("jsonb_extract_path_text", (J, T), T, "tg_jsonb_path_text({0}, array({+}))", "tg_jsonb_path_text({0}, [{+}])", variadic=True),
+    udf("jsonb_set", (J, P, J), J, order=(0, 1, 2, "true")),
+    udf("jsonb_set", (J, P, J, "bool"), J),
+    udf("jsonb_insert", (J, P, J), J, order=(0, 1, 2, "false")),
+    udf("jsonb_insert", (J, P, J, "bool"), J),
+    udf("jsonb_strip_nulls", (J,), J),
+    udf("jsonb_pretty", (J,), T),
+    udf("jsonb_object", (P,), J, "jsonb_from_pairs"),
+    udf("jsonb_object", (P, P), J, "jsonb_object_of"),
+    *_to_jsonb(),
+    # the binder converts the arguments to arrays of jsonb, and of text for keys
+    udf("jsonb_build_array", ("jsonb[]",), J),
+    udf("jsonb_build_object", ("text[]", "jsonb[]"), J),
+)

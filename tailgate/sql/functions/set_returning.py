@@ -1,0 +1,120 @@
+"""Set-returning functions. A template returns an array of the rows; NULL means no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tailgate.lake.types import FACTS, Type
+from tailgate.sql.functions import text
+from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
+
+ZERO_STEP = "step size cannot equal zero"
+SERIES_MAX = 10_000_000  # rows of one call
+DAY = 86_400_000_000  # microseconds
+TOO_MANY_ROWS = f"generate_series gives more than {SERIES_MAX} rows"
+ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid"))
+
+
+def _set(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, *outputs: tuple[str, str]) -> Function:
+    return Function(name, arguments, result, spark, duckdb, "set", outputs=outputs)
+
+
+def _element(types: tuple[Type, ...]) -> Type:
+    return types[0].element
+
+
+def _integer_series(t: str, spark_type: str, step: str, arguments: tuple[str, ...]) -> Function:
+    """Returns generate_series() of integers; `step` is the template of the step."""
+    any_null = " OR ".join(f"{{{n}}} IS NULL" for n in range(len(arguments)))
+    empty = f"({step} > 0 AND {{0}} > {{1}}) OR ({step} < 0 AND {{0}} < {{1}})"
+    distance = "abs(CAST({1} AS DECIMAL(38,0)) - {0})"
+
+    def template(error: Callable[[str, str], str], series: str) -> str:
+        return (
+            f"CASE WHEN {any_null} THEN NULL WHEN {step} = 0 THEN {error('22023', ZERO_STEP)} WHEN {empty} THEN NULL"
+            f" WHEN {distance} >= abs(CAST({step} AS DECIMAL(38,0))) * {SERIES_MAX} THEN {error('54000', TOO_MANY_ROWS)}"
+            f" ELSE {series} END"
+        )
+
+    spark = template(spark_error, f"sequence({{0}}, {{1}}, CAST({step} AS {spark_type}))")
+    series = f"CAST(generate_series(CAST({{0}} AS BIGINT), {{1}}, {step}) AS {Type(t).duckdb}[])"
+    return _set("generate_series", arguments, t, spark, template(duckdb_error, series))
+
+
+def _timestamp_series(t: str) -> Function:
+    """Returns generate_series() of timestamps. DuckDB refuses steps with parts of both signs."""
+    first, last = "CAST({0} AS TIMESTAMP)", "CAST({1} AS TIMESTAMP)"
+    months, days, micros = (f"({{2}}).{part}" for part in ("months", "days", "micros"))
+    size = f"({months} * 30 + {days}) * {DAY} + {micros}"
+    step = f"to_months({months}) + to_days({days}) + to_microseconds({micros})"
+    mixed_signs = f"greatest({months}, {days}, {micros}) > 0 AND least({months}, {days}, {micros}) < 0"
+    duckdb = (
+        f"CAST(CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN {size} = 0 THEN {duckdb_error('22023', ZERO_STEP)}"
+        f" WHEN abs(epoch_us({last}) - epoch_us({first})) / abs({size}) >= {SERIES_MAX}"
+        f" THEN {duckdb_error('54000', TOO_MANY_ROWS)}"
+        f" WHEN {mixed_signs} THEN tg_series_timestamp({first}, {last}, {{2}})"
+        f" ELSE generate_series({first}, {last}, {step}) END AS {Type(t).duckdb}[])"
+    )
+    spark = f"tg_series_{t}({{0}}, {{1}}, {{2}}.months, {{2}}.days, {{2}}.micros)"
+    return _set("generate_series", (t, t, "interval"), t, spark, duckdb)
+
+
+def _series() -> list[Function]:
+    rows = []
+    for t, spark_type in (("int4", "INT"), ("int8", "BIGINT")):
+        rows.append(_integer_series(t, spark_type, "1", (t, t)))
+        rows.append(_integer_series(t, spark_type, "{2}", (t, t, t)))
+    return [*rows, *map(_timestamp_series, ("timestamp", "timestamptz"))]
+
+
+def _window(t: str) -> Function:
+    """Returns hop(timestamp, interval, size): the windows that contain a timestamp."""
+    interval, size = (f"(({{{n}}}).days * CAST({DAY} AS BIGINT) + ({{{n}}}).micros)" for n in (1, 2))
+    micros = "epoch_us(CAST({0} AS TIMESTAMP))"
+    first = f"(CAST(floor(({micros} - {size}) / {interval}) AS BIGINT) + 1) * {interval}"
+    start, end = (f"CAST(make_timestamp({at}) AS {Type(t).duckdb})" for at in ("s", f"s + {size}"))
+    window = f"{{'window_start': {start}, 'window_end': {end}}}"
+    windows = f"list_transform(range({first}, {micros} + 1, {interval}), lambda s: {window})"
+    spark = f"tg_windows_{t}({{0}}, {interval}, {size})"
+    duckdb = f"CASE WHEN {{0}} IS NULL THEN NULL ELSE {windows} END"
+    outputs = ("window_start", t), ("window_end", t)
+    return _set("hop", (t, "interval", "interval"), "record", spark, duckdb, *outputs)
+
+
+def _subscripts() -> tuple[Function, ...]:
+    """Returns generate_subscripts(): the subscripts of an array in either direction."""
+    spark = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN sequence(1, size({0})) END"
+    duckdb = "CASE WHEN {1} = 1 AND len({0}) > 0 THEN CAST(range(1, len({0}) + 1) AS INTEGER[]) END"
+    descending = (
+        f"CASE {{2}} WHEN true THEN reverse({spark}) WHEN false THEN {spark} END",
+        f"CASE {{2}} WHEN true THEN list_reverse({duckdb}) WHEN false THEN {duckdb} END",
+    )
+    return (
+        _set("generate_subscripts", ("anyarray", "int4"), "int4", spark, duckdb),
+        _set("generate_subscripts", ("anyarray", "int4", "bool"), "int4", *descending),
+    )
+
+
+# the entries of hop() by the timestamp's type; both intervals are positive and have no months
+WINDOWS = {t: _window(t) for t in ("timestamp", "timestamptz")}
+
+
+def _jsonb(name: str, function: str, result: str, *outputs: tuple[str, str]) -> Function:
+    return _set(name, ("jsonb",), result, f"{function}({{0}})", f"{function}({{0}})", *outputs)
+
+
+ROWS = (
+    *_series(),
+    *(Function("unnest", (f"{t}[]",), _element, "{0}", "{0}", "set") for t in ELEMENTS),
+    _jsonb("jsonb_array_elements", "tg_jsonb_elements", "jsonb", ("value", "jsonb")),
+    _jsonb("jsonb_array_elements_text", "tg_jsonb_elements_text", "text", ("value", "text")),
+    _jsonb("jsonb_object_keys", "tg_jsonb_keys", "text"),
+    _jsonb("jsonb_each", "tg_jsonb_each", "record", ("key", "text"), ("value", "jsonb")),
+    _jsonb("jsonb_each_text", "tg_jsonb_each_text", "record", ("key", "text"), ("value", "text")),
+    *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),
+    *_subscripts(),
+    # not supported
+    Function("generate_series", ("numeric", "numeric"), "numeric", kind="set"),
+    Function("generate_series", ("numeric", "numeric", "numeric"), "numeric", kind="set"),
+)

@@ -1,0 +1,265 @@
+"""Parses function calls, also those of functions with key words between their arguments.
+
+The latter become plain calls, as in PostgreSQL: TRIM(LEADING 'x' FROM y) is ltrim(y, 'x').
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from tailgate.sql.grammar import expressions, queries
+from tailgate.sql.grammar.names import label, name, place
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.tokens import Cursor, Token
+
+# functions that are called without parentheses
+VALUES = frozenset(
+    """
+    current_date current_time current_timestamp localtime localtimestamp current_user current_role session_user user current_catalog
+    """.split()
+)
+
+
+def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, position: int | None = None) -> exp.Expr:
+    """Parses ( [ALL | DISTINCT] arguments [ORDER BY …] ) [WITHIN GROUP …] [FILTER …] [OVER …]."""
+    at = function.meta["position"] if position is None else position
+    cursor.expect("(")
+    arguments: list[exp.Expr] = []
+    if cursor.sign("*"):
+        arguments.append(exp.Star())
+    elif not cursor.at(")"):
+        distinct = cursor.word("distinct")
+        if not distinct:
+            cursor.word("all")
+        arguments += cursor.listed(_argument)
+        if distinct:
+            arguments = [exp.Distinct(expressions=arguments)]
+        if cursor.at_word("order"):
+            arguments[-1] = exp.Order(this=arguments[-1], expressions=queries.order_by(cursor))
+    cursor.expect(")")
+    node: exp.Expr = place(exp.Anonymous(this=function.name, expressions=arguments), at)
+    if schema is not None:
+        node.meta["schema"] = schema
+    return _behind(cursor, node, at)
+
+
+def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
+    """Parses [WITHIN GROUP …] [FILTER …] [OVER …] after the call `node`."""
+    if cursor.word("within", "group"):
+        cursor.expect("(")
+        order = exp.Order(expressions=queries.order_by(cursor))
+        cursor.expect(")")
+        node = place(exp.WithinGroup(this=node, expression=order), at)
+    if cursor.at_word("filter") and cursor.at("(", 1):
+        cursor.advance()
+        cursor.expect("(")
+        cursor.expect_word("where")
+        node = place(exp.Filter(this=node, expression=exp.Where(this=expressions.expression(cursor))), at)
+        cursor.expect(")")
+    if cursor.word("over"):
+        if cursor.at("("):
+            made = window(cursor, node)
+            made.meta["parentheses"] = True
+            return place(made, at)
+        return place(exp.Window(this=node, alias=name(cursor)), at)
+    return node
+
+
+def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
+    """Parses ( [name] [PARTITION BY …] [ORDER BY …] [frame] )."""
+    cursor.expect("(")
+    node = exp.Window(this=function or exp.Null())
+    if cursor.token.kind in ("word", "quoted") and not any(cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")):
+        node.set("alias", name(cursor))
+    if cursor.word("partition"):
+        cursor.expect_word("by")
+        node.set("partition_by", expressions.expressions(cursor))
+    if cursor.at_word("order"):
+        node.set("order", exp.Order(expressions=queries.order_by(cursor)))
+    if kind := cursor.any_word("rows", "range", "groups"):
+        between = cursor.word("between")
+        start = _bound(cursor)
+        end = None
+        if between:
+            cursor.expect_word("and")
+            end = _bound(cursor)
+        node.set(
+            "spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1])
+        )
+        if cursor.word("exclude"):
+            node.args["spec"].meta["exclude"] = _excluded(cursor)
+    cursor.expect(")")
+    return node
+
+
+def _excluded(cursor: Cursor) -> str:
+    for words in (("current", "row"), ("group",), ("ties",), ("no", "others")):
+        if cursor.word(*words):
+            return " ".join(words)
+    raise cursor.error()
+
+
+def _bound(cursor: Cursor) -> tuple[exp.Expr | str, str | None]:
+    if cursor.word("current", "row"):
+        return "CURRENT ROW", None
+    start: exp.Expr | str = "UNBOUNDED" if cursor.word("unbounded") else expressions.expression(cursor)
+    side = cursor.any_word("preceding", "following")
+    if side is None:
+        raise cursor.error()
+    return start, side.upper()
+
+
+def _argument(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.word("variadic"):
+        return place(exp.Variadic(this=expressions.expression(cursor)), at)
+    if cursor.token.kind in ("word", "quoted") and (cursor.at(":=", 1) or cursor.at("=>", 1)):
+        key = label(cursor)
+        cursor.advance()
+        return place(exp.Kwarg(this=key, expression=expressions.expression(cursor)), at)
+    return expressions.expression(cursor)
+
+
+def _named(function: str, token: Token, arguments: list[exp.Expr]) -> exp.Expr:
+    return place(exp.Anonymous(this=function, expressions=arguments), token.position)
+
+
+def _cast(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    value = expressions.expression(cursor)
+    cursor.expect_word("as")
+    to = type_name(cursor)
+    cursor.expect(")")
+    return place(exp.Cast(this=value, to=to), token.position)
+
+
+def _extract(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    part = cursor.token
+    if part.kind not in ("word", "string", "quoted"):
+        raise cursor.error()
+    cursor.advance()
+    cursor.expect_word("from")
+    value = expressions.expression(cursor)
+    cursor.expect(")")
+    return _named("extract", token, [place(exp.Literal.string(part.value), part.position), value])
+
+
+def _position(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    part = expressions.expression(cursor, boolean=False)
+    cursor.expect_word("in")
+    whole = expressions.expression(cursor, boolean=False)
+    cursor.expect(")")
+    return _named("position", token, [whole, part])
+
+
+def _substring(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    if cursor.sign(")"):
+        return _named("substring", token, [])
+    arguments = [expressions.expression(cursor)]
+    if cursor.word("similar"):
+        arguments.append(expressions.expression(cursor))
+        cursor.expect_word("escape")
+        arguments.append(expressions.expression(cursor))
+    elif cursor.at_word("from") or cursor.at_word("for"):
+        start = length = None
+        while (word := cursor.any_word("from", "for")) is not None:
+            if word == "from" and start is None:
+                start = expressions.expression(cursor)
+            elif word == "for" and length is None:
+                length = expressions.expression(cursor)
+            else:
+                raise cursor.error(cursor.row[cursor.index - 1])
+        arguments += [start or exp.Literal.number(1)] + ([length] if length else [])
+    else:
+        while cursor.sign(","):
+            arguments.append(expressions.expression(cursor))
+    cursor.expect(")")
+    return _named("substring", token, arguments)
+
+
+def _overlay(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    arguments = [expressions.expression(cursor)]
+    if cursor.word("placing"):
+        arguments.append(expressions.expression(cursor))
+        cursor.expect_word("from")
+        arguments.append(expressions.expression(cursor))
+        if cursor.word("for"):
+            arguments.append(expressions.expression(cursor))
+    else:
+        while cursor.sign(","):
+            arguments.append(expressions.expression(cursor))
+    cursor.expect(")")
+    return _named("overlay", token, arguments)
+
+
+def _trim(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    function = {"leading": "ltrim", "trailing": "rtrim"}.get(cursor.any_word("leading", "trailing", "both") or "", "btrim")
+    if cursor.word("from"):
+        arguments = expressions.expressions(cursor)
+    else:
+        arguments = [expressions.expression(cursor)]
+        if cursor.word("from"):
+            arguments = [*expressions.expressions(cursor), *arguments]
+        else:
+            while cursor.sign(","):
+                arguments.append(expressions.expression(cursor))
+    cursor.expect(")")
+    return _named(function, token, arguments)
+
+
+def _nullif(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    arguments = [expressions.expression(cursor)]
+    cursor.expect(",")
+    arguments.append(expressions.expression(cursor))
+    cursor.expect(")")
+    return _named("nullif", token, arguments)
+
+
+def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
+    """Returns a parser of calls whose name is a key word, such as COALESCE(a, b)."""
+
+    def parse(cursor: Cursor, token: Token) -> exp.Expr:
+        cursor.expect("(")
+        arguments = expressions.expressions(cursor)
+        cursor.expect(")")
+        return _named(function, token, arguments)
+
+    return parse
+
+
+def _normalize(cursor: Cursor, token: Token) -> exp.Expr:
+    """Parses normalize(text [, NFC | NFD | NFKC | NFKD])."""
+    cursor.expect("(")
+    arguments = [expressions.expression(cursor)]
+    if cursor.sign(","):
+        at = cursor.position
+        form = cursor.any_word("nfc", "nfd", "nfkc", "nfkd")
+        if form is None:
+            raise cursor.error()
+        arguments.append(place(exp.Literal.string(form.upper()), at))
+    cursor.expect(")")
+    return _named("normalize", token, arguments)
+
+
+SPECIAL: dict[str, Callable[[Cursor, Token], exp.Expr]] = {
+    "cast": _cast,
+    "extract": _extract,
+    "position": _position,
+    "substring": _substring,
+    "overlay": _overlay,
+    "trim": _trim,
+    "coalesce": _plain("coalesce"),
+    "greatest": _plain("greatest"),
+    "least": _plain("least"),
+    "nullif": _nullif,
+    "grouping": _plain("grouping"),
+    "normalize": _normalize,
+}

@@ -1,0 +1,68 @@
+"""Parses names of columns, relations, functions and labels, and records positions of tree nodes.
+
+Each kind of name accepts different key words, as in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from sqlglot import exp
+
+from tailgate.lake import words
+from tailgate.sql.tokens import Cursor, Token
+
+E = TypeVar("E", bound=exp.Expr)
+
+
+def place(node: E, position: int) -> E:
+    """Records the offset at which the text of a node begins. Returns the node."""
+    node.meta["position"] = position
+    return node
+
+
+def position(node: exp.Expr) -> int | None:
+    """Returns the offset at which the text of a node begins, or None if it is not recorded."""
+    found = node.meta.get("position")
+    return found if isinstance(found, int) else None
+
+
+def is_name(token: Token, refused: frozenset[str] = words.NOT_A_COLUMN) -> bool:
+    """Returns whether a token is a quoted name, or a word other than the key words `refused`."""
+    return token.kind == "quoted" or (token.kind == "word" and token.value not in refused)
+
+
+def identifier(token: Token) -> exp.Identifier:
+    """Returns the tree node of a name."""
+    return place(exp.Identifier(this=token.value, quoted=token.kind == "quoted"), token.position)
+
+
+def name(cursor: Cursor, refused: frozenset[str] = words.NOT_A_COLUMN) -> exp.Identifier:
+    """Parses a name; by default the name of a column or relation (ColId)."""
+    if not is_name(cursor.token, refused):
+        raise cursor.error()
+    return identifier(cursor.advance())
+
+
+def label(cursor: Cursor) -> exp.Identifier:
+    """Parses a label (ColLabel), which may be any key word: after AS and after a dot."""
+    return name(cursor, frozenset())
+
+
+def names(cursor: Cursor) -> list[exp.Identifier]:
+    """Parses ( name, … )."""
+    cursor.expect("(")
+    found = cursor.listed(name)
+    cursor.expect(")")
+    return found
+
+
+def relation(cursor: Cursor) -> exp.Table:
+    """Parses [[catalog.]schema.]name."""
+    parts = [name(cursor)]
+    while cursor.sign("."):
+        parts.append(label(cursor))
+    if len(parts) > 3:
+        raise cursor.error()
+    catalog, schema, this = [None] * (3 - len(parts)) + parts
+    return place(exp.Table(this=this, db=schema, catalog=catalog), position(parts[0]) or 0)

@@ -1,0 +1,243 @@
+"""Parses operands of expressions: columns, literals, parameters, parentheses, CASE, calls, subscripts."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake import words
+from tailgate.lake.errors import SyntaxError_, TailgateError
+from tailgate.sql.grammar import calls, expressions, queries
+from tailgate.sql.grammar.names import identifier, is_name, label, place
+from tailgate.sql.grammar.types import interval_fields, type_name
+from tailgate.sql.tokens import Cursor, Token
+
+# first words of type names with special syntax, for literals such as `timestamp with time zone '…'`
+LITERAL_TYPES = frozenset(
+    """
+    int integer smallint bigint real float double decimal dec numeric boolean bit character char varchar national nchar time timestamp
+    interval
+    """.split()
+)
+
+
+def operand(cursor: Cursor) -> exp.Expr:
+    """Parses an operand of an operator (c_expr)."""
+    return _indirection(cursor, _operand(cursor))
+
+
+def _operand(cursor: Cursor) -> exp.Expr:
+    token = cursor.token
+    match token.kind:
+        case "integer" | "decimal":
+            cursor.advance()
+            return place(exp.Literal.number(token.value), token.position)
+        case "string":
+            cursor.advance()
+            return place(exp.Literal.string(token.value), token.position)
+        case "bits":
+            cursor.advance()
+            kind = exp.BitString if token.value[0] == "b" else exp.HexString
+            return place(kind(this=token.value[1:]), token.position)
+        case "parameter":
+            cursor.advance()
+            return place(exp.Parameter(this=exp.Literal.number(token.value)), token.position)
+        case "operator" if token.value == "(":
+            return _parentheses(cursor)
+        case "quoted":
+            return _named(cursor)
+        case "word":
+            return _word(cursor, token)
+    raise cursor.error()
+
+
+def _word(cursor: Cursor, token: Token) -> exp.Expr:
+    word = token.value
+    match word:
+        case "null":
+            cursor.advance()
+            return place(exp.Null(), token.position)
+        case "true" | "false":
+            cursor.advance()
+            return place(exp.Boolean(this=word == "true"), token.position)
+        case "case":
+            return _case(cursor)
+        case "array":
+            return _array(cursor)
+        case "exists" if cursor.at("(", 1):
+            cursor.advance()
+            cursor.expect("(")
+            tree = queries.query(cursor)
+            cursor.expect(")")
+            return place(exp.Exists(this=tree), token.position)
+        case "row" if cursor.at("(", 1):
+            cursor.advance()
+            cursor.expect("(")
+            found = [] if cursor.at(")") else expressions.expressions(cursor)
+            cursor.expect(")")
+            return place(exp.Tuple(expressions=found), token.position)
+    if word in calls.VALUES:
+        cursor.advance()
+        precision = []
+        if word not in ("current_date", "current_user", "current_role", "session_user", "user", "current_catalog") and cursor.sign("("):
+            precision = [exp.Literal.number(cursor.integer())]
+            cursor.expect(")")
+        return place(exp.Anonymous(this=word, expressions=precision), token.position)
+    if word in calls.SPECIAL and cursor.at("(", 1):
+        cursor.advance()
+        return calls.SPECIAL[word](cursor, token)
+    if word in LITERAL_TYPES and _is_literal(cursor):
+        return _typed_literal(cursor)
+    return _named(cursor)
+
+
+def _is_literal(cursor: Cursor) -> bool:
+    """Returns whether a typed literal follows, and not a column with the name of a type.
+
+    Looks ahead for a string after the type, without consuming tokens.
+    """
+    ahead = 1
+    while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in (
+        "precision",
+        "varying",
+        "with",
+        "without",
+        "time",
+        "zone",
+        "character",
+        "char",
+    ):
+        ahead += 1
+    if cursor.at("(", ahead):
+        while not cursor.at(")", ahead) and cursor.peek(ahead).kind not in ("end", "error"):
+            ahead += 1
+        ahead += 1
+        while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in ("with", "without", "time", "zone"):
+            ahead += 1
+    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1)
+
+
+def _typed_literal(cursor: Cursor) -> exp.Expr:
+    start = cursor.token
+    to = type_name(cursor)
+    at = cursor.position
+    value = place(exp.Literal.string(cursor.string()), at)
+    if to.args["kind"] == "interval" and (fields := interval_fields(cursor)):
+        to.meta["fields"] = fields
+    return place(exp.Cast(this=value, to=to), start.position)
+
+
+def _named(cursor: Cursor) -> exp.Expr:
+    """Parses a column, a call, or a literal that follows the name of its type."""
+    token = cursor.token
+    following = cursor.peek()
+    if following.kind == "string" and is_name(token, words.RESERVED | words.COLUMN):
+        return _typed_literal(cursor)
+    if cursor.at("(", 1) and is_name(token, words.NOT_A_FUNCTION):
+        cursor.advance()
+        return calls.call(cursor, identifier(token))
+    if not is_name(token):
+        if is_name(token, words.RESERVED | words.COLUMN):  # left('abc', 1): such a word can only be the name of a function
+            cursor.advance()
+        raise cursor.error()
+    cursor.advance()
+    parts: list[exp.Identifier | exp.Star] = [identifier(token)]
+    while cursor.at("."):
+        if cursor.at("*", 1):
+            cursor.advance()
+            star = cursor.advance()
+            return place(_column([*parts, place(exp.Star(), star.position)]), token.position)
+        cursor.advance()
+        parts.append(label(cursor))
+    if len(parts) > 4:
+        shown = ".".join(p.name for p in parts)
+        raise SyntaxError_(f"improper qualified name (too many dotted names): {shown}", position=token.position)
+    if cursor.at("(") and isinstance(function := parts[-1], exp.Identifier):
+        return calls.call(cursor, function, schema=parts[-2].name if len(parts) > 1 else "", position=token.position)
+    if cursor.token.kind == "string" and len(parts) > 1:
+        cursor.index -= 2 * len(parts) - 1
+        return _typed_literal(cursor)
+    return place(_column(parts), token.position)
+
+
+def _column(parts: list[exp.Identifier | exp.Star]) -> exp.Expr:
+    this, table, db, catalog = (list(reversed(parts)) + [None] * 3)[:4]
+    return exp.Column(this=this, table=table, db=db, catalog=catalog)
+
+
+def _parentheses(cursor: Cursor) -> exp.Expr:
+    """Parses ( expression ), ( row ) or ( query ). A query may itself begin with parentheses."""
+    at = cursor.position
+    if queries.at_query(cursor, 1):
+        start = cursor.index
+        try:
+            return queries.subquery(cursor)
+        except TailgateError:
+            # ((SELECT 1) + 1) also looks like a query at first
+            if not cursor.row[start + 1].value == "(":
+                raise
+            cursor.index = start
+    cursor.expect("(")
+    found = expressions.expressions(cursor)
+    cursor.expect(")")
+    if len(found) > 1:
+        return place(exp.Tuple(expressions=found), at)
+    return place(exp.Paren(this=found[0]), at)
+
+
+def _case(cursor: Cursor) -> exp.Expr:
+    at = cursor.advance().position
+    subject = None if cursor.at_word("when") else expressions.expression(cursor)
+    branches = []
+    while True:
+        start = cursor.position
+        cursor.expect_word("when")
+        condition = expressions.expression(cursor)
+        cursor.expect_word("then")
+        branches.append(place(exp.If(this=condition, true=expressions.expression(cursor)), start))
+        if not cursor.at_word("when"):
+            break
+    otherwise = expressions.expression(cursor) if cursor.word("else") else None
+    cursor.expect_word("end")
+    return place(exp.Case(this=subject, ifs=branches, default=otherwise), at)
+
+
+def _array(cursor: Cursor) -> exp.Expr:
+    at = cursor.advance().position
+    if cursor.at("("):
+        return place(exp.Anonymous(this="array", expressions=[expressions.parenthesised(cursor)]), at)
+    if not cursor.at("["):
+        raise cursor.error()
+    return place(_elements(cursor), at)
+
+
+def _elements(cursor: Cursor) -> exp.Array:
+    cursor.expect("[")
+    found: list[exp.Expr] = []
+    if not cursor.at("]"):
+        while True:
+            found.append(_elements(cursor) if cursor.at("[") else expressions.expression(cursor))
+            if not cursor.sign(","):
+                break
+    cursor.expect("]")
+    return exp.Array(expressions=found)
+
+
+def _indirection(cursor: Cursor, node: exp.Expr) -> exp.Expr:
+    """Parses [index], [from:to], .field and .* after a column, parameter, call or parentheses."""
+    while True:
+        at = cursor.position
+        if cursor.at("[") and not isinstance(node, exp.Literal):
+            cursor.advance()
+            low = None if cursor.at(":") else expressions.expression(cursor)
+            index: exp.Expr | None = low
+            if cursor.sign(":"):
+                index = exp.Slice(this=low, expression=None if cursor.at("]") else expressions.expression(cursor))
+            cursor.expect("]")
+            node = place(exp.Bracket(this=node, expressions=[index]), at)
+        elif cursor.at(".") and isinstance(node, (exp.Paren, exp.Parameter, exp.Subquery, exp.Bracket, exp.Dot, exp.Anonymous)):
+            cursor.advance()
+            star = cursor.token
+            field = place(exp.Star(), star.position) if cursor.sign("*") else label(cursor)
+            node = place(exp.Dot(this=node, expression=field), at)
+        else:
+            return node

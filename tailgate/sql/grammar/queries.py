@@ -1,0 +1,326 @@
+"""Parses queries: SELECT, VALUES, TABLE, set operations and WITH."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake import words
+from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex, TailgateError
+from tailgate.sql.grammar import calls, expressions, primaries, tables
+from tailgate.sql.grammar.names import identifier, label, name, names, place, relation
+from tailgate.sql.tokens import Cursor
+
+BEGINNINGS = ("select", "values", "with", "table")
+# words that may follow SELECT without output columns
+NO_TARGETS = (
+    "from",
+    "into",
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+)
+
+
+PARENTHESES_MAX = 1000  # consecutive opening parentheses; more would overflow the stack
+
+
+def at_query(cursor: Cursor, ahead: int = 0) -> bool:
+    """Returns whether a query, possibly in parentheses, begins `ahead` tokens after the current one."""
+    while cursor.at("(", ahead):
+        ahead += 1
+        if ahead > PARENTHESES_MAX:
+            raise StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.", position=cursor.position)
+    token = cursor.peek(ahead)
+    return token.kind == "word" and token.value in BEGINNINGS
+
+
+def query(cursor: Cursor) -> exp.Expr:
+    """Parses [WITH …] query [ORDER BY …] [LIMIT …] [FOR …], where the query may have set operations."""
+    ctes = with_clause(cursor) if cursor.at_word("with") else None
+    tree = _set_operation(cursor)
+    modifiers = _modifiers(cursor)
+    if ctes is not None or modifiers:
+        if isinstance(tree, exp.Subquery) or any(tree.args.get(key) for key in modifiers) or (ctes is not None and tree.args.get("with_")):
+            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=_bare(tree))))
+            tree.meta["wrapped"] = True
+        for key, value in modifiers.items():
+            tree.set(key, value)
+        if ctes is not None:
+            tree.set("with_", ctes)
+    return _bare(tree)
+
+
+def _bare(tree: exp.Expr) -> exp.Expr:
+    return tree.this if isinstance(tree, exp.Subquery) else tree
+
+
+def with_clause(cursor: Cursor) -> exp.With:
+    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
+    at = cursor.advance().position
+    recursive = cursor.word("recursive")
+    found = []
+    while True:
+        this = name(cursor)
+        columns = names(cursor) if cursor.at("(") else []
+        cursor.expect_word("as")
+        materialized = None
+        if cursor.word("materialized"):
+            materialized = True
+        elif cursor.word("not", "materialized"):
+            materialized = False
+        cursor.expect("(")
+        for word in ("insert", "update", "delete"):
+            if cursor.at_word(word):
+                raise FeatureNotSupported(f"{word.upper()} in WITH is not supported", position=cursor.position)
+        if not at_query(cursor):
+            raise cursor.error()
+        tree = query(cursor)
+        cursor.expect(")")
+        alias = exp.TableAlias(this=this, columns=columns)
+        found.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
+        if not cursor.sign(","):
+            break
+    return place(exp.With(expressions=found, recursive=recursive), at)
+
+
+def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
+    """Parses set operations. They are left-associative, and INTERSECT has a higher precedence."""
+    tree = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
+    kinds: dict[str, type[exp.SetOperation]] = {"intersect": exp.Intersect} if intersect else {"union": exp.Union, "except": exp.Except}
+    while True:
+        at = cursor.position
+        word = cursor.any_word(*kinds)
+        if word is None:
+            return tree
+        distinct = not cursor.word("all")
+        if distinct:
+            cursor.word("distinct")
+        right = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
+        tree = place(kinds[word](this=tree, expression=right, distinct=distinct), at)
+
+
+def subquery(cursor: Cursor) -> exp.Subquery:
+    """Parses ( query ).
+
+    The result is cached in `cursor.remembered`. A query, an expression and a joined table may all begin
+    with a subquery, and the parser tries them in turn. Without the cache the time would double with
+    each level of parentheses.
+    """
+    start, at = cursor.index, cursor.position
+    known = cursor.remembered.get(start)
+    if known is None:
+        try:
+            cursor.expect("(")
+            if not at_query(cursor):
+                raise cursor.error()
+            tree = query(cursor)
+            cursor.expect(")")
+            known = tree, cursor.index
+        except TailgateError as error:
+            known = error
+        cursor.remembered[start] = known
+    if isinstance(known, TailgateError):
+        raise known
+    tree, cursor.index = known
+    return place(exp.Subquery(this=tree), at)
+
+
+def _simple(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.at("("):
+        return subquery(cursor)
+    if cursor.word("values"):
+        return place(exp.Values(expressions=_rows(cursor)), at)
+    if cursor.word("table"):
+        cursor.word("only")
+        source = exp.From(this=relation(cursor))
+        return place(exp.Select(expressions=[exp.Star()], from_=source), at)
+    if not cursor.word("select"):
+        raise cursor.error()
+    return _select(cursor, at)
+
+
+def _rows(cursor: Cursor) -> list[exp.Expr]:
+    rows: list[exp.Expr] = []
+    while True:
+        at = cursor.expect("(").position
+        rows.append(place(exp.Tuple(expressions=expressions.expressions(cursor)), at))
+        cursor.expect(")")
+        if not cursor.sign(","):
+            return rows
+
+
+def _select(cursor: Cursor, at: int) -> exp.Expr:
+    node = place(exp.Select(), at)
+    if cursor.at_word("distinct"):
+        start = cursor.advance().position
+        on = None
+        if cursor.word("on"):
+            cursor.expect("(")
+            on = exp.Tuple(expressions=expressions.expressions(cursor))
+            cursor.expect(")")
+        node.set("distinct", place(exp.Distinct(on=on), start))
+        node.set("expressions", targets(cursor))
+    else:
+        cursor.word("all")
+        token = cursor.token
+        if not (token.kind == "end" or token.text in (")", ";") or (token.kind == "word" and token.value in NO_TARGETS)):
+            node.set("expressions", targets(cursor))
+    start = cursor.position
+    if cursor.word("into"):
+        cursor.any_word("temporary", "temp", "unlogged")
+        cursor.word("table")
+        node.set("into", place(exp.Into(this=relation(cursor)), start))
+    start = cursor.position
+    if cursor.word("from"):
+        items = cursor.listed(tables.table)
+        node.set("from_", place(exp.From(this=items[0]), start))
+        node.set("joins", [exp.Join(this=item) for item in items[1:]])
+    start = cursor.position
+    if cursor.word("where"):
+        node.set("where", place(exp.Where(this=expressions.expression(cursor)), start))
+    start = cursor.position
+    if cursor.word("group"):
+        node.set("group", place(_group(cursor), start))
+    start = cursor.position
+    if cursor.word("having"):
+        node.set("having", place(exp.Having(this=expressions.expression(cursor)), start))
+    if cursor.word("window"):
+        found = []
+        while True:
+            this = name(cursor)
+            cursor.expect_word("as")
+            found.append(exp.Alias(this=calls.window(cursor, None), alias=this))
+            if not cursor.sign(","):
+                break
+        node.set("windows", found)
+    return node
+
+
+def targets(cursor: Cursor) -> list[exp.Expr]:
+    """Parses the list of SELECT or RETURNING: * and expressions with their labels."""
+    found: list[exp.Expr] = []
+    while True:
+        token = cursor.token
+        if cursor.sign("*"):
+            found.append(place(exp.Star(), token.position))
+        else:
+            found.append(_labelled(cursor, expressions.expression(cursor)))
+        if not cursor.sign(","):
+            return found
+
+
+def _labelled(cursor: Cursor, node: exp.Expr) -> exp.Expr:
+    if cursor.word("as"):
+        return exp.Alias(this=node, alias=label(cursor))
+    token = cursor.token
+    if token.kind == "quoted" or (token.kind == "word" and token.value not in words.LABEL_NEEDS_AS):
+        cursor.advance()
+        return exp.Alias(this=node, alias=identifier(token))
+    return node
+
+
+def _group(cursor: Cursor) -> exp.Group:
+    cursor.expect_word("by")
+    distinct = cursor.word("distinct")
+    if not distinct:
+        cursor.word("all")
+    found: list[exp.Expr] = []
+    while True:
+        found.append(_grouping(cursor))
+        if not cursor.sign(","):
+            group = exp.Group(expressions=found)
+            group.meta["distinct"] = distinct
+            return group
+
+
+def _grouping(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.at_word("grouping", "sets"):
+        cursor.word("grouping", "sets")
+        cursor.expect("(")
+        sets = cursor.listed(_grouping)
+        cursor.expect(")")
+        return place(exp.GroupingSets(expressions=sets), at)
+    if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
+        kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
+        cursor.expect("(")
+        found = expressions.expressions(cursor)
+        cursor.expect(")")
+        return place(kind(expressions=found), at)
+    if cursor.at("(") and cursor.at(")", 1):
+        cursor.advance()
+        cursor.advance()
+        return place(exp.Tuple(expressions=[]), at)
+    return expressions.expression(cursor)
+
+
+def order_by(cursor: Cursor) -> list[exp.Expr]:
+    """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
+    cursor.expect_word("order", "by")
+    found: list[exp.Expr] = []
+    while True:
+        this = expressions.expression(cursor)
+        descending = cursor.any_word("asc", "desc") == "desc"
+        if cursor.at_word("using"):
+            cursor.advance()
+            descending = cursor.advance().value == ">"
+        first = None
+        if cursor.at_word("nulls"):
+            first = cursor.word("nulls", "first")
+            if not first and not cursor.word("nulls", "last"):
+                raise cursor.error()
+        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
+        if not cursor.sign(","):
+            return found
+
+
+def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
+    """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
+    found: dict[str, exp.Expr] = {}
+    if cursor.at_word("order"):
+        at = cursor.position
+        found["order"] = place(exp.Order(expressions=order_by(cursor)), at)
+    while True:
+        at = cursor.position
+        if "limit" not in found and cursor.word("limit"):
+            if cursor.word("all"):
+                continue
+            found["limit"] = place(exp.Limit(expression=expressions.expression(cursor)), at)
+        elif "offset" not in found and cursor.word("offset"):
+            found["offset"] = place(exp.Offset(expression=expressions.expression(cursor)), at)
+            cursor.any_word("row", "rows")
+        elif "limit" not in found and cursor.word("fetch"):
+            if cursor.any_word("first", "next") is None:
+                raise cursor.error()
+            count = exp.Literal.number(1) if cursor.token.value in ("row", "rows") else primaries.operand(cursor)
+            if cursor.any_word("row", "rows") is None:
+                raise cursor.error()
+            limit = place(exp.Limit(expression=count), at)
+            if cursor.word("with"):
+                cursor.expect_word("ties")
+                limit.meta["ties"] = True
+            else:
+                cursor.expect_word("only")
+            found["limit"] = limit
+        elif "locks" not in found and cursor.at_word("for"):
+            cursor.advance()
+            if not (cursor.any_word("update", "share") or cursor.word("no", "key", "update") or cursor.word("key", "share")):
+                raise cursor.error()
+            lock = place(exp.Lock(update=True), at)
+            if cursor.word("of"):
+                cursor.listed(relation)
+            if not cursor.word("nowait"):
+                cursor.word("skip", "locked")
+            found["locks"] = lock
+        else:
+            return found

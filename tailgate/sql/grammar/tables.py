@@ -1,0 +1,168 @@
+"""Parses items of FROM: relations, sub-selects with or without an alias, calls and joins.
+
+In the tree the first item has the list of its joins (`joins`), from left to right. A join in
+parentheses is a Subquery of such an item.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.grammar import calls, expressions, primaries, queries
+from tailgate.sql.grammar.names import is_name, label, name, names, place, relation
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.tokens import Cursor, Token
+
+
+def table(cursor: Cursor) -> exp.Expr:
+    """Parses one comma-separated item of FROM: a relation with its joins."""
+    item = _item(cursor)
+    joins: list[exp.Expr] = []
+    while (join := _join(cursor)) is not None:
+        joins.append(join)
+    if joins:
+        if item.args.get("joins"):
+            item = exp.Subquery(this=item)
+        item.set("joins", joins)
+    return item
+
+
+def _join(cursor: Cursor) -> exp.Join | None:
+    at = cursor.position
+    if cursor.word("cross"):
+        cursor.expect_word("join")
+        return place(exp.Join(this=_item(cursor), kind="CROSS"), at)
+    natural = cursor.word("natural")
+    side = cursor.any_word("left", "right", "full")
+    if side is not None:
+        cursor.word("outer")
+        cursor.expect_word("join")
+    elif cursor.word("inner"):
+        cursor.expect_word("join")
+    elif not cursor.word("join"):
+        if natural:
+            raise cursor.error()
+        return None
+    node = place(exp.Join(this=_item(cursor) if natural else table(cursor), side=side.upper() if side else None), at)
+    if natural:
+        node.set("method", "NATURAL")
+    elif cursor.word("on"):
+        node.set("on", expressions.expression(cursor))
+    elif cursor.word("using"):
+        node.set("using", names(cursor))
+        if not _at_as_of(cursor) and cursor.word("as"):
+            node.set("alias", name(cursor))  # the alias of the merged columns
+    else:
+        raise cursor.error()
+    return node
+
+
+def _item(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.at("("):
+        return _parentheses(cursor)
+    lateral = cursor.word("lateral")
+    if lateral and cursor.at("("):
+        tree = queries.subquery(cursor)
+        return place(exp.Lateral(this=tree, alias=_alias(cursor)), at)
+    if cursor.at_word("rows", "from"):
+        cursor.word("rows", "from")
+        cursor.expect("(")
+        functions = expressions.expressions(cursor)
+        cursor.expect(")")
+        ordinality = cursor.word("with", "ordinality")
+        return place(exp.Table(rows_from=functions, ordinality=ordinality, alias=_alias(cursor)), at)
+    if not lateral and not _is_call(cursor):
+        only = cursor.word("only")
+        node = relation(cursor)
+        if cursor.sign("*"):
+            only = False
+        node.set("only", only)
+        node.set("alias", _alias(cursor))
+        if cursor.at_word("tablesample"):
+            cursor.advance()
+            node.set("sample", place(exp.TableSample(method=label(cursor)), at))
+            cursor.expect("(")
+            expressions.expressions(cursor)
+            cursor.expect(")")
+            if cursor.word("repeatable"):
+                expressions.parenthesised(cursor)
+        return node
+    function = primaries.operand(cursor)
+    ordinality = cursor.word("with", "ordinality")
+    node = place(exp.Table(this=function, ordinality=ordinality, alias=_alias(cursor, definitions=True)), at)
+    return place(exp.Lateral(this=function, ordinality=ordinality, alias=node.args["alias"]), at) if lateral else node
+
+
+def _is_call(cursor: Cursor) -> bool:
+    """Returns whether a call follows: a name and a parenthesis, or a function without parentheses."""
+    if cursor.token.kind == "word" and cursor.token.value in calls.VALUES:
+        return True
+    ahead = 1
+    while cursor.at(".", ahead):
+        ahead += 2
+    return cursor.at("(", ahead) and not cursor.at_word("only")
+
+
+def _parentheses(cursor: Cursor) -> exp.Expr:
+    """Parses ( query ) [alias] or ( joined table ) [alias]."""
+    at = cursor.position
+    if queries.at_query(cursor):
+        start = cursor.index
+        try:
+            node = queries.subquery(cursor)
+            node.set("alias", _alias(cursor))
+            return node
+        except TailgateError:
+            # ((SELECT 1) a JOIN b ON …) also looks like a query at first
+            if not cursor.row[start + 1].value == "(":
+                raise
+            cursor.index = start
+    cursor.expect("(")
+    inner = table(cursor)
+    if not inner.args.get("joins"):
+        raise cursor.error()
+    cursor.expect(")")
+    alias = _alias(cursor)
+    return place(exp.Subquery(this=inner, alias=alias), at)
+
+
+def _at_as_of(cursor: Cursor) -> bool:
+    """Returns whether AS OF and a time follow. Otherwise `of` is an alias."""
+    return cursor.at_word("as", "of") and _is_time(cursor.peek(2))
+
+
+def _is_time(token: Token) -> bool:
+    """Returns whether a token begins a time. None of these tokens may follow an alias named `of`."""
+    if token.kind == "word":
+        return token.value in ("now", "mz_now", "mz_logical_timestamp", "current_timestamp", "at")
+    return token.kind in ("integer", "decimal", "string", "parameter")
+
+
+def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
+    """Parses [AS] name [(columns)], or with `definitions` also AS [name] (column type, …).
+
+    Returns None without an alias.
+    """
+    if _at_as_of(cursor):
+        return None
+    given = cursor.word("as")
+    this = None
+    if given and definitions and cursor.at("("):
+        pass
+    elif given or is_name(cursor.token):
+        this = name(cursor)
+    else:
+        return None
+    columns: list[exp.Expr] = []
+    if cursor.sign("("):
+        while True:
+            column: exp.Expr = name(cursor)
+            if definitions and not cursor.at(",") and not cursor.at(")"):
+                column = exp.ColumnDef(this=column, kind=type_name(cursor))
+            columns.append(column)
+            if not cursor.sign(","):
+                break
+        cursor.expect(")")
+    return exp.TableAlias(this=this, columns=columns)

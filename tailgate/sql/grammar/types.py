@@ -1,0 +1,142 @@
+"""Parses type names: `int`, `numeric(10, 2)`, `timestamp(3) with time zone`, `text[]`, `schema.name`.
+
+The result is an exp.DataType of type USERDEFINED. Its `kind` is the internal name of the type (int4,
+bpchar, …), its `expressions` are the modifiers, and its `values` has one literal per array dimension.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake import words
+from tailgate.sql.grammar.names import is_name, label, place
+from tailgate.sql.tokens import Cursor
+
+# SQL names of types → internal names; other names are looked up unchanged
+BUILT_IN = {
+    "int": "int4",
+    "integer": "int4",
+    "smallint": "int2",
+    "bigint": "int8",
+    "real": "float4",
+    "boolean": "bool",
+    "decimal": "numeric",
+    "dec": "numeric",
+    "numeric": "numeric",
+}
+WITHOUT_MODIFIERS = ("int", "integer", "smallint", "bigint", "real", "boolean")
+CHARACTER = ("character", "char", "nchar", "varchar")
+INTERVAL_FIELDS = ("year", "month", "day", "hour", "minute", "second")
+
+
+def type_name(cursor: Cursor) -> exp.DataType:
+    """Parses a type name."""
+    cursor.word("setof")
+    node = simple_type(cursor)
+    bounds = []
+    if cursor.word("array"):
+        bounds.append(exp.Literal.number(-1))
+        if cursor.sign("["):
+            cursor.integer()
+            cursor.expect("]")
+    while cursor.sign("["):
+        if not cursor.at("]"):
+            cursor.integer()
+        cursor.expect("]")
+        bounds.append(exp.Literal.number(-1))
+    if bounds:
+        node.set("values", bounds)
+    return node
+
+
+def simple_type(cursor: Cursor) -> exp.DataType:
+    """Parses a type name without array bounds."""
+    token = cursor.token
+    word = token.value if token.kind == "word" else None
+    if word in BUILT_IN:
+        cursor.advance()
+        return _type(BUILT_IN[word], token.position, [] if word in WITHOUT_MODIFIERS else _modifiers(cursor))
+    match word:
+        case "double":
+            if cursor.at_word("double", "precision"):
+                cursor.word("double", "precision")
+                return _type("float8", token.position)
+        case "float":
+            cursor.advance()
+            digits = _modifiers(cursor)
+            single = bool(digits) and 1 <= int(digits[0].name) <= 24
+            return _type("float4" if single else "float8", token.position)
+        case "bit":
+            cursor.advance()
+            varying = cursor.word("varying")
+            return _type("varbit" if varying else "bit", token.position, _modifiers(cursor))
+        case "character" | "char" | "nchar" | "varchar" | "national":
+            if cursor.word("national") and not cursor.at_word("character") and not cursor.at_word("char"):
+                raise cursor.error()
+            varying = cursor.advance().value == "varchar" or cursor.word("varying")
+            modifiers = _modifiers(cursor)
+            if not varying and not modifiers:
+                modifiers = [exp.Literal.number(1)]
+            return _type("varchar" if varying else "bpchar", token.position, modifiers)
+        case "time" | "timestamp":
+            cursor.advance()
+            digits = _modifiers(cursor)
+            zone = cursor.word("with", "time", "zone")
+            if not zone:
+                cursor.word("without", "time", "zone")
+            return _type(word + ("tz" if zone else ""), token.position, digits)
+        case "interval":
+            cursor.advance()
+            node = _type("interval", token.position, _modifiers(cursor))
+            if fields := interval_fields(cursor):
+                node.meta["fields"] = fields
+            return node
+    if not is_name(token, words.RESERVED | words.COLUMN):
+        raise cursor.error()
+    cursor.advance()
+    name = token.value
+    schema = None
+    while cursor.sign("."):
+        schema, name = name, label(cursor).name
+    if token.kind == "word" and schema is None and name == "string":
+        name = "text"
+    node = _type(name, token.position, _modifiers(cursor))
+    if schema is not None:
+        node.meta["schema"] = schema
+    return node
+
+
+def interval_fields(cursor: Cursor) -> str:
+    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3).
+
+    Returns '' if there are none.
+    """
+    first = cursor.any_word(*INTERVAL_FIELDS)
+    if first is None:
+        return ""
+    text = first
+    if cursor.word("to"):
+        last = cursor.any_word(*INTERVAL_FIELDS)
+        if last is None:
+            raise cursor.error()
+        text += " to " + last
+    if text.endswith("second"):
+        _modifiers(cursor)
+    return text
+
+
+def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> exp.DataType:
+    return place(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=modifiers or []), position)
+
+
+def _modifiers(cursor: Cursor) -> list[exp.Expr]:
+    """Parses [( n, … )]. Modifiers are integers; the scale of a numeric may be negative."""
+    found: list[exp.Expr] = []
+    if cursor.sign("("):
+        while True:
+            negative = cursor.sign("-")
+            found.append(exp.Literal.number(-cursor.integer() if negative else cursor.integer()))
+            if not cursor.sign(","):
+                break
+        cursor.expect(")")
+    return found

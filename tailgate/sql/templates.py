@@ -1,0 +1,69 @@
+"""Fills the SQL templates of the function catalogue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from tailgate.lake.types import Type
+from tailgate.sql.functions.arithmetic import divisor
+
+HOLE = re.compile(
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
+)
+
+
+NONE: Mapping[str, str] = {"distinct": "", "order": "", "filter": "", "present": ""}
+
+
+def filled(
+    template: str,
+    arguments: Sequence[str],
+    types: Sequence[Type],
+    result: Type,
+    spelling: str,
+    now: str = "",
+    marks: Mapping[str, str] = NONE,
+    pattern: Callable[[str, int], str] | None = None,
+) -> str:
+    """Returns the template filled with SQL of the arguments and properties of the types.
+
+    `spelling`: the engine's name of the result type. `pattern`: returns the SQL of a regular expression,
+    by kind and index of the argument. `marks`: the clauses of an aggregate (DISTINCT, ORDER BY, FILTER).
+
+    >>> from tailgate.lake.types import INT4
+    >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
+    'CAST(a div b AS INT)'
+    """
+
+    def hole(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.isdigit():
+            return arguments[int(name)]
+        if name == "*":
+            return ", ".join(arguments)
+        if name == "+":
+            return ", ".join(arguments[1:])
+        if name in ("nulls", "nonnulls"):
+            test = "IS NULL" if name == "nulls" else "IS NOT NULL"
+            return " + ".join(f"CAST(({a} {test}) AS INT)" for a in arguments)
+        if name == "type":
+            return spelling
+        if name == "element":
+            return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
+        if name == "divisor":
+            return divisor(tuple(types))
+        if name == "now":
+            return now
+        if name in NONE:
+            return marks[name]
+        if name == "length":
+            return str(result.modifiers[0])
+        fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+        if fact in ("test", "search", "global", "like", "fits"):
+            assert pattern is not None
+            return pattern(fact, int(index))
+        decimal = (types[int(index)] if index else result).decimal
+        return str(decimal[0 if fact == "precision" else 1])
+
+    return HOLE.sub(hole, template)
