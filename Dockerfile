@@ -11,7 +11,7 @@ COPY Makefile pyproject.toml README.md LICENSE ./
 COPY jars jars
 RUN make EXTRAS= .venv/.installed .jars/spark/.resolved
 COPY . .
-RUN make EXTRAS= engine/java/target/tailgate.jar
+RUN make EXTRAS= tailgate/engine/java/target/tailgate.jar
 
 FROM python:3.11-slim-bookworm
 RUN apt-get update && apt-get install --yes --no-install-recommends openjdk-17-jre-headless procps && rm -rf /var/lib/apt/lists/* \

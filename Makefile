@@ -2,7 +2,7 @@
 #
 #   pyproject.toml ──► .venv ──┬─► .jars/spark ──┐
 #   jars/*/pom.xml ────────────┴─► .jars/kafka ──┼─► setup ──► demo, test, lint, bench
-#   engine/java ──► tailgate.jar (uses .venv) ───┘
+#   tailgate/engine/java ──► tailgate.jar (uses .venv) ───┘
 #
 # A step runs again when what it is made from changed. Overrides: PYTHON=python3.12, MVN=mvn, MAVEN_ARGUMENTS="-o".
 
@@ -24,15 +24,15 @@ COPY := dependency:copy-dependencies -DincludeScope=runtime
 # Known only once .venv is there, so it is asked for inside the recipes.
 PYSPARK_JARS = $$($(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parent / "jars")')
 
-ENGINE_JAR := engine/java/target/tailgate.jar
+ENGINE_JAR := tailgate/engine/java/target/tailgate.jar
 # Beside the jar: what the JVM has made of the classes that it loads.
-CLASSES := engine/java/target/classes.jsa
-ENGINE_SOURCES := $(shell find engine/java -path engine/java/target -prune -o -type f -print 2>/dev/null)
+CLASSES := tailgate/engine/java/target/classes.jsa
+ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
 # Type-checked to the last argument; the shells around them (sockets, Spark) are not.
-STRICT = lake sql gateway/protocol engine/plan embedded
+STRICT = $(addprefix tailgate/,lake sql gateway/protocol engine/plan embedded)
 
 # Without sockets or Spark, so their examples run as they stand.
-PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
+PURE = $(addprefix tailgate/,lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean
@@ -71,7 +71,7 @@ test-soak: setup ## a whole system under load, faults and DDL for an hour: SECON
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"
-	@$(MAVEN) -f engine/java/pom.xml test -Dpyspark.jars="$(PYSPARK_JARS)"
+	@$(MAVEN) -f tailgate/engine/java/pom.xml test -Dpyspark.jars="$(PYSPARK_JARS)"
 
 lint: .venv/.installed ## ruff, mypy, import contracts
 	@echo "lint: ruff"
@@ -100,7 +100,7 @@ prose: .venv/.installed ## count prose that is probably hard to understand, by f
 	@$(BIN)/python tools/prose.py $(ARGS)
 
 clean: ## remove all that setup made
-	rm -rf .venv .jars .peers engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .jars .peers tailgate/engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The steps of setup.
 
@@ -149,13 +149,13 @@ jdk:
 $(ENGINE_JAR): $(ENGINE_SOURCES) | .venv/.installed
 	@$(MAKE) --no-print-directory jdk
 	@echo "setup: building the engine's Java library"
-	@$(MAVEN) -f engine/java/pom.xml package -DskipTests -Dpyspark.jars="$(PYSPARK_JARS)"
+	@$(MAVEN) -f tailgate/engine/java/pom.xml package -DskipTests -Dpyspark.jars="$(PYSPARK_JARS)"
 	@touch $@
 
 $(CLASSES): $(ENGINE_JAR) .jars/spark/.resolved
 	@echo "setup: keeping the classes that the engine loads, so that it starts faster (110 MB, half a minute)"
 	@rm -f $@
-	@$(BIN)/python -m engine.runtime.classes $@
+	@$(BIN)/python -m tailgate.engine.runtime.classes $@
 
 # The peers of `make bench-peers`: their jars and their programs' classes, or an environment of their own.
 

@@ -62,7 +62,8 @@ def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None], int]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(folder / 'lake')!r}), port={port}))"
+    options = f"Path({str(folder / 'lake')!r}), port={port}"
+    program = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options({options}))"
     child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     try:

@@ -244,7 +244,3 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

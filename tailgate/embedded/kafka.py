@@ -32,7 +32,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tailgate.embedded.children import Child, ChildFailed, await_free, free, free_port
 
-JARS = Path(os.environ.get("TAILGATE_JARS", Path(__file__).parent.parent / ".jars"))
+JARS = Path(os.environ.get("TAILGATE_JARS", Path(__file__).parents[2] / ".jars"))
 
 FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
 READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill, when recovery reads the last segments again

@@ -81,7 +81,7 @@ def data_folder(words: list[str], folder: Path) -> Path | None:
     >>> data_folder(["python", "-m", "http.server"], Path("/home")) is None
     True
     """
-    at = next((i for i, word in enumerate(words) if Path(word).name in ("tailgate", "cli", "cli.py")), None)
+    at = next((i for i, word in enumerate(words) if Path(word).name == "tailgate"), None)
     if at is None or at + 1 >= len(words) or words[at + 1] != GATEWAY:
         return None
     said = DATA

@@ -15,7 +15,7 @@ ROOT = DOCS.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
 COMMAND = re.compile(r"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:up|demo|engine|gateway|presto|sinks)\b[^#\n]*)$", re.MULTILINE)
 MAKE = re.compile(r"(?:^(?:\$ |    )|`)make ([a-z][a-z-]*)", re.MULTILINE)
-PATH = re.compile(r"`((?:bench|docs|engine|gateway|lake|sinks|sql|tests)/[\w/.-]+)`")
+PATH = re.compile(r"`((?:bench|docs|jars|tailgate|tests|tools)/[\w/.-]+)`")
 EXACT = (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "walk.md")  # they name modules by path
 
 

@@ -193,7 +193,7 @@ def test_no_child_inherits_the_lock(lake: Lake) -> None:
 
 def test_a_crash_point_ends_the_process_at_its_count() -> None:
     program = "from tailgate.lake import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
-    environment = {**os.environ, "TAILGATE_CRASH": "here:3", "PYTHONPATH": str(Path(crash.__file__).parents[1])}
+    environment = {**os.environ, "TAILGATE_CRASH": "here:3", "PYTHONPATH": str(Path(crash.__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert ended.stdout.split() == ["0", "1", "2"]

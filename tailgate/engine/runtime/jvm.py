@@ -150,7 +150,7 @@ def attached() -> None:
 
 def home() -> Path:
     """Returns the folder in which `make setup` put its downloads and builds."""
-    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
+    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[3]))
 
 
 def jars() -> list[Path]:

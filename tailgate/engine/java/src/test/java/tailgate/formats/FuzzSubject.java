@@ -23,8 +23,8 @@ import tailgate.errors.SqlError;
 
 /** A format, and valid messages that the fuzz test damages. */
 record FuzzSubject(String name, Format format, List<byte[]> messages) {
-  private static final Path DEBEZIUM = Path.of("../../tests/fixtures/debezium");
-  private static final Path PROTOBUF = Path.of("../../tests/fixtures/protobuf");
+  private static final Path DEBEZIUM = Path.of("../../../tests/fixtures/debezium");
+  private static final Path PROTOBUF = Path.of("../../../tests/fixtures/protobuf");
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** Returns the decoded messages as text. */

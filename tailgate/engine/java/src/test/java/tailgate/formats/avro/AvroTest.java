@@ -48,7 +48,7 @@ import tailgate.formats.StubRegistry;
 
 /** Recorded Debezium messages, compared with the results of Avro's own reader; damaged messages. */
 class AvroTest {
-  private static final Path FIXTURES = Path.of("../../tests/fixtures/debezium");
+  private static final Path FIXTURES = Path.of("../../../tests/fixtures/debezium");
   private static final ObjectMapper JSON = new ObjectMapper();
   private static StubRegistry registry;
 
