@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from tailgate.cli import process
 
-from tailgate.cli import main
-
-sys.exit(main())
+process()

@@ -9,10 +9,13 @@ tailgate presto   Presto's HTTP protocol in front of a gateway
 from __future__ import annotations
 
 import argparse
+import atexit
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 LISTEN = "127.0.0.1:6875"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -40,6 +43,27 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
+
+
+def process() -> NoReturn:
+    """Runs the command of this process, and ends the process with the command's exit code.
+
+    Threads of native libraries may still run: delta-rs writes a table, DuckDB runs a query. A normal
+    exit destroys the memory that they use, and they crash (SIGSEGV). So the process ends at once after
+    Python's own exit functions.
+    """
+    try:
+        code = main()
+    except SystemExit as exit:  # raised by argparse
+        code = exit.code if isinstance(exit.code, int) else 0
+    except BaseException:  # noqa: BLE001  # the traceback is for the log
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    atexit._run_exitfuncs()
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -26,8 +26,8 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql import plan
-from tailgate.sql.relations import bottom_up, with_scalars
-from tailgate.sql.rewrite import rebuilt
+from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
 from tests.reference_windows import Seen, values

@@ -29,8 +29,8 @@ from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.weights import negated, total
 from tailgate.lake.writing import Writer
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 
 
 class Engine:

@@ -14,9 +14,9 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
 from tailgate.sql.plan import Relation
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 from tests.reference import NAN, evaluate
 from tests.worlds import World
 

@@ -10,7 +10,7 @@ import duckdb
 
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.types import DATE, INT4, Field, Type
-from tailgate.sql.duckdb_functions import install
+from tailgate.sql.render.duckdb_functions import install
 from tests.worlds import Row, Table
 
 QUERIES = sorted((Path(__file__).parent / "fixtures" / "tpch").glob("q*.sql"))

@@ -1,6 +1,6 @@
 """Binds a query: turns its syntax tree into a typed plan.
 
-QueryText ──► binding.queries ──► decorrelation ──► folding ──► Query(plan, columns, parameters, depends)
+QueryText ──► binder ──► decorrelate ──► plan.null_folding ──► Query(plan, columns, parameters, depends)
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
 from tailgate.lake.names import Name
 from tailgate.lake.types import UNKNOWN, Field, Type
-from tailgate.sql.binding.coercion import Parameters
-from tailgate.sql.binding.queries import Queries
-from tailgate.sql.binding.tables import Names
-from tailgate.sql.decorrelation import decorrelate
-from tailgate.sql.folding import folded
+from tailgate.sql.binder.queries.queries import Queries
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
-from tailgate.sql.grammar.queries import query as parse_query
+from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.plan import Query
-from tailgate.sql.statements.defined import CreateView
+from tailgate.sql.plan.null_folding import folded
+from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.tokens import Cursor
 
 NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
 
@@ -89,7 +88,4 @@ def _tree(query: QueryText | str) -> exp.Expr:
     """Returns the tree of a query, which is parsed if it is a string."""
     if isinstance(query, QueryText):
         return query.tree
-    cursor = Cursor(query)
-    tree = parse_query(cursor)
-    cursor.finish()
-    return tree
+    return parse_query(query)

@@ -19,11 +19,11 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.names import Name, quoted
 from tailgate.sql.bind import bind_query
-from tailgate.sql.binding.routines import check_body
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.grammar.names import position
+from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
-    Avro,
     CreateConnection,
     CreateFunction,
     CreateSecret,
@@ -32,13 +32,10 @@ from tailgate.sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
-    Options,
-    Protobuf,
     QueryText,
-    SecretName,
     parse,
 )
-from tailgate.sql.tokens import tokens
+from tailgate.sql.statements.references import named_connections
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
@@ -70,7 +67,7 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
             text.name(statement.from_item.position, item.depends[0])
     if isinstance(statement, CreateSource) and statement.transactions is not None:
         text.name(statement.transactions.source.position, item.options["transactions"]["source"])
-    for name in reached_by(statement):
+    for name in named_connections(statement):
         there = before.find(name)
         assert there is not None
         text.name(name.position, there.id)
@@ -80,22 +77,6 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
     if isinstance(statement, CreateFunction):
         return _function(item, statement, before, after, text)
     return replace(item, sql=edited(item.sql, text.edits))
-
-
-def reached_by(statement: Creation) -> list[Name]:
-    """Returns the names of the connections and secrets that a statement uses."""
-    if isinstance(statement, CreateConnection):
-        return _secrets(statement.options)
-    if not isinstance(statement, CreateSource | CreateSink):
-        return []
-    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]
-    connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
-    return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
-
-
-def _secrets(options: Options) -> list[Name]:
-    """Returns the names of the secrets in options."""
-    return [value.name for _, value in options if isinstance(value, SecretName)]
 
 
 def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:

@@ -65,6 +65,8 @@ SET_UP = {
         "CREATE MATERIALIZED VIEW own.m AS SELECT n, name FROM salaries",
         "CREATE INDEX ON own.m (n)",
         "CREATE VIEW own.kept AS SELECT n, name FROM salaries",
+        "CREATE VIEW kept AS SELECT n, name FROM salaries",
+        "CREATE FUNCTION f0() RETURNS bigint LANGUAGE SQL AS 'SELECT max(n) FROM salaries'",
         "CREATE MATERIALIZED VIEW own.bad AS SELECT n, name FROM salaries",
         "CREATE VIEW own.names AS SELECT count(*) AS n, 'x' AS name FROM salaries",
         "CREATE VIEW own.calls AS SELECT lo.f0() AS n, 'x' AS name UNION ALL SELECT he.f0(), 'y'",

@@ -12,8 +12,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-# Objects of boss. `salaries`, m, bad, kept and hidden hold the canary.
-VICTIM = ("salaries", "public.salaries", "own.m", "own.bad", "own.kept", "m", "own.hidden", "hidden", "own.m_errors", "own.bad_errors")
+# Objects of boss that hold the canary. The attackers may create objects in the schema public.
+VICTIM = (
+    "salaries", "public.salaries", "own.m", "own.bad", "own.kept", "kept", "m", "own.hidden", "hidden", "own.m_errors", "own.bad_errors",
+)  # fmt: skip
 GRANTED = ("own.names", "own.calls", "own.open", "own.calls_m")  # with a grant of SELECT; none shows the canary
 OTHERS = ("word", "own.word", "clicks", "own.clicks", "own.sink", "own.sub", "own.far", "own.clicks_dead_letters", "own.m_n_idx")
 SCHEMAS = ("lo", "he")

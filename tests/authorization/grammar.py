@@ -194,15 +194,24 @@ class Grammar(Expressions):
         mode = self.of("", " ISOLATION LEVEL SERIALIZABLE", " READ ONLY")
         return [f"{self.of('BEGIN', 'START TRANSACTION')}{mode}", *inside, self.of("COMMIT", "ROLLBACK")]
 
-    def temporary(self) -> str:
+    def temporary(self) -> list[str] | str:
+        """Generates a temporary view, often with the name of another object, and sometimes a change of that name."""
         name = self.of("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
         if self.r.random() < 0.2:
             return f"DROP VIEW IF EXISTS pg_temp.{name} CASCADE"
-        return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+        create = f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+        if self.r.random() < 0.7:
+            return create
+        schema = self.of("", "public.")
+        change = self.of(
+            f"GRANT SELECT ON {schema}{name} TO low", f"GRANT USAGE ON SECRET {name} TO low", f"ALTER SECRET {name} AS 'x'",
+            f"COMMENT ON VIEW {name} IS 'x'", f"DROP VIEW {schema}{name}", f"CREATE OR REPLACE VIEW {schema}{name} AS SELECT 1 AS n",
+        )  # fmt: skip
+        return [create, change]
 
     def view(self) -> list[str] | str:
         replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
-        name = self.some((6, lambda: self.own("v")), (1, self.name))
+        name = self.some((6, lambda: self.own("v")), (1, self.name), (0.5, lambda: "kept"))
         return f"CREATE {replaces}VIEW {name} AS {self.within(self.query)}"
 
     def materialized(self) -> str:
@@ -218,7 +227,7 @@ class Grammar(Expressions):
         }[letter]
         if letter == "g" and self.r.random() < 0.3:
             head = f"(a bigint DEFAULT {self.call()})"
-        name = self.some((6, lambda: self.own(letter)), (1, lambda: f"own.{letter}"))
+        name = self.some((6, lambda: self.own(letter)), (1, lambda: self.of(f"own.{letter}", f"public.{letter}0")))
         wrapped = self.of(f"'{body.replace(chr(39), chr(39) * 2)}'", f"$${body}$$")
         if letter == "f" and self.r.random() < 0.2:
             return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL RETURN ({body})"

@@ -16,7 +16,7 @@ import pytest
 from tailgate.lake.errors import SerializationFailure, TailgateError
 from tailgate.lake.names import Name
 from tailgate.lake.resolution import Resolution
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
 

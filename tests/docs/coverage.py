@@ -15,9 +15,20 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union
 
-from tailgate.sql.statements import SHOWS, Empty, Statement, asked, defined, every, external, sessions, values, written
+from tailgate.sql.statements import (
+    SHOWS,
+    Empty,
+    Statement,
+    definitions,
+    kafka_statements,
+    queries,
+    session_statements,
+    statement,
+    values,
+    writes,
+)
 
-MODULES = (asked, defined, every, external, sessions, values, written)
+MODULES = (queries, definitions, statement, kafka_statements, session_statements, values, writes)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 

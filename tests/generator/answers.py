@@ -26,11 +26,11 @@ REFUSED = ("0A000", "42883")
 LIMITS = ("54000", "54001")
 # Errors of PostgreSQL for statements that Tailgate supports.
 MORE = ("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",)
-# Messages of errors about a row's values whose SQLSTATE is not in class 21 or 22.
+# Messages of errors about a row's values whose SQLSTATE is not in class 21 or 22 and not 54000, with which PostgreSQL
+# reports values that are too large.
 OF_ROWS = (
     "timestamps cannot be binned into intervals containing months or years",
     "invalid Unicode escape",
-    "requested character too large",
     "null character not permitted",
 )
 BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # unique binary form
@@ -60,7 +60,7 @@ def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool 
 def of_rows(answer: Answer) -> bool:
     """Returns whether the error is about the values of a row."""
     format = answer.sqlstate == "42601" and not answer.message.startswith(("syntax error", "each ", "VALUES ", "SELECT "))
-    return answer.sqlstate[:2] in ("21", "22") or answer.message.startswith(OF_ROWS) or format
+    return answer.sqlstate[:2] in ("21", "22") or answer.sqlstate == "54000" or answer.message.startswith(OF_ROWS) or format
 
 
 def _failed(theirs: Answer, ours: Answer) -> str:

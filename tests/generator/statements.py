@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tailgate.sql.tokens import tokens
+from tailgate.sql.lexer.tokens import tokens
 from tests.generator.answers import verdict
 from tests.generator.expressions import Expressions, Name
 from tests.generator.queries import Queries, Relation

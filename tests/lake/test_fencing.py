@@ -196,3 +196,19 @@ def test_a_write_is_acknowledged_for_its_own_entry_only(tmp_path: Path, monkeypa
     assert failed
     number = inbox.write([Record("$table/1", None, b"two")])
     assert [bytes(value or b"") for _, value in inbox.read(0, number)] == [b"two"]
+
+
+def test_a_lake_without_folders_of_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lake of a version before writers/ existed opens, and its writers are fenced."""
+    short_history(monkeypatch)
+    life = Life(tmp_path / "lake")
+    for step in SCRIPT:
+        life.step(step)
+    life.writer.close()
+    shutil.rmtree(life.path / "writers")
+    life.start()
+    for step in SUCCESSOR:
+        life.step(step)
+    life.check()
+    assert [p.name for p in (life.path / "writers").iterdir()] == [life.writer.folder.path.name]
+    life.writer.close()

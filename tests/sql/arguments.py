@@ -8,7 +8,7 @@ import random
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.sql.binding.coercion import from_name
+from tailgate.sql.binder.types.coercion import from_name
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.input.literals import parse
 from tests.sql.generated import EXACT_SUMS, random_value

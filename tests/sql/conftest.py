@@ -9,7 +9,7 @@ import duckdb
 import psycopg
 import pytest
 
-from tailgate.sql.duckdb_functions import install
+from tailgate.sql.render.duckdb_functions import install
 
 
 @pytest.fixture(scope="module")

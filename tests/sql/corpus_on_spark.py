@@ -15,7 +15,7 @@ from typing import Any
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql import plan
-from tailgate.sql.spark import expression as render
+from tailgate.sql.render.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.on_spark import session, sqlstate_of
 

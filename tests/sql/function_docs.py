@@ -17,7 +17,6 @@ import psycopg
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import FACTS
-from tailgate.sql.duckdb_functions import install
 from tailgate.sql.functions import (
     aggregates,
     arithmetic,
@@ -33,6 +32,7 @@ from tailgate.sql.functions import (
     windows,
 )
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.render.duckdb_functions import install
 from tests.sql.corpus import Expression, corpus, on_duckdb
 from tests.sql.oracle import case_of
 

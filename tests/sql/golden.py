@@ -19,9 +19,9 @@ from pathlib import Path
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.bind import bind_query, bind_view
-from tailgate.sql.explain import tree
 from tailgate.sql.plan import Query
-from tailgate.sql.properties import append_only, key
+from tailgate.sql.plan.explain import tree
+from tailgate.sql.plan.properties import append_only, key
 from tailgate.sql.statements import CreateView, Select, Statement, parse
 
 SCRIPTS = Path(__file__).parent / "golden"

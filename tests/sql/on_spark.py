@@ -20,7 +20,7 @@ from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.functions.catalogue import ROWS
-from tailgate.sql.spark import expression
+from tailgate.sql.render.spark import expression
 from tests.sql.oracle import NAMES, Case, Result, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
 
 LITERAL_ROWS = 6  # rows of a case whose arguments must be literals

@@ -20,13 +20,13 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of
 from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.input.literals import parse
 from tailgate.sql.input.numbers import EXACT
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of
 from tests.sql.arguments import declared, lists
 
 Result = tuple[str, Any]

@@ -14,13 +14,13 @@ from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import FLOAT8, INT8, Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.duckdb import arguments, render
-from tailgate.sql.duckdb_functions import error_of, install
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Call, Column, Query, Scalar, Value
-from tailgate.sql.relations import places
-from tailgate.sql.scalars import DUCKDB, SPARK, Dialect, spelled
+from tailgate.sql.plan.traversal import places
+from tailgate.sql.render.duckdb import arguments, render
+from tailgate.sql.render.duckdb_functions import error_of, install
+from tailgate.sql.render.scalars import DUCKDB, SPARK, Dialect, spelled
 from tailgate.sql.statements import parse
 from tests.limited import limited
 

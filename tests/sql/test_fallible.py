@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tailgate.sql.bind import bind_query
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Filter
-from tailgate.sql.relations import walk
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.traversal import walk
 from tests.sql.catalogs import make_catalog
 
 SAFE = """

@@ -9,8 +9,8 @@ import duckdb
 import psycopg
 
 from tailgate.lake.types import Type
-from tailgate.sql.duckdb_functions import install
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.render.duckdb_functions import install
 from tests.sql.corpus import Expression, bound
 from tests.sql.function_docs import EXAMPLE, EXTENSIONS, FAMILIES, answer_of, entries, has_result_on_duckdb, lines
 

@@ -10,8 +10,8 @@ from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query, bind_view, relation_query
-from tailgate.sql.properties import append_only, check_stored, equalities, key, relations
-from tailgate.sql.rewrite import columns_of, conjuncts, shifted, substituted, walk
+from tailgate.sql.plan.properties import append_only, check_stored, equalities, key, relations
+from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
 from tailgate.sql.statements import CreateView, Name, parse
 from tests.sql.catalogs import make_catalog
 

@@ -17,8 +17,8 @@ from tailgate.lake.types import TEXT, Field
 from tailgate.sql.bind import bind_query
 from tailgate.sql.compute.regexp import functions, likes, patterns, search
 from tailgate.sql.compute.text import strings
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import install
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import install
 from tests.limited import limited
 
 PATTERNS, TEXTS = 400, 25

@@ -14,8 +14,8 @@ import pytest
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 from tests.sql.catalogs import DDL, KEYS, make_catalog
 from tests.sql.oracle import normal, stored, unstored
 

@@ -13,11 +13,11 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.input.literals import parse
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of
 from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]

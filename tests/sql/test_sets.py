@@ -13,8 +13,8 @@ import pytest
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 
 QUERIES = (
     "SELECT * FROM generate_series(1, 3)",

@@ -17,8 +17,8 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 from tests.engine.plan.mutations import DECORRELATION, Mutation, broken
 from tests.sql.random_subqueries import TABLES, Row, Writer, rows
 

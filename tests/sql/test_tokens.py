@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailgate.lake.errors import SyntaxError_
+from tailgate.sql.lexer.tokens import Cursor, tokens
 from tailgate.sql.statements import Empty, parse, split
-from tailgate.sql.tokens import Cursor, tokens
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

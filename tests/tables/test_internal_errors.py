@@ -18,7 +18,7 @@ from tailgate.engine import ddl
 from tailgate.gateway.execute import show
 from tailgate.lake.errors import SystemError_, UndefinedTable
 from tailgate.lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
-from tailgate.sql.masking import masked
+from tailgate.sql.lexer.literal_masking import masked
 from tests.tables.world import World
 
 SECRET = "a value that nobody may see"

@@ -1,10 +1,11 @@
-"""A statement that changes no row, in a block with one that does."""
+"""A statement that changes no row, in a block with one that does, and what earlier versions wrote for it."""
 
 from __future__ import annotations
 
 import psycopg
 import pytest
 
+from tailgate.lake.inbox import TABLE, Record
 from tests.tables.world import World
 
 
@@ -28,3 +29,15 @@ def test_a_table_that_a_block_does_not_change(world: World, nothing: str) -> Non
         connection.execute("INSERT INTO one VALUES (2)")
         assert connection.execute("SELECT array_agg(id ORDER BY id) FROM one").fetchone() == ([1, 2],)
         assert connection.execute("SELECT id, name FROM other").fetchall() == [(1, "a")]
+
+
+def test_an_empty_record_of_an_earlier_version(world: World) -> None:
+    """Earlier versions wrote an empty record for such a table; a tick that reads it succeeds."""
+    with psycopg.connect(world.dsn, autocommit=True, options="-c statement_timeout=30s") as connection:
+        connection.execute("CREATE TABLE one (id int PRIMARY KEY)")
+        connection.execute("CREATE TABLE other (id int PRIMARY KEY)")
+        other = next(i for i in world.engine.writer.catalog.visible if i.name == "other")
+        world.engine.inbox.write([Record(f"{TABLE}{other.id}", b"", b"")])
+        connection.execute("INSERT INTO one VALUES (1)")
+        assert connection.execute("SELECT id FROM one").fetchall() == [(1,)]
+        assert connection.execute("SELECT id FROM other").fetchall() == []

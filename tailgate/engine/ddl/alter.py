@@ -1,6 +1,6 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the changed items and their dependents.
+"""ALTER … RENAME TO, SET SCHEMA, SET and RESET, and COMMENT ON: the changed items and their dependents.
 
-Items whose text contains a changed name get a new text.
+Items whose text contains a changed name or option get a new text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tailgate.lake.errors import (
 from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.sql.definitions import bind_definition, restated
-from tailgate.sql.statements import AlterItem, Comment
+from tailgate.sql.set_option import set_option
+from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
 
 COMMENTS = "comments"  # option of an item: its comment under "", comments of its columns under their names
 
@@ -57,12 +58,17 @@ def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
     if item.id in catalog.replacements():
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
     options = {name: value for name, value in item.options.items() if name != RETAIN_OPTION}
+    sql = item.sql
     for name, value in statement.options:
         if name != OPTION:
             raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
+        options.pop(RETAIN_OPTION, None)
         if value is not None:
             options[RETAIN_OPTION] = milliseconds(value)
-    return Change(put=(replace(item, options=options),))
+        creation = parse(sql)
+        assert isinstance(creation, CreateSource | CreateTable | CreateView)
+        sql = set_option(sql, creation.options_at, OPTION, None if value is None else str(value))
+    return Change(put=(replace(item, options=options, sql=sql),))
 
 
 def _target(name: str, catalog: Catalog) -> Schema:

@@ -17,7 +17,7 @@ from tailgate.lake.catalog import CONNECTION, SECRET, Catalog, Item
 from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
 from tailgate.lake.secrets import SEALED
 from tailgate.sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
-from tailgate.sql.statements.kafka import addresses
+from tailgate.sql.statements.parsers.kafka.sources_and_sinks import addresses
 
 HIDDEN = "'********'"  # replaces the value in the stored text of a secret's statement
 Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed

@@ -17,7 +17,8 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.lake.roles import Role
 from tailgate.sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
-from tailgate.sql.binding.routines import check_body, tree_of
+from tailgate.sql.binder.expressions.sql_functions import tree_of
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definitions import bind_definition
 
 

@@ -1,7 +1,7 @@
 """CREATE FUNCTION, DROP FUNCTION and COMMENT ON FUNCTION: changes of the catalog.
 
 CREATE FUNCTION binds the body once, with arguments of the declared types, to find its errors and
-its dependencies. Each call binds it again (`sql.binding.routines`).
+its dependencies. Each call binds it again (`sql.binder.expressions.sql_functions`).
 
 Source: PostgreSQL 15, src/backend/commands/functioncmds.c, src/backend/catalog/pg_proc.c
 ProcedureCreate().
@@ -26,7 +26,8 @@ from tailgate.lake.names import Name
 from tailgate.lake.routines import Routine, find, matching, routine, signature
 from tailgate.lake.schemas import Schema
 from tailgate.lake.types import Field, Type
-from tailgate.sql.binding.routines import check_body, is_built_in
+from tailgate.sql.binder.expressions.sql_functions import is_built_in
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
 
 COMMENTS = "comments"

@@ -13,8 +13,8 @@ from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotI
 from tailgate.lake.indexes import KEY_TYPES, Index
 from tailgate.lake.names import Name
 from tailgate.lake.schemas import Schema
+from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
 from tailgate.sql.statements import CreateIndex
-from tailgate.sql.tokens import NAME_BYTES_MAX
 
 UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMARY KEY is checked."
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."

@@ -17,9 +17,9 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.roles import Role
 from tailgate.sql.authorization import authorize
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.duckdb_functions import error_of, install
-from tailgate.sql.properties import relations
+from tailgate.sql.plan.properties import relations
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
 from tailgate.sql.statements import Expression, QueryText
 
 AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source

@@ -20,10 +20,11 @@ from tailgate.lake.errors import (
     ObjectNotInPrerequisiteState,
     WrongObjectType,
 )
-from tailgate.sql.binding.routines import check_body, tree_of
+from tailgate.sql.binder.expressions.sql_functions import tree_of
+from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.replacing import check_columns
 from tailgate.sql.statements import CreateView
+from tailgate.sql.view_replacement import check_columns
 
 
 def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:

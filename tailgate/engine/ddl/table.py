@@ -9,8 +9,8 @@ from tailgate.engine.ddl.names import check_columns, free, kept
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from tailgate.lake.types import Field
-from tailgate.sql.binding.targets import check_of, default_of
-from tailgate.sql.rewrite import columns_of
+from tailgate.sql.binder.writes.targets import check_of, default_of
+from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements import CreateTable
 
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values

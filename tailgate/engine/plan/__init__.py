@@ -3,7 +3,7 @@
 A materialized view passes through these modules:
 
 1. `plans` binds its text, and `rewrites` transforms the plan to one that is cheaper to maintain
-   (`sql.fallible` tells which expressions may move). `sizes` has the input sizes at planning time,
+   (`sql.plan.may_fail` tells which expressions may move). `sizes` has the input sizes at planning time,
    and `estimate` derives row counts from them.
 2. `compile` makes `change.Stream`s of the plan: stateful operators, and filters and projections
    between them, which `shape` writes in Spark SQL.

@@ -10,8 +10,8 @@ from tailgate.engine.plan.graph import SortColumn
 from tailgate.engine.plan.shape import NOTHING
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
-from tailgate.sql.ordering import sortable
 from tailgate.sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
+from tailgate.sql.plan.sort_keys import sortable
 
 # with one row the result is its value; with more rows the result is not used
 ANY_OF = ("single_value", "one_of")

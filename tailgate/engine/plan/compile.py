@@ -48,9 +48,9 @@ from tailgate.sql.plan import (
     Window,
     Working,
 )
-from tailgate.sql.relations import is_identity, read_by
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, shifted
-from tailgate.sql.spark import expression
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.traversal import is_identity, read_by
+from tailgate.sql.render.spark import expression
 
 # returns the stream of a materialized view
 Streams = Callable[[Item], Stream]

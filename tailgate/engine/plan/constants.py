@@ -7,7 +7,7 @@ from tailgate.engine.plan.graph import Explode, Linear
 from tailgate.engine.plan.shape import NOTHING, select
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import BOOL, INT4, Field
-from tailgate.sql.binding.resolution import operator
+from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.plan import Call, Case, Column, Literal, Scalar, Values
 
 # of a row without columns: Spark's rows need at least one

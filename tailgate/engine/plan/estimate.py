@@ -38,7 +38,7 @@ from tailgate.sql.plan import (
     Window,
     Working,
 )
-from tailgate.sql.rewrite import columns_of, conjuncts
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
 
 ROWS = 1000.0  # of a relation without known size
 VALUES = 200.0  # distinct values of a column that is not a key (PostgreSQL assumes the same)

@@ -24,10 +24,10 @@ from tailgate.engine.plan.rewrites import rewrite
 from tailgate.engine.plan.sizes import FEW, sized
 from tailgate.engine.plan.temporal import temporal
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.sql.explain import lines
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
-from tailgate.sql.relations import walk
+from tailgate.sql.plan.explain import lines
+from tailgate.sql.plan.traversal import walk
 
 FIRST = frozenset({"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"})
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST

@@ -30,7 +30,7 @@ from tailgate.sql.plan import (
     Values,
     Window,
 )
-from tailgate.sql.rewrite import conjuncts
+from tailgate.sql.plan.rewriting import conjuncts
 
 Keys = frozenset[frozenset[int]]
 

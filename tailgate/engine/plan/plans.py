@@ -11,7 +11,7 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.plan import Relation
-from tailgate.sql.relations import places
+from tailgate.sql.plan.traversal import places
 
 PlanOf = Callable[[Item, Catalog], Relation]
 

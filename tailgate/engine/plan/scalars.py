@@ -1,4 +1,4 @@
-"""Helpers of the rewrites for scalars, in addition to `sql.rewrite`."""
+"""Helpers of the rewrites for scalars, in addition to `sql.plan.rewriting`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailgate.sql.plan import And, Call, Column, InList, IsDistinct, IsNull, Not, Or, Scalar
-from tailgate.sql.rewrite import columns_of, with_columns
+from tailgate.sql.plan.rewriting import columns_of, with_columns
 
 NO_COLUMNS: frozenset[int] = frozenset()
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tailgate.engine.plan.graph import Explode, Linear, Select, Where
 from tailgate.lake.types import BOOL, Field
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Literal, Scalar, nullable
-from tailgate.sql.rewrite import conjuncts
-from tailgate.sql.spark import expression
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.render.spark import expression
 
 # the only column of a row whose columns are not used
 NOTHING = Literal(True, BOOL)

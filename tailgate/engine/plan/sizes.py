@@ -17,7 +17,7 @@ from tailgate.engine.plan.change import Joined, Stream, stateful
 from tailgate.engine.plan.digest import digest
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.sql.plan import Relation, Scan
-from tailgate.sql.relations import bottom_up
+from tailgate.sql.plan.traversal import bottom_up
 
 SIZES = "sizes"  # option of a materialized view
 FEW = 100  # rows

@@ -18,12 +18,12 @@ from typing import Literal as OneOf
 from tailgate.engine.plan.sides import MATCHED
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import INT8, INTERVAL, Type
-from tailgate.sql.binding.resolution import operator, result
+from tailgate.sql.binder.types.overloads import operator, result
 from tailgate.sql.functions.entry import Function, strict
 from tailgate.sql.plan import Call, Filter, Join, Literal, Relation, Scalar
-from tailgate.sql.relations import bottom_up, scalars_of, walk
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, shifted
-from tailgate.sql.rewrite import walk as parts_of
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.rewriting import walk as parts_of
+from tailgate.sql.plan.traversal import bottom_up, scalars_of, walk
 
 CLOCKS = frozenset(
     "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()

@@ -10,7 +10,7 @@ from tailgate.engine.plan.aggregates import Entering, extreme, filtered
 from tailgate.engine.plan.casts import cast_to
 from tailgate.lake.errors import FeatureNotSupported, of
 from tailgate.lake.types import TIMESTAMP, numeric
-from tailgate.sql.binding.resolution import operator, result
+from tailgate.sql.binder.types.overloads import operator, result
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from tailgate.sql.plan import Bound, Call, Literal, Scalar, Window, WindowCall
 

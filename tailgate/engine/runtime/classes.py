@@ -23,7 +23,7 @@ from tailgate.engine.runtime.jvm import launched
 from tailgate.engine.runtime.statements import Statements
 from tailgate.lake import Lake
 from tailgate.lake.writing import open_epoch
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 
 STATEMENTS = (
     "CREATE TABLE t (a int PRIMARY KEY, b text)",

@@ -32,7 +32,7 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.lake.http import BadRequest, body_length
 from tailgate.lake.internal_errors import DEFECT, InternalErrors
 from tailgate.lake.resolution import Resolution
-from tailgate.sql.masking import masked
+from tailgate.sql.lexer.literal_masking import masked
 
 POLL_S = 10.0  # longest long poll
 SECONDS_MAX = 86_400.0 * 366  # of a timeout

@@ -15,7 +15,8 @@ An input that is not ready itself has no history: it was empty in entry n0, and 
 all of it.
 
 After a crash the fill restarts with new operators and channels, and the old state is dropped. The
-same happens if a topic loses records before they were read (`HeadLost`).
+same happens if a topic loses records before they were read (`HeadLost`), and if the fill waits for
+its turn until the time of n0 can no longer be read (`Gone`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, 
 from tailgate.lake import crash
 from tailgate.lake.catalog import Item
 from tailgate.lake.entry import stream
-from tailgate.lake.errors import ConnectionFailure, IoError, ObjectNotInPrerequisiteState
+from tailgate.lake.errors import ConnectionFailure, Gone, IoError, ObjectNotInPrerequisiteState
 from tailgate.lake.inbox import Record
 from tailgate.lake.types import arrow_schema
 
@@ -141,8 +142,8 @@ class Fill(threading.Thread):
             with self._turn:
                 try:
                     self._fill()
-                except HeadLost as e:
-                    why = str(e)
+                except (HeadLost, Gone) as e:
+                    why = e.message if isinstance(e, Gone) else str(e)
                     if self.alive:
                         self._persist(lambda: self._told.begin_again(self, why))
                     return

@@ -187,10 +187,13 @@ class Writes:
 
 
 def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> list[tuple[int, pa.Table]]:
-    """The net changes of tables in entries (after, upto] of the inbox; those of tables that are gone are left out."""
+    """Returns the net changes of tables in entries (after, upto] of the inbox, without dropped tables.
+
+    Skips empty records, which versions before 0.3 wrote for tables that a transaction only read.
+    """
     found: dict[int, list[pa.Table]] = {}
     for channel, value in inbox.read(after, upto):
-        if channel.startswith(TABLE) and value is not None:
+        if channel.startswith(TABLE) and value:
             found.setdefault(int(channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(value).read_all())
     return [(table, _net(parts, table, catalog)) for table, parts in sorted(found.items()) if table in catalog.items]
 

@@ -50,7 +50,12 @@ def relations() -> dict[str, dict[str, str]]:
 
 
 def duckdb_type(type: str) -> str:
-    return DUCKDB.get(type, "VARCHAR")
+    """Returns the DuckDB type of a column; types without one are text.
+
+    >>> duckdb_type("_oid"), duckdb_type("_regtype"), duckdb_type("pg_node_tree")
+    ('UINTEGER[]', 'VARCHAR[]', 'VARCHAR')
+    """
+    return DUCKDB.get(type, "VARCHAR[]" if type.startswith("_") else "VARCHAR")
 
 
 def table_name(relation: str) -> str:

@@ -179,6 +179,9 @@ class SystemCatalog:
             elif pa.types.is_list(column.type) and not field.type.is_array:
                 texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
+            elif pa.types.is_interval(column.type):
+                values = [None if v is None else (v.months, v.days, v.nanoseconds // 1000) for v in column.to_pylist()]
+                column = pa.chunked_array([pa.array(values, field.type.arrow)])
             elif column.type != field.type.arrow:
                 column = column.cast(field.type.arrow)
             outputs.append(column)

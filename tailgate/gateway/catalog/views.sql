@@ -15,7 +15,7 @@ FROM pg.made_roles WHERE oid <> 10
 
 -- view pg_catalog.pg_authid
 SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, r.rolbypassrls,
-       r.rolconnlimit, m.rolpassword, NULL
+       r.rolconnlimit, m.rolpassword, CAST(NULL AS TIMESTAMPTZ)
 FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
 
 -- view pg_catalog.pg_database

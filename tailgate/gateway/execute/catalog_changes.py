@@ -18,18 +18,13 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements.kinds import Place, running_at
 
 if TYPE_CHECKING:
     from tailgate.gateway.session.session import Session
 
-CHANGING = (
-    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
-    s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
-    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
-    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
-    s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
-)  # fmt: skip
+CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds

@@ -174,6 +174,10 @@ def _deallocate(session: Session, bound: Bound, statement: s.Deallocate, values:
     return "DEALLOCATE"
 
 
+def _unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
+    return "UNLISTEN"
+
+
 Command = Callable[["Session", Bound, Any, Sequence[object]], "str | Awaitable[str]"]
 COMMANDS: dict[type, Command] = {
     s.Begin: _begin,
@@ -187,6 +191,7 @@ COMMANDS: dict[type, Command] = {
     s.Discard: _discard,
     s.Prepare: _prepare,
     s.Deallocate: _deallocate,
+    s.Unlisten: _unlisten,
     s.DeclareCursor: cursors.declare,
     s.CloseCursor: cursors.close,
     s.Acknowledge: subscriptions.acknowledge,

@@ -28,7 +28,7 @@ from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
-from tailgate.sql.writes import INCOMING, TruncateTables
+from tailgate.sql.plan.writes import INCOMING, TruncateTables
 
 if TYPE_CHECKING:
     from tailgate.gateway.mirrors.snapshots import Snapshot

@@ -26,7 +26,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
-from tailgate.sql.binding.writes import Writes
+from tailgate.sql.binder.writes.writes import Writes
 
 if TYPE_CHECKING:
     from tailgate.gateway.session.session import Session

@@ -39,7 +39,7 @@ from tailgate.gateway.results.copying import CopyOut, copy_options
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.portals import Bound, CatalogBound, Rows, TableRows, Tagged, check_result
-from tailgate.gateway.session.statement_cache import Known, LongWrite, Nothing
+from tailgate.gateway.session.statement_cache import Known, LongWrite
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
@@ -47,6 +47,7 @@ from tailgate.lake.failed import failure
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
+from tailgate.sql.statements.kinds import KINDS
 
 if TYPE_CHECKING:
     from tailgate.gateway.serving.prepared import Prepared
@@ -54,13 +55,10 @@ if TYPE_CHECKING:
 
 Result = Rows | str | CopyOut
 
-# statements that may run in a failed block
-ENDING = (s.Commit, s.Rollback, s.RollbackTo)
-
 
 def check_failed(session: Session, statement: Known) -> None:
     """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
-    if session.transaction.state is State.FAILED and not isinstance(statement, ENDING):
+    if session.transaction.state is State.FAILED and not (type(statement) in KINDS and KINDS[type(statement)].ends_failed_block):
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
 
@@ -190,8 +188,6 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await subscriptions.fetch(session, bound, statement)
         case s.Execute():
             return await _execute(session, bound, statement, formats)
-        case Nothing(tag=tag):
-            return tag
         case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() | LongWrite() if session.settings.as_of is not None:
             raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
         case s.Insert() | s.Update() | s.Delete() | s.Truncate() | LongWrite():

@@ -23,7 +23,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import restated
-from tailgate.sql.replacing import check_columns
+from tailgate.sql.view_replacement import check_columns
 
 if TYPE_CHECKING:
     from tailgate.gateway.session.portals import Bound

@@ -1,7 +1,7 @@
 """The DuckDB instance that runs users' statements: no files, network, extensions or settings.
 
 It is locked before the first user statement, and `lock_configuration` prevents unlocking it. Rows
-enter only as Arrow tables from our own code. User queries arrive as SQL that `sql.duckdb` renders
+enter only as Arrow tables from our own code. User queries arrive as SQL that `sql.render.duckdb` renders
 from a bound plan, so the sandbox is the second line of defense.
 """
 

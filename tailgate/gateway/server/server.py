@@ -32,7 +32,7 @@ from tailgate.gateway.session.statement_cache import Texts
 from tailgate.lake import peers
 from tailgate.lake.errors import FeatureNotSupported, TooManyConnections
 from tailgate.lake.internal_errors import InternalErrors
-from tailgate.sql.masking import masked
+from tailgate.sql.lexer.literal_masking import masked
 
 if TYPE_CHECKING:
     from tailgate.gateway.security.tls import Tls

@@ -3,7 +3,7 @@
 How a SELECT runs:
 
 1. `prepared` binds it against the catalog at the mirrors' time (sql.bind) and renders DuckDB SQL
-   (sql.duckdb). Both results are cached.
+   (sql.render.duckdb). Both results are cached.
 2. `gateway.mirrors` keeps each queried relation as a DuckDB table (`mirror`). A mirror is filled at its
    first use; each new log entry then updates all mirrors in one transaction. `wake` reports new log
    entries, `entries` reads each entry once for the whole process. Only an `Authorized` query runs:

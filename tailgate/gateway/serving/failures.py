@@ -11,7 +11,7 @@ import re
 import duckdb
 
 from tailgate.lake import errors
-from tailgate.sql.duckdb_functions import error_of
+from tailgate.sql.render.duckdb_functions import error_of
 
 MARKED = re.compile(r"\[([0-9A-Z]{5})\] ([^\n]*)")
 

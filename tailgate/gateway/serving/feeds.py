@@ -29,7 +29,7 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.weights import formed, total
-from tailgate.sql.duckdb import arguments
+from tailgate.sql.render.duckdb import arguments
 
 if TYPE_CHECKING:
     from tailgate.lake import Lake

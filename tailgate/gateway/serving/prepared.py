@@ -22,11 +22,12 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
-from tailgate.sql import explain, plan
-from tailgate.sql.authorization import SELECT, Demand
+from tailgate.sql import plan
+from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
-from tailgate.sql.relations import once_each, walk
+from tailgate.sql.plan import explain
+from tailgate.sql.plan.traversal import once_each, walk
+from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
 
 # now() is never before the time that is read: the gateway's clock may be behind the engine's.
 NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
+NODES = (f"{plan.__name__}.relations", f"{plan.__name__}.scalars")  # the modules of the nodes of plans
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
@@ -169,14 +171,12 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    # a scanned relation needs SELECT even if the binder has recorded no demand for it
-    unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)
     return Prepared(
         columns,
         bound.parameters,
         relations,
-        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        bound.demands,
         catalog_n,
         sql,
         items,
@@ -233,7 +233,7 @@ def nodes(plan_or_part: object) -> Iterator[object]:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif getattr(type(value), "__module__", "") == plan.__name__ and id(value) not in seen:
+        elif type(value).__module__ in NODES and id(value) not in seen:
             seen.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.scratch import GATEWAY, ROOT, scratch
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Authorized, Followed, Plan
-from tailgate.sql.duckdb import arguments
+from tailgate.sql.render.duckdb import arguments
 from tailgate.sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
@@ -529,7 +529,7 @@ def _schema(columns: tuple[Field, ...]) -> pa.Schema:
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> None:
     try:
-        from tailgate.sql.duckdb_functions import install
+        from tailgate.sql.render.duckdb_functions import install
     except ImportError:
         return
     install(connection)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tailgate.gateway.session.transactions import State
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.sql.tokens import Token, tokens
+from tailgate.sql.lexer.tokens import Token, tokens
 
 if TYPE_CHECKING:
     from tailgate.gateway.server.server import Gateway

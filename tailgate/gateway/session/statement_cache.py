@@ -24,22 +24,14 @@ LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: th
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """A statement that succeeds without any effect: UNLISTEN, since there is no LISTEN. `tag`: its command tag."""
-
-    tag: str
-
-
-@dataclass(frozen=True, slots=True)
 class LongWrite:
     """An INSERT, UPDATE or DELETE that was parsed in another process, and is also bound there, from its text."""
 
     verb: str
 
 
-_NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
 _SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
-Known = Statement | Nothing | LongWrite
+Known = Statement | LongWrite
 Parts = tuple[tuple[Known, StatementText], ...]
 
 
@@ -67,9 +59,6 @@ def read(text: str) -> Parts:
     """Splits and parses a text. Positions in errors refer to the whole text."""
     out: list[tuple[Known, StatementText]] = []
     for part in split(text):
-        if _NOTHING.fullmatch(part.text):
-            out.append((Nothing("UNLISTEN"), part))
-            continue
         try:
             statement = parse(part.text)
         except TailgateError as error:

@@ -1,6 +1,6 @@
 """Statements that write tables. How an INSERT, UPDATE, DELETE or COPY runs:
 
-1. `sql.binding.writes` makes plans: the rows to insert or change, and existing rows with equal keys.
+1. `sql.binder.writes.writes` makes plans: the rows to insert or change, and existing rows with equal keys.
 2. `evaluation` runs them on the mirrors and checks NOT NULL, CHECK and keys. The result is an
    `evaluation.Effect`: the net changes of tables, and the relations and keys that were read.
 3. Outside a block, `execute.committing` sends the effect to the engine immediately, and evaluates again if

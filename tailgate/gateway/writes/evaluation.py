@@ -3,7 +3,7 @@
     plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
 It runs on a thread, with a connection that sees the tables at one time. Plans that read the rows of
-the statement find them as the relation `sql.writes.INCOMING`. Keys are checked after the whole
+the statement find them as the relation `sql.plan.writes.INCOMING`. Keys are checked after the whole
 statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with itself.
 """
 
@@ -29,9 +29,9 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.lake.weights import net
-from tailgate.sql.binding.targets import constraint_of
-from tailgate.sql.duckdb import arguments
-from tailgate.sql.writes import INCOMING, TruncateTables
+from tailgate.sql.binder.writes.targets import constraint_of
+from tailgate.sql.plan.writes import INCOMING, TruncateTables
+from tailgate.sql.render.duckdb import arguments
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 

@@ -1,4 +1,4 @@
-"""Plans of statements that write: those of `sql.writes` with their queries rendered as DuckDB SQL.
+"""Plans of statements that write: those of `sql.plan.writes` with their queries rendered as DuckDB SQL.
 
 They are made when the statement is bound: in the event loop, or in a worker process if the
 statement is long (`gateway.workers`).
@@ -20,9 +20,9 @@ from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql import plan
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
-from tailgate.sql.binding.writes import Writes
-from tailgate.sql.duckdb import render
-from tailgate.sql.writes import ChangeRows, InsertRows, TruncateTables
+from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.plan.writes import ChangeRows, InsertRows, TruncateTables
+from tailgate.sql.render.duckdb import render
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
 
@@ -58,7 +58,7 @@ Checks: TypeAlias = tuple[tuple[str, Query], ...]
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """A rendered `sql.writes.InsertRows`."""
+    """A rendered `sql.plan.writes.InsertRows`."""
 
     table: Item
     rows: Query | None
@@ -76,7 +76,7 @@ class InsertPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """A rendered `sql.writes.ChangeRows`."""
+    """A rendered `sql.plan.writes.ChangeRows`."""
 
     table: Item
     rows: Query

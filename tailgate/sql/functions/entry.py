@@ -73,7 +73,7 @@ def spark_error(sqlstate: str, message: str) -> str:
 
 
 def duckdb_error(sqlstate: str, message: str) -> str:
-    """Returns DuckDB SQL that raises an error for `sql.duckdb_functions.error_of()`."""
+    """Returns DuckDB SQL that raises an error for `sql.render.duckdb_functions.error_of()`."""
     return f"error('[{sqlstate}] {message}')"
 
 

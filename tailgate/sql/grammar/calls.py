@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from tailgate.sql.grammar import expressions, queries
 from tailgate.sql.grammar.names import label, name, place
+from tailgate.sql.grammar.parentheses import order_by
+from tailgate.sql.grammar.rules import Rules
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.tokens import Cursor, Token
+from tailgate.sql.lexer.tokens import Token
 
 # functions that are called without parentheses
 VALUES = frozenset(
@@ -22,7 +23,7 @@ VALUES = frozenset(
 )
 
 
-def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, position: int | None = None) -> exp.Expr:
+def call(cursor: Rules, function: exp.Identifier, schema: str | None = None, position: int | None = None) -> exp.Expr:
     """Parses ( [ALL | DISTINCT] arguments [ORDER BY …] ) [WITHIN GROUP …] [FILTER …] [OVER …]."""
     at = function.meta["position"] if position is None else position
     cursor.expect("(")
@@ -37,7 +38,7 @@ def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, po
         if distinct:
             arguments = [exp.Distinct(expressions=arguments)]
         if cursor.at_word("order"):
-            arguments[-1] = exp.Order(this=arguments[-1], expressions=queries.order_by(cursor))
+            arguments[-1] = exp.Order(this=arguments[-1], expressions=order_by(cursor))
     cursor.expect(")")
     node: exp.Expr = place(exp.Anonymous(this=function.name, expressions=arguments), at)
     if schema is not None:
@@ -45,18 +46,18 @@ def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, po
     return _behind(cursor, node, at)
 
 
-def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
+def _behind(cursor: Rules, node: exp.Expr, at: int) -> exp.Expr:
     """Parses [WITHIN GROUP …] [FILTER …] [OVER …] after the call `node`."""
     if cursor.word("within", "group"):
         cursor.expect("(")
-        order = exp.Order(expressions=queries.order_by(cursor))
+        order = exp.Order(expressions=order_by(cursor))
         cursor.expect(")")
         node = place(exp.WithinGroup(this=node, expression=order), at)
     if cursor.at_word("filter") and cursor.at("(", 1):
         cursor.advance()
         cursor.expect("(")
         cursor.expect_word("where")
-        node = place(exp.Filter(this=node, expression=exp.Where(this=expressions.expression(cursor))), at)
+        node = place(exp.Filter(this=node, expression=exp.Where(this=cursor.expression())), at)
         cursor.expect(")")
     if cursor.word("over"):
         if cursor.at("("):
@@ -67,7 +68,7 @@ def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
     return node
 
 
-def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
+def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
     """Parses ( [name] [PARTITION BY …] [ORDER BY …] [frame] )."""
     cursor.expect("(")
     node = exp.Window(this=function or exp.Null())
@@ -75,9 +76,9 @@ def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
         node.set("alias", name(cursor))
     if cursor.word("partition"):
         cursor.expect_word("by")
-        node.set("partition_by", expressions.expressions(cursor))
+        node.set("partition_by", cursor.expressions())
     if cursor.at_word("order"):
-        node.set("order", exp.Order(expressions=queries.order_by(cursor)))
+        node.set("order", exp.Order(expressions=order_by(cursor)))
     if kind := cursor.any_word("rows", "range", "groups"):
         between = cursor.word("between")
         start = _bound(cursor)
@@ -94,151 +95,151 @@ def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
     return node
 
 
-def _excluded(cursor: Cursor) -> str:
+def _excluded(cursor: Rules) -> str:
     for words in (("current", "row"), ("group",), ("ties",), ("no", "others")):
         if cursor.word(*words):
             return " ".join(words)
     raise cursor.error()
 
 
-def _bound(cursor: Cursor) -> tuple[exp.Expr | str, str | None]:
+def _bound(cursor: Rules) -> tuple[exp.Expr | str, str | None]:
     if cursor.word("current", "row"):
         return "CURRENT ROW", None
-    start: exp.Expr | str = "UNBOUNDED" if cursor.word("unbounded") else expressions.expression(cursor)
+    start: exp.Expr | str = "UNBOUNDED" if cursor.word("unbounded") else cursor.expression()
     side = cursor.any_word("preceding", "following")
     if side is None:
         raise cursor.error()
     return start, side.upper()
 
 
-def _argument(cursor: Cursor) -> exp.Expr:
+def _argument(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.word("variadic"):
-        return place(exp.Variadic(this=expressions.expression(cursor)), at)
+        return place(exp.Variadic(this=cursor.expression()), at)
     if cursor.token.kind in ("word", "quoted") and (cursor.at(":=", 1) or cursor.at("=>", 1)):
         key = label(cursor)
         cursor.advance()
-        return place(exp.Kwarg(this=key, expression=expressions.expression(cursor)), at)
-    return expressions.expression(cursor)
+        return place(exp.Kwarg(this=key, expression=cursor.expression()), at)
+    return cursor.expression()
 
 
 def _named(function: str, token: Token, arguments: list[exp.Expr]) -> exp.Expr:
     return place(exp.Anonymous(this=function, expressions=arguments), token.position)
 
 
-def _cast(cursor: Cursor, token: Token) -> exp.Expr:
+def _cast(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
-    value = expressions.expression(cursor)
+    value = cursor.expression()
     cursor.expect_word("as")
     to = type_name(cursor)
     cursor.expect(")")
     return place(exp.Cast(this=value, to=to), token.position)
 
 
-def _extract(cursor: Cursor, token: Token) -> exp.Expr:
+def _extract(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
     part = cursor.token
     if part.kind not in ("word", "string", "quoted"):
         raise cursor.error()
     cursor.advance()
     cursor.expect_word("from")
-    value = expressions.expression(cursor)
+    value = cursor.expression()
     cursor.expect(")")
     return _named("extract", token, [place(exp.Literal.string(part.value), part.position), value])
 
 
-def _position(cursor: Cursor, token: Token) -> exp.Expr:
+def _position(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
-    part = expressions.expression(cursor, boolean=False)
+    part = cursor.expression(boolean=False)
     cursor.expect_word("in")
-    whole = expressions.expression(cursor, boolean=False)
+    whole = cursor.expression(boolean=False)
     cursor.expect(")")
     return _named("position", token, [whole, part])
 
 
-def _substring(cursor: Cursor, token: Token) -> exp.Expr:
+def _substring(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
     if cursor.sign(")"):
         return _named("substring", token, [])
-    arguments = [expressions.expression(cursor)]
+    arguments = [cursor.expression()]
     if cursor.word("similar"):
-        arguments.append(expressions.expression(cursor))
+        arguments.append(cursor.expression())
         cursor.expect_word("escape")
-        arguments.append(expressions.expression(cursor))
+        arguments.append(cursor.expression())
     elif cursor.at_word("from") or cursor.at_word("for"):
         start = length = None
         while (word := cursor.any_word("from", "for")) is not None:
             if word == "from" and start is None:
-                start = expressions.expression(cursor)
+                start = cursor.expression()
             elif word == "for" and length is None:
-                length = expressions.expression(cursor)
+                length = cursor.expression()
             else:
                 raise cursor.error(cursor.row[cursor.index - 1])
         arguments += [start or exp.Literal.number(1)] + ([length] if length else [])
     else:
         while cursor.sign(","):
-            arguments.append(expressions.expression(cursor))
+            arguments.append(cursor.expression())
     cursor.expect(")")
     return _named("substring", token, arguments)
 
 
-def _overlay(cursor: Cursor, token: Token) -> exp.Expr:
+def _overlay(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
-    arguments = [expressions.expression(cursor)]
+    arguments = [cursor.expression()]
     if cursor.word("placing"):
-        arguments.append(expressions.expression(cursor))
+        arguments.append(cursor.expression())
         cursor.expect_word("from")
-        arguments.append(expressions.expression(cursor))
+        arguments.append(cursor.expression())
         if cursor.word("for"):
-            arguments.append(expressions.expression(cursor))
+            arguments.append(cursor.expression())
     else:
         while cursor.sign(","):
-            arguments.append(expressions.expression(cursor))
+            arguments.append(cursor.expression())
     cursor.expect(")")
     return _named("overlay", token, arguments)
 
 
-def _trim(cursor: Cursor, token: Token) -> exp.Expr:
+def _trim(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
     function = {"leading": "ltrim", "trailing": "rtrim"}.get(cursor.any_word("leading", "trailing", "both") or "", "btrim")
     if cursor.word("from"):
-        arguments = expressions.expressions(cursor)
+        arguments = cursor.expressions()
     else:
-        arguments = [expressions.expression(cursor)]
+        arguments = [cursor.expression()]
         if cursor.word("from"):
-            arguments = [*expressions.expressions(cursor), *arguments]
+            arguments = [*cursor.expressions(), *arguments]
         else:
             while cursor.sign(","):
-                arguments.append(expressions.expression(cursor))
+                arguments.append(cursor.expression())
     cursor.expect(")")
     return _named(function, token, arguments)
 
 
-def _nullif(cursor: Cursor, token: Token) -> exp.Expr:
+def _nullif(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
-    arguments = [expressions.expression(cursor)]
+    arguments = [cursor.expression()]
     cursor.expect(",")
-    arguments.append(expressions.expression(cursor))
+    arguments.append(cursor.expression())
     cursor.expect(")")
     return _named("nullif", token, arguments)
 
 
-def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
+def _plain(function: str) -> Callable[[Rules, Token], exp.Expr]:
     """Returns a parser of calls whose name is a key word, such as COALESCE(a, b)."""
 
-    def parse(cursor: Cursor, token: Token) -> exp.Expr:
+    def parse(cursor: Rules, token: Token) -> exp.Expr:
         cursor.expect("(")
-        arguments = expressions.expressions(cursor)
+        arguments = cursor.expressions()
         cursor.expect(")")
         return _named(function, token, arguments)
 
     return parse
 
 
-def _normalize(cursor: Cursor, token: Token) -> exp.Expr:
+def _normalize(cursor: Rules, token: Token) -> exp.Expr:
     """Parses normalize(text [, NFC | NFD | NFKC | NFKD])."""
     cursor.expect("(")
-    arguments = [expressions.expression(cursor)]
+    arguments = [cursor.expression()]
     if cursor.sign(","):
         at = cursor.position
         form = cursor.any_word("nfc", "nfd", "nfkc", "nfkd")
@@ -249,7 +250,7 @@ def _normalize(cursor: Cursor, token: Token) -> exp.Expr:
     return _named("normalize", token, arguments)
 
 
-SPECIAL: dict[str, Callable[[Cursor, Token], exp.Expr]] = {
+SPECIAL: dict[str, Callable[[Rules, Token], exp.Expr]] = {
     "cast": _cast,
     "extract": _extract,
     "position": _position,

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.sql.grammar import primaries, queries
-from tailgate.sql.grammar.names import label, place, position
+from tailgate.sql.grammar import primaries
+from tailgate.sql.grammar.names import label, place
 from tailgate.sql.grammar.operators import COMPARISONS, binary
+from tailgate.sql.grammar.parentheses import parenthesised
+from tailgate.sql.grammar.rules import ADD, AND, COLLATE, COMPARE, IS, LIKE, MULTIPLY, NOT, OR, OTHER, POWER, SIGN, ZONE, Rules
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.tokens import Cursor
 
-OR, AND, NOT, IS, COMPARE, LIKE, OTHER, ADD, MULTIPLY, POWER, ZONE, COLLATE, SIGN = range(1, 14)
 LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "^": POWER} | dict.fromkeys(COMPARISONS, COMPARE)
 PUNCTUATION = frozenset({",", "(", ")", "[", "]", ".", ";", ":", "::", ":=", "=>", "..", "\\"})
 
 
-def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True, left: exp.Expr | None = None) -> exp.Expr:
+def expression(cursor: Rules, level: int = OR, *, boolean: bool = True, left: exp.Expr | None = None) -> exp.Expr:
     """Parses an expression with operators of this level and higher ones.
 
     `boolean`: if false, an expression without AND, OR, IN, LIKE and similar (b_expr). `left`: the first
@@ -53,12 +53,7 @@ def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True, left: e
             return left
 
 
-def expressions(cursor: Cursor) -> list[exp.Expr]:
-    """Parses one or more expressions, separated by commas."""
-    return cursor.listed(expression)
-
-
-def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
+def _prefix(cursor: Rules, boolean: bool) -> exp.Expr:
     """Parses an operand with its prefix operators."""
     token = cursor.token
     if token.kind == "word" and token.value == "not" and boolean:
@@ -78,7 +73,7 @@ def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
     return primaries.operand(cursor)
 
 
-def _operand(cursor: Cursor, level: int, boolean: bool) -> exp.Expr:
+def _operand(cursor: Rules, level: int, boolean: bool) -> exp.Expr:
     """Parses the right side of an operator: an expression, or ANY, SOME or ALL of a query or array."""
     token = cursor.token
     if boolean and token.kind == "word" and token.value in ("any", "some", "all"):
@@ -88,13 +83,13 @@ def _operand(cursor: Cursor, level: int, boolean: bool) -> exp.Expr:
     return expression(cursor, level, boolean=boolean)
 
 
-def _b_word(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
+def _b_word(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
     if word == "is" and level <= IS and cursor.peek().value in ("distinct", "not"):
         return _is(cursor, left)
     return None
 
 
-def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
+def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
     """Parses an operator that is a word, such as IS, IN or LIKE.
 
     Returns None if there is none of this level.
@@ -170,14 +165,14 @@ def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp
     return None
 
 
-def _escape(cursor: Cursor, like: exp.Expr) -> exp.Expr:
+def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
     at = cursor.position
     if cursor.word("escape"):
         return place(exp.Escape(this=like, expression=expression(cursor, LIKE + 1)), at)
     return like
 
 
-def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+def _is(cursor: Rules, left: exp.Expr) -> exp.Expr:
     """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM."""
     at = cursor.advance().position
     negated = cursor.word("not")
@@ -199,23 +194,3 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
     place(test, at)
     test.meta["negated"] = negated
     return place(exp.Not(this=test), at) if negated else test
-
-
-def parenthesised(cursor: Cursor, *, many: bool = False) -> exp.Subquery | exp.Tuple | exp.Expr:
-    """Parses ( query ) to a Subquery, or ( expression ), or with `many` ( expression, … ) to a Tuple."""
-    at = cursor.expect("(").position
-    if queries.at_query(cursor):
-        begins, in_parentheses = cursor.position, cursor.at("(")
-        tree = queries.query(cursor)
-        if not (many and in_parentheses) or cursor.at(")"):
-            cursor.expect(")")
-            return place(exp.Subquery(this=tree), at)
-        # IN ((SELECT 1) + 1, 2): the query begins a list
-        items = [expression(cursor, left=place(exp.Subquery(this=tree), begins))]
-        while cursor.sign(","):
-            items.append(expression(cursor))
-        cursor.expect(")")
-        return place(exp.Tuple(expressions=items), at)
-    inner: exp.Expr = exp.Tuple(expressions=expressions(cursor)) if many else expression(cursor)
-    cursor.expect(")")
-    return place(inner, at) if position(inner) is None else inner

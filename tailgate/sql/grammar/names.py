@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from tailgate.lake import words
-from tailgate.sql.tokens import Cursor, Token
+from tailgate.sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)
 

@@ -6,10 +6,12 @@ from sqlglot import exp
 
 from tailgate.lake import words
 from tailgate.lake.errors import SyntaxError_, TailgateError
-from tailgate.sql.grammar import calls, expressions, queries
+from tailgate.sql.grammar import calls
 from tailgate.sql.grammar.names import identifier, is_name, label, place
+from tailgate.sql.grammar.parentheses import at_query, parenthesised, subquery
+from tailgate.sql.grammar.rules import Rules
 from tailgate.sql.grammar.types import interval_fields, type_name
-from tailgate.sql.tokens import Cursor, Token
+from tailgate.sql.lexer.tokens import Token
 
 # first words of type names with special syntax, for literals such as `timestamp with time zone '…'`
 LITERAL_TYPES = frozenset(
@@ -20,12 +22,12 @@ LITERAL_TYPES = frozenset(
 )
 
 
-def operand(cursor: Cursor) -> exp.Expr:
+def operand(cursor: Rules) -> exp.Expr:
     """Parses an operand of an operator (c_expr)."""
     return _indirection(cursor, _operand(cursor))
 
 
-def _operand(cursor: Cursor) -> exp.Expr:
+def _operand(cursor: Rules) -> exp.Expr:
     token = cursor.token
     match token.kind:
         case "integer" | "decimal":
@@ -50,7 +52,7 @@ def _operand(cursor: Cursor) -> exp.Expr:
     raise cursor.error()
 
 
-def _word(cursor: Cursor, token: Token) -> exp.Expr:
+def _word(cursor: Rules, token: Token) -> exp.Expr:
     word = token.value
     match word:
         case "null":
@@ -66,13 +68,13 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
         case "exists" if cursor.at("(", 1):
             cursor.advance()
             cursor.expect("(")
-            tree = queries.query(cursor)
+            tree = cursor.query()
             cursor.expect(")")
             return place(exp.Exists(this=tree), token.position)
         case "row" if cursor.at("(", 1):
             cursor.advance()
             cursor.expect("(")
-            found = [] if cursor.at(")") else expressions.expressions(cursor)
+            found = [] if cursor.at(")") else cursor.expressions()
             cursor.expect(")")
             return place(exp.Tuple(expressions=found), token.position)
     if word in calls.VALUES:
@@ -90,7 +92,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     return _named(cursor)
 
 
-def _is_literal(cursor: Cursor) -> bool:
+def _is_literal(cursor: Rules) -> bool:
     """Returns whether a typed literal follows, and not a column with the name of a type.
 
     Looks ahead for a string after the type, without consuming tokens.
@@ -116,7 +118,7 @@ def _is_literal(cursor: Cursor) -> bool:
     return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1)
 
 
-def _typed_literal(cursor: Cursor) -> exp.Expr:
+def _typed_literal(cursor: Rules) -> exp.Expr:
     start = cursor.token
     to = type_name(cursor)
     at = cursor.position
@@ -126,7 +128,7 @@ def _typed_literal(cursor: Cursor) -> exp.Expr:
     return place(exp.Cast(this=value, to=to), start.position)
 
 
-def _named(cursor: Cursor) -> exp.Expr:
+def _named(cursor: Rules) -> exp.Expr:
     """Parses a column, a call, or a literal that follows the name of its type."""
     token = cursor.token
     following = cursor.peek()
@@ -164,74 +166,74 @@ def _column(parts: list[exp.Identifier | exp.Star]) -> exp.Expr:
     return exp.Column(this=this, table=table, db=db, catalog=catalog)
 
 
-def _parentheses(cursor: Cursor) -> exp.Expr:
+def _parentheses(cursor: Rules) -> exp.Expr:
     """Parses ( expression ), ( row ) or ( query ). A query may itself begin with parentheses."""
     at = cursor.position
-    if queries.at_query(cursor, 1):
+    if at_query(cursor, 1):
         start = cursor.index
         try:
-            return queries.subquery(cursor)
+            return subquery(cursor)
         except TailgateError:
             # ((SELECT 1) + 1) also looks like a query at first
             if not cursor.row[start + 1].value == "(":
                 raise
             cursor.index = start
     cursor.expect("(")
-    found = expressions.expressions(cursor)
+    found = cursor.expressions()
     cursor.expect(")")
     if len(found) > 1:
         return place(exp.Tuple(expressions=found), at)
     return place(exp.Paren(this=found[0]), at)
 
 
-def _case(cursor: Cursor) -> exp.Expr:
+def _case(cursor: Rules) -> exp.Expr:
     at = cursor.advance().position
-    subject = None if cursor.at_word("when") else expressions.expression(cursor)
+    subject = None if cursor.at_word("when") else cursor.expression()
     branches = []
     while True:
         start = cursor.position
         cursor.expect_word("when")
-        condition = expressions.expression(cursor)
+        condition = cursor.expression()
         cursor.expect_word("then")
-        branches.append(place(exp.If(this=condition, true=expressions.expression(cursor)), start))
+        branches.append(place(exp.If(this=condition, true=cursor.expression()), start))
         if not cursor.at_word("when"):
             break
-    otherwise = expressions.expression(cursor) if cursor.word("else") else None
+    otherwise = cursor.expression() if cursor.word("else") else None
     cursor.expect_word("end")
     return place(exp.Case(this=subject, ifs=branches, default=otherwise), at)
 
 
-def _array(cursor: Cursor) -> exp.Expr:
+def _array(cursor: Rules) -> exp.Expr:
     at = cursor.advance().position
     if cursor.at("("):
-        return place(exp.Anonymous(this="array", expressions=[expressions.parenthesised(cursor)]), at)
+        return place(exp.Anonymous(this="array", expressions=[parenthesised(cursor)]), at)
     if not cursor.at("["):
         raise cursor.error()
     return place(_elements(cursor), at)
 
 
-def _elements(cursor: Cursor) -> exp.Array:
+def _elements(cursor: Rules) -> exp.Array:
     cursor.expect("[")
     found: list[exp.Expr] = []
     if not cursor.at("]"):
         while True:
-            found.append(_elements(cursor) if cursor.at("[") else expressions.expression(cursor))
+            found.append(_elements(cursor) if cursor.at("[") else cursor.expression())
             if not cursor.sign(","):
                 break
     cursor.expect("]")
     return exp.Array(expressions=found)
 
 
-def _indirection(cursor: Cursor, node: exp.Expr) -> exp.Expr:
+def _indirection(cursor: Rules, node: exp.Expr) -> exp.Expr:
     """Parses [index], [from:to], .field and .* after a column, parameter, call or parentheses."""
     while True:
         at = cursor.position
         if cursor.at("[") and not isinstance(node, exp.Literal):
             cursor.advance()
-            low = None if cursor.at(":") else expressions.expression(cursor)
+            low = None if cursor.at(":") else cursor.expression()
             index: exp.Expr | None = low
             if cursor.sign(":"):
-                index = exp.Slice(this=low, expression=None if cursor.at("]") else expressions.expression(cursor))
+                index = exp.Slice(this=low, expression=None if cursor.at("]") else cursor.expression())
             cursor.expect("]")
             node = place(exp.Bracket(this=node, expressions=[index]), at)
         elif cursor.at(".") and isinstance(node, (exp.Paren, exp.Parameter, exp.Subquery, exp.Bracket, exp.Dot, exp.Anonymous)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake import words
-from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex, TailgateError
-from tailgate.sql.grammar import calls, expressions, primaries, tables
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.grammar import calls, primaries, tables
 from tailgate.sql.grammar.names import identifier, label, name, names, place, relation
-from tailgate.sql.tokens import Cursor
+from tailgate.sql.grammar.parentheses import at_query, order_by, subquery
+from tailgate.sql.grammar.rules import Rules
 
-BEGINNINGS = ("select", "values", "with", "table")
 # words that may follow SELECT without output columns
 NO_TARGETS = (
     "from",
@@ -30,20 +30,7 @@ NO_TARGETS = (
 )
 
 
-PARENTHESES_MAX = 1000  # consecutive opening parentheses; more would overflow the stack
-
-
-def at_query(cursor: Cursor, ahead: int = 0) -> bool:
-    """Returns whether a query, possibly in parentheses, begins `ahead` tokens after the current one."""
-    while cursor.at("(", ahead):
-        ahead += 1
-        if ahead > PARENTHESES_MAX:
-            raise StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.", position=cursor.position)
-    token = cursor.peek(ahead)
-    return token.kind == "word" and token.value in BEGINNINGS
-
-
-def query(cursor: Cursor) -> exp.Expr:
+def query(cursor: Rules) -> exp.Expr:
     """Parses [WITH …] query [ORDER BY …] [LIMIT …] [FOR …], where the query may have set operations."""
     ctes = with_clause(cursor) if cursor.at_word("with") else None
     tree = _set_operation(cursor)
@@ -63,7 +50,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Subquery) else tree
 
 
-def with_clause(cursor: Cursor) -> exp.With:
+def with_clause(cursor: Rules) -> exp.With:
     """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
     recursive = cursor.word("recursive")
@@ -92,7 +79,7 @@ def with_clause(cursor: Cursor) -> exp.With:
     return place(exp.With(expressions=found, recursive=recursive), at)
 
 
-def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
+def _set_operation(cursor: Rules, *, intersect: bool = False) -> exp.Expr:
     """Parses set operations. They are left-associative, and INTERSECT has a higher precedence."""
     tree = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
     kinds: dict[str, type[exp.SetOperation]] = {"intersect": exp.Intersect} if intersect else {"union": exp.Union, "except": exp.Except}
@@ -108,33 +95,7 @@ def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
         tree = place(kinds[word](this=tree, expression=right, distinct=distinct), at)
 
 
-def subquery(cursor: Cursor) -> exp.Subquery:
-    """Parses ( query ).
-
-    The result is cached in `cursor.remembered`. A query, an expression and a joined table may all begin
-    with a subquery, and the parser tries them in turn. Without the cache the time would double with
-    each level of parentheses.
-    """
-    start, at = cursor.index, cursor.position
-    known = cursor.remembered.get(start)
-    if known is None:
-        try:
-            cursor.expect("(")
-            if not at_query(cursor):
-                raise cursor.error()
-            tree = query(cursor)
-            cursor.expect(")")
-            known = tree, cursor.index
-        except TailgateError as error:
-            known = error
-        cursor.remembered[start] = known
-    if isinstance(known, TailgateError):
-        raise known
-    tree, cursor.index = known
-    return place(exp.Subquery(this=tree), at)
-
-
-def _simple(cursor: Cursor) -> exp.Expr:
+def _simple(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at("("):
         return subquery(cursor)
@@ -149,24 +110,24 @@ def _simple(cursor: Cursor) -> exp.Expr:
     return _select(cursor, at)
 
 
-def _rows(cursor: Cursor) -> list[exp.Expr]:
+def _rows(cursor: Rules) -> list[exp.Expr]:
     rows: list[exp.Expr] = []
     while True:
         at = cursor.expect("(").position
-        rows.append(place(exp.Tuple(expressions=expressions.expressions(cursor)), at))
+        rows.append(place(exp.Tuple(expressions=cursor.expressions()), at))
         cursor.expect(")")
         if not cursor.sign(","):
             return rows
 
 
-def _select(cursor: Cursor, at: int) -> exp.Expr:
+def _select(cursor: Rules, at: int) -> exp.Expr:
     node = place(exp.Select(), at)
     if cursor.at_word("distinct"):
         start = cursor.advance().position
         on = None
         if cursor.word("on"):
             cursor.expect("(")
-            on = exp.Tuple(expressions=expressions.expressions(cursor))
+            on = exp.Tuple(expressions=cursor.expressions())
             cursor.expect(")")
         node.set("distinct", place(exp.Distinct(on=on), start))
         node.set("expressions", targets(cursor))
@@ -187,13 +148,13 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
         node.set("joins", [exp.Join(this=item) for item in items[1:]])
     start = cursor.position
     if cursor.word("where"):
-        node.set("where", place(exp.Where(this=expressions.expression(cursor)), start))
+        node.set("where", place(exp.Where(this=cursor.expression()), start))
     start = cursor.position
     if cursor.word("group"):
         node.set("group", place(_group(cursor), start))
     start = cursor.position
     if cursor.word("having"):
-        node.set("having", place(exp.Having(this=expressions.expression(cursor)), start))
+        node.set("having", place(exp.Having(this=cursor.expression()), start))
     if cursor.word("window"):
         found = []
         while True:
@@ -206,7 +167,7 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
     return node
 
 
-def targets(cursor: Cursor) -> list[exp.Expr]:
+def targets(cursor: Rules) -> list[exp.Expr]:
     """Parses the list of SELECT or RETURNING: * and expressions with their labels."""
     found: list[exp.Expr] = []
     while True:
@@ -214,12 +175,12 @@ def targets(cursor: Cursor) -> list[exp.Expr]:
         if cursor.sign("*"):
             found.append(place(exp.Star(), token.position))
         else:
-            found.append(_labelled(cursor, expressions.expression(cursor)))
+            found.append(_labelled(cursor, cursor.expression()))
         if not cursor.sign(","):
             return found
 
 
-def _labelled(cursor: Cursor, node: exp.Expr) -> exp.Expr:
+def _labelled(cursor: Rules, node: exp.Expr) -> exp.Expr:
     if cursor.word("as"):
         return exp.Alias(this=node, alias=label(cursor))
     token = cursor.token
@@ -229,7 +190,7 @@ def _labelled(cursor: Cursor, node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _group(cursor: Cursor) -> exp.Group:
+def _group(cursor: Rules) -> exp.Group:
     cursor.expect_word("by")
     distinct = cursor.word("distinct")
     if not distinct:
@@ -243,7 +204,7 @@ def _group(cursor: Cursor) -> exp.Group:
             return group
 
 
-def _grouping(cursor: Cursor) -> exp.Expr:
+def _grouping(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at_word("grouping", "sets"):
         cursor.word("grouping", "sets")
@@ -254,37 +215,17 @@ def _grouping(cursor: Cursor) -> exp.Expr:
     if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
         kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
         cursor.expect("(")
-        found = expressions.expressions(cursor)
+        found = cursor.expressions()
         cursor.expect(")")
         return place(kind(expressions=found), at)
     if cursor.at("(") and cursor.at(")", 1):
         cursor.advance()
         cursor.advance()
         return place(exp.Tuple(expressions=[]), at)
-    return expressions.expression(cursor)
+    return cursor.expression()
 
 
-def order_by(cursor: Cursor) -> list[exp.Expr]:
-    """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
-    cursor.expect_word("order", "by")
-    found: list[exp.Expr] = []
-    while True:
-        this = expressions.expression(cursor)
-        descending = cursor.any_word("asc", "desc") == "desc"
-        if cursor.at_word("using"):
-            cursor.advance()
-            descending = cursor.advance().value == ">"
-        first = None
-        if cursor.at_word("nulls"):
-            first = cursor.word("nulls", "first")
-            if not first and not cursor.word("nulls", "last"):
-                raise cursor.error()
-        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
-        if not cursor.sign(","):
-            return found
-
-
-def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
+def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
     """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
     found: dict[str, exp.Expr] = {}
     if cursor.at_word("order"):
@@ -295,9 +236,9 @@ def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
         if "limit" not in found and cursor.word("limit"):
             if cursor.word("all"):
                 continue
-            found["limit"] = place(exp.Limit(expression=expressions.expression(cursor)), at)
+            found["limit"] = place(exp.Limit(expression=cursor.expression()), at)
         elif "offset" not in found and cursor.word("offset"):
-            found["offset"] = place(exp.Offset(expression=expressions.expression(cursor)), at)
+            found["offset"] = place(exp.Offset(expression=cursor.expression()), at)
             cursor.any_word("row", "rows")
         elif "limit" not in found and cursor.word("fetch"):
             if cursor.any_word("first", "next") is None:

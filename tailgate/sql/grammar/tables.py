@@ -9,13 +9,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.grammar import calls, expressions, primaries, queries
+from tailgate.sql.grammar import calls, primaries
 from tailgate.sql.grammar.names import is_name, label, name, names, place, relation
+from tailgate.sql.grammar.parentheses import at_query, parenthesised, subquery
+from tailgate.sql.grammar.rules import Rules
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.tokens import Cursor, Token
+from tailgate.sql.lexer.tokens import Token
 
 
-def table(cursor: Cursor) -> exp.Expr:
+def table(cursor: Rules) -> exp.Expr:
     """Parses one comma-separated item of FROM: a relation with its joins."""
     item = _item(cursor)
     joins: list[exp.Expr] = []
@@ -28,7 +30,7 @@ def table(cursor: Cursor) -> exp.Expr:
     return item
 
 
-def _join(cursor: Cursor) -> exp.Join | None:
+def _join(cursor: Rules) -> exp.Join | None:
     at = cursor.position
     if cursor.word("cross"):
         cursor.expect_word("join")
@@ -48,7 +50,7 @@ def _join(cursor: Cursor) -> exp.Join | None:
     if natural:
         node.set("method", "NATURAL")
     elif cursor.word("on"):
-        node.set("on", expressions.expression(cursor))
+        node.set("on", cursor.expression())
     elif cursor.word("using"):
         node.set("using", names(cursor))
         if not _at_as_of(cursor) and cursor.word("as"):
@@ -58,18 +60,18 @@ def _join(cursor: Cursor) -> exp.Join | None:
     return node
 
 
-def _item(cursor: Cursor) -> exp.Expr:
+def _item(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at("("):
         return _parentheses(cursor)
     lateral = cursor.word("lateral")
     if lateral and cursor.at("("):
-        tree = queries.subquery(cursor)
+        tree = subquery(cursor)
         return place(exp.Lateral(this=tree, alias=_alias(cursor)), at)
     if cursor.at_word("rows", "from"):
         cursor.word("rows", "from")
         cursor.expect("(")
-        functions = expressions.expressions(cursor)
+        functions = cursor.expressions()
         cursor.expect(")")
         ordinality = cursor.word("with", "ordinality")
         return place(exp.Table(rows_from=functions, ordinality=ordinality, alias=_alias(cursor)), at)
@@ -84,10 +86,10 @@ def _item(cursor: Cursor) -> exp.Expr:
             cursor.advance()
             node.set("sample", place(exp.TableSample(method=label(cursor)), at))
             cursor.expect("(")
-            expressions.expressions(cursor)
+            cursor.expressions()
             cursor.expect(")")
             if cursor.word("repeatable"):
-                expressions.parenthesised(cursor)
+                parenthesised(cursor)
         return node
     function = primaries.operand(cursor)
     ordinality = cursor.word("with", "ordinality")
@@ -95,7 +97,7 @@ def _item(cursor: Cursor) -> exp.Expr:
     return place(exp.Lateral(this=function, ordinality=ordinality, alias=node.args["alias"]), at) if lateral else node
 
 
-def _is_call(cursor: Cursor) -> bool:
+def _is_call(cursor: Rules) -> bool:
     """Returns whether a call follows: a name and a parenthesis, or a function without parentheses."""
     if cursor.token.kind == "word" and cursor.token.value in calls.VALUES:
         return True
@@ -105,13 +107,13 @@ def _is_call(cursor: Cursor) -> bool:
     return cursor.at("(", ahead) and not cursor.at_word("only")
 
 
-def _parentheses(cursor: Cursor) -> exp.Expr:
+def _parentheses(cursor: Rules) -> exp.Expr:
     """Parses ( query ) [alias] or ( joined table ) [alias]."""
     at = cursor.position
-    if queries.at_query(cursor):
+    if at_query(cursor):
         start = cursor.index
         try:
-            node = queries.subquery(cursor)
+            node = subquery(cursor)
             node.set("alias", _alias(cursor))
             return node
         except TailgateError:
@@ -128,7 +130,7 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
     return place(exp.Subquery(this=inner, alias=alias), at)
 
 
-def _at_as_of(cursor: Cursor) -> bool:
+def _at_as_of(cursor: Rules) -> bool:
     """Returns whether AS OF and a time follow. Otherwise `of` is an alias."""
     return cursor.at_word("as", "of") and _is_time(cursor.peek(2))
 
@@ -140,7 +142,7 @@ def _is_time(token: Token) -> bool:
     return token.kind in ("integer", "decimal", "string", "parameter")
 
 
-def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
+def _alias(cursor: Rules, *, definitions: bool = False) -> exp.TableAlias | None:
     """Parses [AS] name [(columns)], or with `definitions` also AS [name] (column type, …).
 
     Returns None without an alias.

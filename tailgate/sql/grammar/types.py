@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from tailgate.lake import words
 from tailgate.sql.grammar.names import is_name, label, place
-from tailgate.sql.tokens import Cursor
+from tailgate.sql.lexer.tokens import Cursor
 
 # SQL names of types → internal names; other names are looked up unchanged
 BUILT_IN = {

@@ -7,22 +7,7 @@ text ──► split ──► parse ──► the parser for the first word (`p
 """
 
 from tailgate.lake.names import Name
-from tailgate.sql.statements.asked import (
-    SHOWS,
-    Acknowledge,
-    CloseCursor,
-    CopyTo,
-    DeclareCursor,
-    Explain,
-    Fetch,
-    FetchSubscription,
-    KeyEnvelope,
-    OrderWithin,
-    Select,
-    Show,
-    Tail,
-)
-from tailgate.sql.statements.defined import (
+from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,
     Comment,
@@ -40,8 +25,7 @@ from tailgate.sql.statements.defined import (
     IndexColumn,
     ObjectKind,
 )
-from tailgate.sql.statements.every import Statement
-from tailgate.sql.statements.external import (
+from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     Avro,
     Bytes,
@@ -69,7 +53,22 @@ from tailgate.sql.statements.external import (
     ValidateConnection,
 )
 from tailgate.sql.statements.parsing import parse, split
-from tailgate.sql.statements.sessions import (
+from tailgate.sql.statements.queries import (
+    SHOWS,
+    Acknowledge,
+    CloseCursor,
+    CopyTo,
+    DeclareCursor,
+    Explain,
+    Fetch,
+    FetchSubscription,
+    KeyEnvelope,
+    OrderWithin,
+    Select,
+    Show,
+    Tail,
+)
+from tailgate.sql.statements.session_statements import (
     AlterRole,
     Begin,
     Commit,
@@ -80,7 +79,6 @@ from tailgate.sql.statements.sessions import (
     Execute,
     Grant,
     GrantRole,
-    Prepare,
     Release,
     Reset,
     RoleOptions,
@@ -88,9 +86,11 @@ from tailgate.sql.statements.sessions import (
     RollbackTo,
     Savepoint,
     Set,
+    Unlisten,
 )
+from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
-from tailgate.sql.statements.written import (
+from tailgate.sql.statements.writes import (
     Assignment,
     ColumnName,
     CopyFrom,
@@ -202,6 +202,7 @@ __all__ = [
     "Time",
     "TransactionMetadata",
     "Truncate",
+    "Unlisten",
     "Update",
     "ValidateConnection",
     "option",

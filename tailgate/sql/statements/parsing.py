@@ -2,63 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tailgate.lake.errors import SyntaxError_
-from tailgate.sql.grammar import queries
-from tailgate.sql.statements import altered, connections, copying, kafka, objects, reading, roles, session, subscriptions, tables
-from tailgate.sql.statements.every import Statement
-from tailgate.sql.statements.pieces import select
-from tailgate.sql.statements.refused import refuse
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
+from tailgate.lake.types import Type
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.statements.kinds import parser_at
+from tailgate.sql.statements.parsers import writes
+from tailgate.sql.statements.parsers.clauses import select
+from tailgate.sql.statements.parsers.unsupported import refuse
+from tailgate.sql.statements.session_statements import Execute
+from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty, StatementText
-from tailgate.sql.tokens import Cursor, Token, tokens
 
 
-def _delete(cursor: Cursor) -> Statement:
-    return kafka.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else tables.delete(cursor)
-
-
-STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
-    "create": objects.create,
-    "alter": objects.alter,
-    "comment": altered.comment,
-    "drop": objects.drop,
-    "grant": roles.grant,
-    "revoke": roles.revoke,
-    "show": objects.show,
-    "explain": objects.explain,
-    "pause": kafka.pause,
-    "resume": kafka.pause,
-    "retry": kafka.retry,
-    "print": kafka.print_,
-    "validate": connections.validate,
-    "tail": reading.tail,
-    "subscribe": reading.subscribe,
-    "declare": reading.declare,
-    "fetch": reading.fetch,
-    "move": reading.fetch,
-    "close": reading.close,
-    "acknowledge": subscriptions.acknowledge,
-    "copy": copying.copy,
-    "insert": tables.insert,
-    "update": tables.update,
-    "delete": _delete,
-    "truncate": tables.truncate,
-    "begin": session.begin,
-    "start": session.begin,
-    "commit": session.commit,
-    "end": session.commit,
-    "rollback": session.rollback,
-    "abort": session.rollback,
-    "savepoint": session.savepoint,
-    "release": session.release,
-    "set": session.set_,
-    "reset": session.reset,
-    "discard": session.discard,
-    "prepare": session.prepare,
-    "execute": session.execute,
-    "deallocate": session.deallocate,
-}
+def _prepare(cursor: Parser) -> Prepare:
+    """Parses PREPARE name [(types)] AS statement."""
+    cursor.advance()
+    if cursor.at_word("transaction"):
+        raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
+    this = name(cursor).name
+    types: list[Type] = []
+    if cursor.sign("("):
+        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
+        cursor.expect(")")
+    cursor.expect_word("as")
+    start = cursor.position
+    inner = statement(cursor)
+    if isinstance(inner, (Empty, Prepare, Execute)):
+        raise cursor.error(next(t for t in cursor.row if t.position == start))
+    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
 
 
 def split(text: str) -> tuple[StatementText, ...]:
@@ -91,7 +67,7 @@ def parse(text: str | StatementText) -> Statement:
     """
     if isinstance(text, StatementText):
         text = text.text + ";" * text.terminated
-    cursor = Cursor(text)
+    cursor = Parser(text)
     while cursor.sign(";"):
         pass
     if cursor.row[cursor.index].kind == "end":
@@ -106,15 +82,17 @@ def parse(text: str | StatementText) -> Statement:
     return found
 
 
-def statement(cursor: Cursor) -> Statement:
+def statement(cursor: Parser) -> Statement:
     """Parses the statement at the cursor."""
     token = cursor.token
-    if cursor.at_word("with") and (written := tables.after_with(cursor)) is not None:
+    if cursor.at_word("with") and (written := writes.after_with(cursor)) is not None:
         return written
-    if queries.at_query(cursor) or cursor.at("("):
+    if at_query(cursor) or cursor.at("("):
         return select(cursor)
-    reader = STATEMENTS.get(token.value) if token.kind == "word" else None
-    if reader is None:
+    if token.kind == "word" and token.value == "prepare":
+        return _prepare(cursor)
+    parser = parser_at(cursor)
+    if parser is None:
         refuse(cursor)
         raise cursor.error()
-    return reader(cursor)
+    return parser(cursor)

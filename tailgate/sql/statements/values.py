@@ -21,6 +21,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from tailgate.lake.names import Name
+from tailgate.sql.grammar.parser import parse_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,7 @@ class QueryText:
     @property
     def tree(self) -> exp.Expr:
         if self.parsed is None:
-            from tailgate.sql.grammar.queries import query
-            from tailgate.sql.tokens import Cursor
-
-            cursor = Cursor(" " * self.offset + self.text)
-            tree = query(cursor)
-            cursor.finish()
+            tree = parse_query(" " * self.offset + self.text)
             object.__setattr__(self, "parsed", tree)
             return tree
         return self.parsed

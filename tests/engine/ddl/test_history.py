@@ -54,6 +54,39 @@ def test_alter_sets_and_resets_it() -> None:
     assert retained(after(table, "ALTER TABLE t RESET (RETAIN HISTORY)"), "t") is None
 
 
+SOURCE = f"CREATE SOURCE s {KAFKA} FORMAT TEXT ENVELOPE UPSERT"
+TEXTS = [
+    ("CREATE TABLE t (k int8)", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
+    ("CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '2 hours')", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
+    ("CREATE TABLE t (k int8) WITH (retain history for = '2 h')", "CREATE TABLE t (k int8) WITH (RETAIN HISTORY FOR '3 hours')"),
+    ("CREATE MATERIALIZED VIEW t (a) AS SELECT 1", "CREATE MATERIALIZED VIEW t (a) WITH (RETAIN HISTORY FOR '3 hours') AS SELECT 1"),
+    ("CREATE MATERIALIZED VIEW t AS SELECT 1", "CREATE MATERIALIZED VIEW t WITH (RETAIN HISTORY FOR '3 hours') AS SELECT 1"),
+    (SOURCE.replace(" s ", " t "), SOURCE.replace(" s ", " t ") + " WITH (RETAIN HISTORY FOR '3 hours')"),
+    (
+        SOURCE.replace(" s ", " t ") + " WITH (start_offset = 3)",
+        SOURCE.replace(" s ", " t ") + " WITH (RETAIN HISTORY FOR '3 hours', start_offset = 3)",
+    ),
+    (
+        f"CREATE SOURCE t {KAFKA} WITH (start_offset = 3, RETAIN HISTORY FOR '1 h') FORMAT TEXT ENVELOPE UPSERT",
+        f"CREATE SOURCE t {KAFKA} WITH (start_offset = 3, RETAIN HISTORY FOR '3 hours') FORMAT TEXT ENVELOPE UPSERT",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "changed"), TEXTS, ids=lambda text: text)
+def test_the_statement_has_what_alter_has_set(text: str, changed: str) -> None:
+    """SHOW CREATE shows it, and the statement creates an item with the same options."""
+    kind = {"TABLE": "TABLE", "MATERIALIZED": "MATERIALIZED VIEW", "SOURCE": "SOURCE"}[text.split()[1]]
+    catalog = after(text, f"ALTER {kind} t SET (RETAIN HISTORY FOR '3 hours')")
+    item = next(i for i in catalog.items.values() if i.name == "t")
+    assert item.sql == changed
+    assert retained(after(changed), "t") == retained(catalog, "t") == 3 * HOUR_MS
+    again = after(text, f"ALTER {kind} t SET (RETAIN HISTORY FOR '3 hours')", f"ALTER {kind} t RESET (RETAIN HISTORY)")
+    assert retained(again, "t") is None
+    assert "retain" not in next(i.sql for i in again.items.values() if i.name == "t").lower()
+    assert retained(after(next(i.sql for i in again.items.values() if i.name == "t")), "t") is None
+
+
 @pytest.mark.parametrize(
     ("text", "sqlstate", "message"),
     [

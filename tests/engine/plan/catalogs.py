@@ -94,7 +94,7 @@ class Shop:
 
 
 def _scans(relation: plan.Relation) -> list[plan.Scan]:
-    from tailgate.sql.relations import walk
+    from tailgate.sql.plan.traversal import walk
 
     return [n for n in walk(relation) if isinstance(n, plan.Scan)]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from tailgate.sql import plan
 from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.windows import ROWS as WINDOW_FUNCTIONS
-from tailgate.sql.relations import scalars_of, walk
-from tailgate.sql.rewrite import columns_of, conjuncts
-from tailgate.sql.rewrite import walk as parts_of
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.rewriting import walk as parts_of
+from tailgate.sql.plan.traversal import scalars_of, walk
 from tests.reference import CLOCKS
 
 # features that the plan does not show, found by a pattern in the text

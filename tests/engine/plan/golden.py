@@ -42,7 +42,7 @@ from tailgate.engine.plan.sizes import measured, sized
 from tailgate.lake.catalog import Catalog, Change, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
-from tailgate.sql.explain import tree
+from tailgate.sql.plan.explain import tree
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 SCRIPTS = Path(__file__).parent / "golden"

@@ -21,9 +21,9 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.fallible import fallible
-from tailgate.sql.relations import walk
-from tailgate.sql.rewrite import columns_of, conjuncts
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.traversal import walk
 from tests.engine.plan.forms import FORMS, Forms, Wide
 from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans, aggregate

@@ -16,12 +16,12 @@ from tailgate.engine.plan.temporal import bounds, temporal
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
-from tailgate.sql import duckdb as spelled
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb_functions import install
 from tailgate.sql.plan import Filter, Project, Relation, Scan
-from tailgate.sql.relations import walk
-from tailgate.sql.rewrite import conjuncts
+from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan.traversal import walk
+from tailgate.sql.render import duckdb as spelled
+from tailgate.sql.render.duckdb_functions import install
 from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from tailgate.sql.bind import bind_query
-from tailgate.sql.duckdb import render
+from tailgate.sql.render.duckdb import render
 from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, Shop, generated, make_catalog
 

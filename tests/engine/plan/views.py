@@ -37,7 +37,7 @@ from tailgate.lake.roles import OPERATOR_ID
 from tailgate.lake.types import Field, arrow_schema, field_to_json
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.relations import bottom_up
+from tailgate.sql.plan.traversal import bottom_up
 from tailgate.sql.statements import CreateFunction, parse
 from tests.reference import NAN, Row, at, evaluate
 from tests.worlds import Table, World

@@ -26,7 +26,7 @@ from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
 from tailgate.lake.types import arrow_schema
 from tailgate.lake.writing import open_epoch
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 from tests.engine.runtime.parts import rows
 
 COMMIT_S = 60.0

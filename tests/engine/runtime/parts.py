@@ -17,7 +17,7 @@ from tailgate.embedded.children import Child
 from tailgate.lake import Lake
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.types import WEIGHT
-from tailgate.sql.resolving import resolve
+from tailgate.sql.name_resolution import resolve
 
 READY = timedelta(seconds=120)
 ANSWER_S = 120.0

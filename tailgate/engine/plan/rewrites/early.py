@@ -32,11 +32,11 @@ from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import INT8, Type, numeric
-from tailgate.sql.binding.resolution import function, operator, result
-from tailgate.sql.fallible import fallible
+from tailgate.sql.binder.types.overloads import function, operator, result
 from tailgate.sql.plan import Aggregate, AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Relation, Scalar, Scan
-from tailgate.sql.relations import bottom_up, column, read_by, walk
-from tailgate.sql.rewrite import columns_of, shifted
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, shifted
+from tailgate.sql.plan.traversal import bottom_up, column, read_by, walk
 
 # minimal ratio of rows of the aggregated side to rows of the other; below it, the additional
 # aggregate costs more than it saves

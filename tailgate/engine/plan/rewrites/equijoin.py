@@ -19,13 +19,13 @@ from tailgate.engine.plan.casts import cast_to
 from tailgate.engine.plan.labels import label, names
 from tailgate.engine.plan.scalars import equated, renumber
 from tailgate.lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
-from tailgate.sql.binding.coercion import same
-from tailgate.sql.binding.resolution import operator
-from tailgate.sql.fallible import fallible
-from tailgate.sql.ordering import many_forms, sortable
+from tailgate.sql.binder.types.coercion import same
+from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
-from tailgate.sql.relations import bottom_up, project
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.traversal import bottom_up, project
 
 TRUE = Literal(True, BOOL)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Filter, Join, Or, Relation, Scalar
-from tailgate.sql.relations import bottom_up
-from tailgate.sql.rewrite import conjunction, conjuncts
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import conjunction, conjuncts
+from tailgate.sql.plan.traversal import bottom_up
 
 
 def factor_conditions(relation: Relation) -> Relation:

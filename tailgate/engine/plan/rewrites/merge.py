@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from tailgate.sql.plan import Aggregate, Column, Filter, Literal, Project, Relation, Scalar
-from tailgate.sql.relations import bottom_up, is_identity, read_by, with_scalars
-from tailgate.sql.rewrite import conjunction, conjuncts, substituted, walk
+from tailgate.sql.plan.rewriting import conjunction, conjuncts, substituted, walk
+from tailgate.sql.plan.traversal import bottom_up, is_identity, read_by, with_scalars
 
 
 def merge_filters(relation: Relation) -> Relation:

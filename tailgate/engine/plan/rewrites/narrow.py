@@ -19,10 +19,10 @@ from dataclasses import replace
 from tailgate.engine.plan.labels import label, names
 from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import Field
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
-from tailgate.sql.relations import inputs, scalars_of, with_inputs, with_scalars
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 Moved = dict[Scalar, int]  # an expression, and the column that replaces it
 

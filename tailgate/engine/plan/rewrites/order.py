@@ -21,10 +21,10 @@ from itertools import combinations
 
 from tailgate.engine.plan.estimate import rows
 from tailgate.engine.plan.scalars import equated, renumber, ties
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Filter, Join, Relation, Scalar, Scan
-from tailgate.sql.relations import inputs, take, walk, with_inputs
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
+from tailgate.sql.plan.traversal import inputs, take, walk, with_inputs
 
 # an order replaces that of the text if its intermediate results have this many times fewer rows
 BETTER = 2.0

@@ -28,8 +28,8 @@ from tailgate.sql.plan import (
     Sort,
     Union_,
 )
-from tailgate.sql.relations import bottom_up, column, inputs, with_inputs
-from tailgate.sql.rewrite import conjunction, conjuncts
+from tailgate.sql.plan.rewriting import conjunction, conjuncts
+from tailgate.sql.plan.traversal import bottom_up, column, inputs, with_inputs
 
 Columns = frozenset[int]
 

@@ -13,7 +13,6 @@ from typing_extensions import assert_never
 from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import renumber
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import (
     Aggregate,
     Distinct,
@@ -34,8 +33,9 @@ from tailgate.sql.plan import (
     Window,
     Working,
 )
-from tailgate.sql.relations import inputs, read_by, take, with_inputs, with_scalars
-from tailgate.sql.rewrite import columns_of, conjuncts
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
+from tailgate.sql.plan.traversal import inputs, read_by, take, with_inputs, with_scalars
 
 Places = dict[int, int]  # old position of a column → new position
 

@@ -7,7 +7,7 @@
     σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c reads only the keys
 
 Below a join or an aggregate a condition is evaluated for more rows than above. Therefore only
-conditions that cannot fail are pushed there (`sql.fallible`).
+conditions that cannot fail are pushed there (`sql.plan.may_fail`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import replace
 
 from tailgate.engine.plan.scalars import ties
 from tailgate.engine.plan.sides import MATCHED, WHOLE
-from tailgate.sql.fallible import fallible
 from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
-from tailgate.sql.relations import inputs, with_inputs
-from tailgate.sql.rewrite import columns_of, conjunction, conjuncts, shifted, substituted
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted, substituted
+from tailgate.sql.plan.traversal import inputs, with_inputs
 
 
 def push_filters(relation: Relation) -> Relation:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from tailgate.lake.types import INT8
 from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Relation, Scalar, Sort, TopK, Window
-from tailgate.sql.relations import bottom_up, inputs, with_inputs
-from tailgate.sql.rewrite import conjuncts
+from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan.traversal import bottom_up, inputs, with_inputs
 
 # functions whose result for a row does not depend on later rows
 RANKS = frozenset({"row_number", "rank", "dense_rank"})

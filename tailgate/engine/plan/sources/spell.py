@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailgate.engine.plan.casts import cast_to
 from tailgate.lake.types import JSONB, TEXT, UUID, Type
 from tailgate.sql import plan
-from tailgate.sql.spark import expression
+from tailgate.sql.render.spark import expression
 
 MICROS = 1_000_000
 UNAVAILABLE = "__debezium_unavailable_value"  # tailgate/engine/java, Captured

@@ -29,8 +29,10 @@ final class ArrowDecoder implements Decoder {
 
   @Override public void decode(InternalRow record, Rows rows) {
     if (record.isNullAt(Circuit.VALUE)) return;
+    byte[] value = record.getBinary(Circuit.VALUE);
+    if (value.length == 0) return;  // earlier versions wrote one for a table that a transaction only read
     try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("decoder", 0, Long.MAX_VALUE);
-        var reader = new ArrowStreamReader(new ByteArrayInputStream(record.getBinary(Circuit.VALUE)), allocator)) {
+        var reader = new ArrowStreamReader(new ByteArrayInputStream(value), allocator)) {
       var root = reader.getVectorSchemaRoot();
       check(ArrowUtils.fromArrowSchema(root.getSchema()));
       List<FieldVector> vectors = root.getFieldVectors();

@@ -24,6 +24,7 @@ class DecoderTest {
         arrow("a", schema("a bigint, b string"), List.of(plus(1L, "x"))),
         record("a", 1, null, new byte[] {1, 2, 3}),
         record("a", 2, null, null),
+        record("a", 3, null, new byte[0]),
         arrow("a", row, List.of(
             new Weighted(row(1, "x"), 3), new Weighted(row(1, "x"), -3), new Weighted(row(2, null), 2))));
     assertEquals(new Bag().add(row(2, null), 2), r.relation(1));

@@ -1,0 +1,1 @@
+"""Binds expressions: a syntax tree over a scope becomes a typed scalar."""

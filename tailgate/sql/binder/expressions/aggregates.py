@@ -1,0 +1,187 @@
+"""Aggregates.
+
+    name([DISTINCT] arguments [ORDER BY …]) [WITHIN GROUP (ORDER BY …)] [FILTER (WHERE …)]
+
+Source: PostgreSQL 15, src/backend/parser/parse_agg.c, parse_func.c ParseFuncOrColumn().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
+from tailgate.lake.types import JSONB, TEXT
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.expressions.aggregate_levels import owned
+from tailgate.sql.binder.grouping import has_aggregates, has_windows
+from tailgate.sql.binder.positions import aggregate_place, leftmost
+from tailgate.sql.binder.set_returning import refuse
+from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce
+from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
+from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.sort_keys import sortable
+
+JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The syntactic parts of a call: its name, arguments, position and clauses."""
+
+    name: str
+    nodes: list[exp.Expr]
+    at: int | None
+    distinct: bool = False
+    order: list[exp.Expr] | None = None
+    within: list[exp.Expr] | None = None
+    where: exp.Expr | None = None
+
+
+def is_aggregate(name: str) -> bool:
+    """Returns whether a built-in aggregate has this name."""
+    return any(r.kind == "aggregate" for r in catalogue.calls(name))
+
+
+def taken_apart(node: exp.Expr) -> Parts:
+    """Returns the parts of a call, with the clauses after it."""
+    where = within = order = None
+    if isinstance(node, exp.Filter):
+        where, node = node.args["expression"].this, node.this
+    if isinstance(node, exp.WithinGroup):
+        within, node = list(node.args["expression"].expressions), node.this
+    assert isinstance(node, exp.Anonymous)
+    nodes, distinct = list(node.expressions), False
+    if nodes and isinstance(nodes[-1], exp.Order):
+        last = nodes[-1]
+        order, nodes = list(last.expressions), [*nodes[:-1], last.this]
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = list(nodes[0].expressions), True
+    return Parts(str(node.this), nodes, position(node), distinct, order, within, where)
+
+
+def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
+    """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
+    parts = taken_apart(node)
+    _check_kind(parts)
+    return owned(binder, called(binder, parts))
+
+
+def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
+    """Returns the bound call over the aggregated rows.
+
+    `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
+    """
+    name, at = parts.name, parts.at
+    inner = replace(binder, aggregates=True, within_window=binder.within_window or nested)
+    star = len(parts.nodes) == 1 and isinstance(parts.nodes[0], exp.Star)
+    if not parts.nodes and name == "count":
+        raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
+    nodes = [] if star else list(parts.nodes)
+    aggregated = [n.this for n in parts.within or []]
+    given = [inner.bind(n) for n in (*nodes, *aggregated)]
+    if name in JSON:
+        given = _as_json(inner, name, nodes, given)
+    found = function(name, tuple(s.type for s in given), at)
+    made = tuple(inner.known(a) for a in arguments(found, given, inner.parameters))
+    order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
+    for scalar, place in zip((*made, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
+        if has_windows(scalar):
+            raise of("42803", "aggregate function calls cannot contain window function calls", position=leftmost(place))
+        if not nested and has_aggregates(scalar):
+            raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
+    refuse((*made, *(k.expression for k in order)), "window function" if nested else "aggregate function")
+    condition = None
+    if parts.where is not None:
+        condition = replace(binder, clause="FILTER", aggregates=nested).boolean(parts.where, "FILTER")
+    direct = made[: len(nodes)]
+    if parts.within is not None:
+        order = [
+            SortKey(s, bool(n.args.get("desc")), bool(n.args.get("nulls_first")))
+            for s, n in zip(made[len(nodes) :], parts.within, strict=True)
+        ]
+    _check(parts, name, direct, order)
+    if name in ("max_by", "min_by"):
+        direct = (direct[0], sortable(direct[1]))
+    if name == "count" and parts.distinct:
+        direct = tuple(map(sortable, direct))
+    if condition is not None:
+        direct = tuple(_where(condition, s) for s in direct)
+        order = [replace(k, expression=_where(condition, k.expression)) for k in order]
+    return AggregateCall(found, direct, result(found, made), parts.distinct, condition, tuple(order), at)
+
+
+def _where(condition: Scalar, scalar: Scalar) -> Scalar:
+    """Returns an argument of an aggregate with FILTER.
+
+    If it can fail, it is computed only for rows that pass.
+    """
+    return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if fallible(scalar) else scalar
+
+
+def _check_kind(parts: Parts) -> None:
+    """Raises 42809 or 0A000 if the clauses of a call do not suit the kind of its function."""
+    name, at = parts.name, parts.at
+    rows = catalogue.calls(name)
+    if parts.within is not None and name in HYPOTHETICAL:
+        raise FeatureNotSupported(f"hypothetical-set aggregate {name} is not supported", position=at)
+    if rows and not is_aggregate(name):
+        words = [w for w, there in (("DISTINCT", parts.distinct), ("WITHIN GROUP", parts.within), ("ORDER BY", parts.order)) if there]
+        words += ["FILTER"] if parts.where is not None else []
+        if words:
+            raise WrongObjectType(f"{words[0]} specified, but {name} is not an aggregate function", position=at)
+    if rows and parts.within is not None and name not in WITHIN_GROUP:
+        raise WrongObjectType(f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP", position=at)
+    if name in WITHIN_GROUP and parts.within is None:
+        raise WrongObjectType(f"WITHIN GROUP is required for ordered-set aggregate {name}", position=at)
+    if name in WITHIN_GROUP and (parts.distinct or parts.order):
+        raise FeatureNotSupported("DISTINCT and ORDER BY inside of an ordered-set aggregate are not supported", position=at)
+
+
+def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
+    """Raises 42P10 or 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
+    at = parts.at
+    if name == "mode":
+        check_one_form(order[0].expression.type, name, at)
+    if not parts.distinct:
+        return
+    for argument in made:
+        if name not in (*JSON, "count", "min", "max"):
+            check_one_form(argument.type, "DISTINCT", at)
+    for key, node in zip(order, parts.order or [], strict=True):
+        if key.expression not in made:
+            raise InvalidColumnReference(
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list", position=leftmost(node.this)
+            )
+    if order and name.endswith("object_agg"):
+        raise FeatureNotSupported(f"{name} with DISTINCT and ORDER BY is not supported", position=at)
+
+
+def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], given: list[Scalar]) -> list[Scalar]:
+    """Casts values to jsonb, and the keys of an object to text."""
+    if len(given) != (2 if name.endswith("object_agg") else 1):
+        return given
+    return [*(printed(binder, k, n) for k, n in zip(given[:-1], nodes, strict=False)), _jsonb(binder, name, given[-1], nodes[-1])]
+
+
+def _jsonb(binder: ExpressionBinder, name: str, scalar: Scalar, node: exp.Expr) -> Scalar:
+    scalar = binder.known(scalar)
+    if scalar.type == JSONB:
+        return scalar
+    if not catalogue.calls("to_jsonb"):
+        raise FeatureNotSupported(f"{name} of type {scalar.type} is not supported", hint="Cast it to jsonb.", position=leftmost(node))
+    return binder.call(function("to_jsonb", (scalar.type,), leftmost(node)), [scalar], leftmost(node))
+
+
+def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
+    """Returns a value as text, as PostgreSQL's output function of its type prints it."""
+    if scalar.type.name == "bool":
+        t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
+        return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
+    found = coerce(scalar, TEXT, binder.parameters, "assignment", leftmost(node))
+    return found if found is not None else cast(scalar, TEXT, binder.parameters, leftmost(node))

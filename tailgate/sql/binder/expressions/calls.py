@@ -1,0 +1,268 @@
+"""Calls: functions, aggregates, casts in the form of functions, COALESCE, NULLIF, GREATEST, LEAST.
+
+Source: PostgreSQL 15, src/backend/parser/parse_func.c, parse_agg.c.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import (
+    AmbiguousFunction,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidParameterValue,
+    TailgateError,
+    UndefinedFunction,
+    WrongObjectType,
+)  # fmt: skip
+from tailgate.lake.types import BOOL, FACTS, JSONB, TEXT, UNKNOWN, Type
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.expressions import sql_functions, subqueries
+from tailgate.sql.binder.expressions.aggregates import bind_aggregate, is_aggregate, printed
+from tailgate.sql.binder.expressions.window_functions import is_window
+from tailgate.sql.binder.grouping import placeholder
+from tailgate.sql.binder.grouping_sets import grouping_call
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.types.coercion import cast, elements_as_text, plain
+from tailgate.sql.binder.types.overloads import function
+from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.grammar.names import position
+from tailgate.sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
+from tailgate.sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
+from tailgate.sql.plan.sort_keys import many_forms
+
+NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
+SCHEMAS = ("pg_catalog", "public")  # of built-in functions
+
+
+def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
+    """Binds a call without OVER. Raises 42883, 42725, 42809, 42803, 0A000 and others."""
+    name, nodes, at = str(node.this), list(node.expressions), position(node)
+    schema = node.meta.get("schema")
+    if name == "array" and isinstance(nodes[0], exp.Subquery):
+        return subqueries.bind_array(binder, nodes[0], at)
+    if items := sql_functions.named(binder, node):
+        return sql_functions.bind_routine(binder, node, items)
+    if schema is not None and schema not in SCHEMAS:
+        raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
+    if name in ("coalesce", "greatest", "least"):
+        return _coalesce(binder, name, nodes)
+    if name == "nullif":
+        return _nullif(binder, nodes, at)
+    if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
+        return binder.prefix(name, nodes[0], at)
+    if any(isinstance(n, (exp.Kwarg, exp.Variadic)) for n in nodes):
+        nodes = _in_order(name, nodes)
+    if name in catalogue.UNITS and _has_unit(name, nodes):
+        return _with_unit(binder, name, nodes, at)
+    if name in ("jsonb_build_object", "jsonb_build_array"):
+        return _built(binder, name, nodes, at)
+    rows = catalogue.calls(name)
+    if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
+        return bind_aggregate(binder, node)
+    if name == "grouping":
+        if not binder.aggregates:
+            raise GroupingError(f"grouping operations are not allowed in {binder.clause}", position=at)
+        return placeholder(grouping_call(tuple(binder.typed(n) for n in nodes), at))
+    if is_window(name):
+        raise WrongObjectType(f"window function {name} requires an OVER clause", position=at)
+    if any(isinstance(n, exp.Star) for n in nodes):
+        function(name, (), at)
+        raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
+    given = [binder.bind(n) for n in nodes]
+    if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
+        # A type's name in the form of a function is a cast, if that cast exists.
+        return cast(given[0], type, binder.parameters, at)
+    if name in ("concat", "concat_ws", "format"):
+        given = [_as_text(binder, g, n) for g, n in zip(given, nodes, strict=True)]
+    if name in ("quote_literal", "quote_nullable") and len(given) == 1:
+        given = [_as_text(binder, given[0], nodes[0])]
+    if name == "array_to_string" and given and given[0].type.is_array and given[0].type.name != "text":
+        given[0] = elements_as_text(given[0], at) or given[0]
+    if name == "to_jsonb" and len(given) == 1:
+        return _jsonb(binder, given[0], leftmost(nodes[0]))
+    found = function(name, tuple(s.type for s in given), at)
+    if found.kind == "set":
+        hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
+        if binder.clause not in EXPANDING:
+            raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
+        if len(found.outputs) > 1:
+            raise FeatureNotSupported(f"{name} as a value of several columns is not supported", hint=hint, position=at)
+    _check_volatility(binder, found, at)
+    return binder.call(found, given, at)
+
+
+def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
+    """Returns an argument of concat as text, as its type's output function prints it."""
+    if scalar.type.name == "bpchar" and not scalar.type.is_array:
+        return Call(PADDED, (scalar,), TEXT)
+    return printed(binder, scalar, node)
+
+
+EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions are allowed
+PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # keeps trailing blanks
+PARAMETERS = {  # argument names, for calls with named arguments
+    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+    "make_date": ("year", "month", "day"),
+    "make_time": ("hour", "min", "sec"),
+    "make_timestamp": ("year", "month", "mday", "hour", "min", "sec"),
+    "make_timestamptz": ("year", "month", "mday", "hour", "min", "sec", "timezone"),
+    "jsonb_set": ("jsonb_in", "path", "replacement", "create_if_missing"),
+    "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
+}
+
+
+def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
+    """Puts named arguments into their order.
+
+    Omitted arguments of make_interval are 0. Raises 42883, 0A000.
+    """
+    names = PARAMETERS.get(name)
+    at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
+    if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
+        raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=at)
+    given: dict[str, exp.Expr] = {}
+    for i, node in enumerate(nodes):
+        key = node.this.name if isinstance(node, exp.Kwarg) else names[i] if i < len(names) else ""
+        if isinstance(node, exp.Kwarg):
+            node = node.args["expression"]
+        if key not in names or key in given:
+            raise UndefinedFunction(f"function {name}({key} => …) does not exist", position=at)
+        given[key] = node
+    last = max(names.index(k) for k in given)
+    missing = [n for n in names[: last + 1] if n not in given]
+    if missing and name != "make_interval":
+        raise UndefinedFunction(f"function {name} without {missing[0]} does not exist", position=at)
+    return [given.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
+
+
+# --- jsonb -----------------------------------------------------------------------------------------------------------------------
+
+
+def _jsonb(binder: ExpressionBinder, scalar: Scalar, at: int | None) -> Scalar:
+    """Returns to_jsonb of a value of any type.
+
+    The elements of an array are converted one by one.
+    """
+    if scalar.type == UNKNOWN:
+        if isinstance(scalar, Literal) and scalar.value is None:
+            return Literal(None, JSONB)
+        scalar = binder.known(scalar)
+    type = scalar.type
+    row = function("to_jsonb", (type.element if type.is_array else type,), at)
+    if type.is_array:
+        items = Call(arrays.each(row, type.name, "jsonb"), (scalar,), JSONB.array(), at)
+        return Call(catalogue.calls("jsonb_build_array")[0], (items,), JSONB, at)
+    return binder.call(row, [scalar], at)
+
+
+def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds jsonb_build_array, and jsonb_build_object with alternating keys and values."""
+    row = catalogue.calls(name)[0]
+    given = [binder.bind(n) for n in nodes]
+
+    def listed(scalars: list[Scalar], type: Type) -> Scalar:
+        if not scalars:
+            return Literal((), type.array())
+        return Call(catalogue.calls("ARRAY")[0], tuple(scalars), type.array())
+
+    if name == "jsonb_build_array":
+        return Call(row, (listed([_jsonb(binder, g, at) for g in given], JSONB),), JSONB, at)
+    if len(given) % 2:
+        hint = "The arguments of jsonb_build_object() must consist of alternating keys and values."
+        raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
+    keys = [_as_text(binder, g, n) for g, n in zip(given[::2], nodes[::2], strict=True)]
+    values = [_jsonb(binder, g, at) for g in given[1::2]]
+    return Call(row, (listed(keys, TEXT), listed(values, JSONB)), JSONB, at)
+
+
+def _check_volatility(binder: ExpressionBinder, found: Function, at: int | None) -> None:
+    """Raises 0A000 for a volatile function in a view."""
+    if found.volatility == "volatile" and binder.view:
+        raise FeatureNotSupported(
+            f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
+        )
+
+
+def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:
+    """Returns whether the unit selects the catalogue row. In date_trunc, only a literal does."""
+    literal = bool(nodes) and isinstance(nodes[0], exp.Literal) and nodes[0].is_string
+    return not (name == "date_trunc" and (len(nodes) != 2 or not literal))
+
+
+def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds a call whose unit selects the catalogue row.
+
+    Examples are date_trunc('hour', x) and extract(hour FROM x).
+    """
+    given = [binder.bind(n) for n in nodes]
+    shown = "pg_catalog.extract" if name == "extract" else name
+    if len(given) != 2:
+        types = ", ".join(str(plain(g.type)) for g in given)
+        raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
+    unit, value = given
+    if not isinstance(unit, Literal) or not isinstance(unit.value, str):
+        raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
+    if value.type == UNKNOWN:
+        raise _ambiguous(name, at)
+    if value.type.facts.category not in "DT" or value.type.is_array:
+        raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
+    word = unit.value.lower()
+    canonical = UNITS_BY_SPELLING.get(word, word)
+    if name == "date_trunc" and value.type.name == "date":
+        value = cast(value, Type("timestamptz"), binder.parameters, at)
+    if name == "date_trunc" and value.type.name == "time":
+        value = cast(value, Type("interval"), binder.parameters, at)
+    row = next((r for r in catalogue.calls(f"{name}:{canonical}") if r.arguments == (value.type.name,)), None)
+    if row is not None:
+        return binder.call(row, [value], at)
+    message = f'unit "{word}" not %s for type {plain(value.type)}'
+    known = canonical in (TRUNCATABLE if name == "date_trunc" else UNITS_BY_SPELLING.values())
+    raise FeatureNotSupported(message % "supported") if known else InvalidParameterValue(message % "recognized")
+
+
+def _ambiguous(name: str, at: int | None) -> TailgateError:
+    return AmbiguousFunction(
+        f"function {name}(unknown, unknown) is not unique",
+        hint="Could not choose a best candidate function. You might need to add explicit type casts.",
+        position=at,
+    )
+
+
+def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Scalar:
+    """Binds COALESCE, GREATEST or LEAST, whose arguments have one common type. Raises 42804."""
+    made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
+    if name == "coalesce":
+        return made[0] if len(made) == 1 else Coalesce(made, type)
+    if many_forms(type) or type.is_array:
+        return _extreme(binder, ">=" if name == "greatest" else "<=", made, type)
+    return Extreme("greatest" if name == "greatest" else "least", made, type)
+
+
+def _extreme(binder: ExpressionBinder, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
+    """Returns the first value that compares with `sign` to all others, by the type's own operator.
+
+    NULLs are ignored.
+    """
+
+    def chosen(value: Scalar) -> Scalar:
+        others = (binder.operate(sign, [value, other], None) for other in given if other is not value)
+        return And((Not(IsNull(value)), *(Coalesce((test, Literal(True, BOOL)), BOOL) for test in others)))
+
+    if len(given) == 1:
+        return given[0]
+    return Case(tuple((chosen(value), value) for value in given), Literal(None, type), type)
+
+
+def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    given = [binder.bind(n) for n in nodes]
+    equal = binder.operate("=", given, at)
+    assert isinstance(equal, Call)
+    value = binder.known(given[0])
+    return Case(((equal, Literal(None, value.type)),), value, value.type)
+
+
+def _type_of(name: str) -> Type | None:
+    return Type(name) if name in FACTS and name not in ("record", "unknown") else None

@@ -1,0 +1,71 @@
+"""Binds constants and parameters: literals, NULL, TRUE, -1, $1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from sqlglot import exp
+
+from tailgate.lake.errors import (
+    UndefinedParameter,
+)  # fmt: skip
+from tailgate.lake.types import BOOL, INT4, INT8, UNKNOWN, numeric
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.name_lookup import find_argument
+from tailgate.sql.grammar.names import position
+from tailgate.sql.input.literals import literal, scale_of
+from tailgate.sql.input.numbers import RANGES
+from tailgate.sql.plan import (
+    Literal,
+    Scalar,
+)  # fmt: skip
+
+
+def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:
+    at = position(node)
+    if node.is_string:
+        return Literal(node.this, UNKNOWN, at)
+    text = node.this
+    if text.isdigit():
+        value = int(text)
+        for type in (INT4, INT8):
+            if value <= RANGES[type.name][1]:
+                return Literal(value, type, at)
+    return literal(text, numeric(scale_of(text)), at)
+
+
+def bind_null(binder: ExpressionBinder, node: exp.Null) -> Scalar:
+    return Literal(None, UNKNOWN, position(node))
+
+
+def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Scalar:
+    return Literal(bool(node.this), BOOL, position(node))
+
+
+def bind_parameter(binder: ExpressionBinder, node: exp.Parameter) -> Scalar:
+    number = int(node.name)
+    if (given := find_argument(binder, number, position(node))) is not None:
+        return given
+    if number < 1 or number > 65535 or not binder.parameters.allowed:
+        raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
+    return binder.parameters.at(number, position(node))
+
+
+def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Scalar:
+    inner, negative = node.this, True
+    while isinstance(inner, (exp.Paren, exp.Neg)):  # a number with its signs is one literal, as in doNegate()
+        negative ^= isinstance(inner, exp.Neg)
+        inner = inner.this
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        scalar = bind_literal(binder, inner)
+        assert isinstance(scalar, Literal)
+        value = scalar.value
+        assert isinstance(value, (int, Decimal))
+        if not negative:
+            return replace(scalar, position=position(node))
+        if value in (2**31, 2**63) and inner.this.isdigit():
+            return Literal(-int(value), INT4 if value == 2**31 else INT8, position(node))
+        return replace(scalar, value=-value, position=position(node))
+    inner = node.this
+    return binder.prefix("-", inner, position(node))

@@ -1,0 +1,51 @@
+"""Comparisons of rows: (a, b) = (c, d), (a, b) < (c, d), (a, b) IN ((1, 2), (3, 4)).
+
+Source: PostgreSQL 15, "Row and Array Comparisons"; make_row_comparison_op() in parse_expr.c.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
+from tailgate.lake.types import BOOL
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.expressions import subqueries
+from tailgate.sql.binder.expressions.row_comparison import compare_rows
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import And, IsNull, Literal, Or, Scalar
+
+
+def bind_comparison(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
+    """Binds a comparison of a row with a row or with a subquery. Raises 42601, 0A000."""
+    if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
+        return subqueries.bind_row(binder, sign, left, right, at)
+    if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
+        raise FeatureNotSupported("a row as a value is not supported", position=position(left if isinstance(left, exp.Tuple) else right))
+    return compare_rows(binder, sign, [binder.bind(e) for e in left.expressions], [binder.bind(e) for e in right.expressions], at)
+
+
+def bind_in(binder: ExpressionBinder, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
+    """Binds IN or, with `negated`, NOT IN of a row and a list of rows."""
+    sign = "<>" if negated else "="
+    tests = tuple(bind_comparison(binder, sign, left, item, at) for item in items)
+    return tests[0] if len(tests) == 1 else And(tests) if negated else Or(tests)
+
+
+def bind_distinct(binder: ExpressionBinder, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
+    """Returns IS DISTINCT FROM of two rows: true if any column is distinct. Raises 42601."""
+    if len(left.expressions) != len(right.expressions):
+        raise SyntaxError_("unequal number of entries in row expressions", position=at)
+    tests = tuple(binder.distinct([binder.bind(a), binder.bind(b)], at) for a, b in zip(left.expressions, right.expressions, strict=True))
+    return tests[0] if len(tests) == 1 else Or(tests)
+
+
+def bind_null(binder: ExpressionBinder, row: exp.Tuple, *, negated: bool) -> Scalar:
+    """Returns the condition that all columns of a row are NULL.
+
+    With `negated`, returns the condition that IS NOT NULL negates: any column is NULL.
+    """
+    terms: tuple[Scalar, ...] = tuple(IsNull(binder.typed(e)) for e in row.expressions)
+    if len(terms) < 2:
+        return terms[0] if terms else Literal(not negated, BOOL)
+    return Or(terms) if negated else And(terms)

@@ -1,0 +1,363 @@
+"""User-defined SQL functions: the function's body, over the call's arguments, replaces the call.
+
+    f(x + 1)   with f(a int) RETURN a * a        ──►  (x + 1) * (x + 1)
+    g(u.id)    with g(i int) RETURN (SELECT …)   ──►  a subquery that reads u.id
+    FROM h(3)  with h(n int) RETURNS TABLE …     ──►  the body as an item of FROM, LATERAL
+
+The body is bound at a separate `Level`. There, argument names and $n stand for the scalars of the
+call, and outer names are not visible. Other modules need not know about user-defined functions:
+they see only the inlined expressions and subqueries.
+
+Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions",
+inline_function() in clauses.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import (
+    AmbiguousFunction,
+    FeatureNotSupported,
+    InvalidFunctionDefinition,
+    ProgramLimitExceeded,
+    SyntaxError_,
+    TailgateError,
+    UndefinedFunction,
+)  # fmt: skip
+from tailgate.lake.names import Name
+from tailgate.lake.routines import Routine, routine
+from tailgate.lake.types import FACTS, INT8, Field, Type
+from tailgate.sql.authorization import EXECUTE
+from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
+from tailgate.sql.binder.grouping import aggregate, windowed
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.scope import Named, Scope, Table
+from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.overloads import CASTS_HINT, choose
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.parser import parse_expression, parse_query
+from tailgate.sql.plan import (
+    Aggregate,
+    Case,
+    Column,
+    Distinct,
+    Filter,
+    IsNull,
+    Limit,
+    Literal,
+    Not,
+    Or,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    Values,
+)  # fmt: skip
+from tailgate.sql.plan.rewriting import conjunction, parts
+from tailgate.sql.plan.subqueries import Dependent, Subquery, as_relation, as_scalar
+
+INLINED_MAX = 20_000  # parts of an inlined expression; nested functions that use an argument twice grow exponentially
+CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
+MISMATCH = "return type mismatch in function declared to return %s"
+
+
+def named(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
+    """Returns the user-defined functions with the name of a call."""
+    return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
+
+
+def bind_routine(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
+    """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
+    item, made, given = _chosen(binder, node, items)
+    if made.rows is not None:
+        raise FeatureNotSupported(
+            f"set-returning functions are not supported in {binder.clause}",
+            hint=f"Put it into FROM, as in FROM t, {item.name}(t.x).",
+            position=position(node),
+        )
+    found = value(_inside(binder, item, made, given, position(node)), made, tree_of(item.query))
+    if _size(found) > INLINED_MAX:
+        raise ProgramLimitExceeded(f"the expression that function {item.name} becomes is too large", position=position(node))
+    return found
+
+
+def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
+    """Binds a call in FROM.
+
+    Returns its rows, its columns, and whether the function's columns are unnamed.
+    """
+    item, made, given = _chosen(binder, node, items)
+    inner = _inside(binder, item, made, given, position(node))
+    if made.rows is None:
+        columns = (Field(item.name, made.returns),)
+        return Project(Values(((),), ()), (value(inner, made, tree_of(item.query)),), columns), columns, True
+    return rows(inner, made, tree_of(item.query)), made.rows, not made.rows[0].name
+
+
+def _size(scalar: Scalar) -> int:
+    """Returns the number of parts of a scalar; an aggregate or window function counts as one."""
+    return 1 if aggregate(scalar) is not None or windowed(scalar) is not None else 1 + sum(map(_size, parts(scalar)))
+
+
+# --- choice of the function -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A function whose argument names and count fit a call.
+
+    `places` has, for each argument of the call, its index among the function's arguments. `row` is
+    the function as `choose` takes it.
+    """
+
+    item: Item
+    routine: Routine
+    places: tuple[int, ...]
+    row: Function
+
+
+def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
+    """Returns the function that a call refers to, and its arguments.
+
+    The arguments are cast to the declared types; defaults replace omitted ones.
+    """
+    name, at = str(node.this), position(node)
+    nodes: list[exp.Expr] = []
+    names: list[str | None] = []
+    for argument in node.expressions:
+        if isinstance(argument, exp.Variadic):
+            raise FeatureNotSupported("VARIADIC arguments are not supported", position=position(argument))
+        if isinstance(argument, exp.Kwarg):
+            if argument.this.name in names:
+                raise SyntaxError_(f'argument name "{argument.this.name}" used more than once', position=position(argument))
+            names.append(argument.this.name)
+            nodes.append(argument.args["expression"])
+            continue
+        if names and names[-1] is not None:
+            raise SyntaxError_("positional argument cannot follow named argument", position=position(argument))
+        names.append(None)
+        nodes.append(argument)
+    given = [binder.bind(n) for n in nodes]
+    types = tuple(g.type for g in given)
+    candidates = sorted(filter(None, (_candidate(i, names) for i in items)), key=lambda c: len(c.routine.arguments))
+    found = choose(tuple(c.row for c in candidates), types)
+    shown = f"{name}({', '.join(f'{n} => {plain(t)}' if n else str(plain(t)) for n, t in zip(names, types, strict=True))})"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=at
+        )
+    if found is None:
+        hint = "No function matches the given name and argument types. " + CASTS_HINT
+        raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
+    candidate = next(c for c in candidates if c.row is found)
+    return candidate.item, candidate.routine, _arguments(binder, candidate, given)
+
+
+def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
+    """Returns the function as a candidate for a call, or None if the arguments do not fit.
+
+    `names` has the name of each argument of the call, None for positional ones.
+    """
+    made = routine(item)
+    known = [a.name for a in made.arguments]
+    places = []
+    for i, name in enumerate(names):
+        if (name is None and i >= len(known)) or (name is not None and name not in known):
+            return None
+        places.append(i if name is None else known.index(name))
+    required = range(len(known) - len(made.defaults))
+    if len(set(places)) < len(places) or not set(required) <= set(places):
+        return None
+    types = tuple(spelled(made.arguments[p].type) for p in places)
+    return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
+
+
+def _arguments(binder: ExpressionBinder, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
+    made = candidate.routine
+    first = len(made.arguments) - len(made.defaults)
+    found = []
+    for i, argument in enumerate(made.arguments):
+        if i in candidate.places:
+            scalar = coerce(given[candidate.places.index(i)], argument.type, binder.parameters)
+        else:
+            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.item)))
+            scalar = default(own, argument, made.defaults[i - first])
+        assert scalar is not None, (candidate.item.name, argument)
+        found.append(scalar)
+    return tuple(found)
+
+
+def default(binder: ExpressionBinder, argument: Field, text: str) -> Scalar:
+    """Binds the default of an argument. Raises 42P13, 0A000."""
+    tree = parse_expression(text)
+    if next(tree.find_all(exp.Column), None) is not None or next(tree.find_all(exp.Select), None) is not None:
+        raise FeatureNotSupported("only constants and functions may be defaults of arguments")
+    place = replace(binder, scope=Scope(), clause="DEFAULT expressions", aggregates=False)
+    scalar = coerce(place.bind(_unplaced(tree)), argument.type, binder.parameters, "assignment")
+    if scalar is None:
+        raise InvalidFunctionDefinition(f"argument {argument.name} of type {argument.type} cannot have the default {text}")
+    return scalar
+
+
+# --- inlining ---------------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)  # the same size as for views
+def tree_of(text: str) -> exp.Expr:
+    """Returns the tree of a function's body. Callers must not change it.
+
+    It has no positions, because they would not be positions in the calling statement.
+    """
+    tree = parse_query(text)
+    return _unplaced(tree)
+
+
+def _unplaced(tree: exp.Expr) -> exp.Expr:
+    for node in tree.walk():
+        node.meta.pop("position", None)
+    return tree
+
+
+def _inside(binder: ExpressionBinder, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
+    """Returns the binder of a call's body.
+
+    Records the use of the function. Raises 0A000 for recursion.
+    """
+    names = binder.level.names
+    if item.id in names.inside:
+        raise FeatureNotSupported("recursive functions are not supported", position=at)
+    names.demand(EXECUTE, item)
+    if item.id not in names.used:
+        names.used.append(item.id)
+    if at is not None:
+        names.places[at] = item.id
+    return body_binder(binder, item.name, made, given, names.within(item))
+
+
+def body_binder(binder: ExpressionBinder, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> ExpressionBinder:
+    """Returns the binder of a function's body.
+
+    `given` are its arguments, scalars over the rows of `binder`.
+    """
+    columns = tuple(Named(a.name, g) for a, g in zip(made.arguments, given, strict=True))
+    scope = Scope(columns, (Table(name, columns),))
+    queries = replace(binder.level.queries, parameters=Parameters())
+    return replace(binder, scope=scope, level=Level(queries, names, arguments=given), clause=CLAUSE, aggregates=False, windows={})
+
+
+def value(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Scalar:
+    """Returns the value of a function's body: that of the first row, or NULL without rows.
+
+    Raises 42P13.
+
+    The value is NULL if the function is strict and an argument is NULL.
+    """
+    if _is_expression(tree):
+        (node,) = tree.expressions
+        found = inner.typed(node.this if isinstance(node, exp.Alias) else node)
+    else:
+        closure = Closure(inner)
+        relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
+        if len(relation.columns) != 1:
+            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail="Final statement must return exactly one column.")
+        if not _at_most_one(relation):
+            relation = Limit(relation, Literal(1, INT8))
+        found = as_scalar(Subquery("scalar", relation, closure.depth, closure.arguments(relation), relation.columns[0].type))
+    result = _returned(found, made.returns)
+    if result is None:
+        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=f"Actual return type is {plain(found.type)}.")
+    nulls = _nulls(inner, made)
+    if not nulls:
+        return result
+    return Case((((nulls[0] if len(nulls) == 1 else Or(nulls)), Literal(None, result.type)),), result, result.type)
+
+
+def rows(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Relation:
+    """Returns the rows of a function's body. Raises 42P13.
+
+    There are none if the function is strict and an argument is NULL.
+    """
+    assert made.rows is not None
+    closure = Closure(inner)
+    relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
+    if len(relation.columns) != len(made.rows):
+        few = "many" if len(relation.columns) > len(made.rows) else "few"
+        one = "Final statement must return exactly one column." if len(made.rows) == 1 else f"Final statement returns too {few} columns."
+        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=one)
+    made_of = []
+    for i, (field, column) in enumerate(zip(made.rows, relation.columns, strict=True)):
+        scalar = _returned(Column(i, column.type), field.type)
+        if scalar is None:
+            detail = f"Final statement returns {plain(column.type)} instead of {field.type} at column {i + 1}."
+            if made.returns.name != "record":
+                detail = f"Actual return type is {plain(column.type)}."
+            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=detail)
+        made_of.append(scalar)
+    fields = tuple(Field(f.name, s.type) for f, s in zip(made.rows, made_of, strict=True))
+    plan: Relation = Project(relation, tuple(made_of), fields)
+    nulls = _nulls(inner, made)
+    if nulls:
+        plan = Filter(plan, conjunction(tuple(Not(IsNull(closure.capture(n.argument))) for n in nulls if isinstance(n, IsNull))))
+    arguments = closure.arguments(plan)
+    if not arguments:
+        return plan
+    return as_relation(Dependent(Values(((),), ()), plan, closure.depth, arguments, "inner", None))
+
+
+def _returned(scalar: Scalar, type: Type) -> Scalar | None:
+    """Casts a value of the body to the declared return type, or returns None if no cast exists."""
+    found = coerce(scalar, type, Parameters(), "assignment")
+    if found is not None and found.type.name == "numeric" and found.type.declared and found.type.modifiers:
+        return coerce(found, replace(found.type, declared=False), Parameters())  # the result's precision does not count as declared
+    return found
+
+
+def _nulls(inner: ExpressionBinder, made: Routine) -> tuple[Scalar, ...]:
+    """Returns IS NULL tests for the arguments of a strict function; none for other functions."""
+    given = inner.level.arguments or ()
+    return tuple(IsNull(g) for g in given if not isinstance(g, Literal) or g.value is None) if made.strict else ()
+
+
+def _is_expression(tree: exp.Expr) -> bool:
+    """Returns whether a body is SELECT with one expression, which can replace the call directly."""
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return False
+    node = tree.expressions[0]
+    return not isinstance(node, exp.Star) and not any(v for k, v in tree.args.items() if k != "expressions") and not _aggregates(tree)
+
+
+def _aggregates(tree: exp.Expr) -> bool:
+    return any(r.kind in ("aggregate", "window") for n in tree.find_all(exp.Anonymous) for r in catalogue.calls(str(n.this)))
+
+
+def _at_most_one(relation: Relation) -> bool:
+    """Returns True if the relation certainly has at most one row."""
+    match relation:
+        case Aggregate(keys=keys):
+            return not keys
+        case Values(rows=rows):
+            return len(rows) <= 1
+        case Limit(count=Literal(value=int() as count)):
+            return count <= 1
+        case Project() | Filter() | Sort() | Distinct() | Limit():
+            return _at_most_one(relation.input)
+    return False
+
+
+# --- CREATE FUNCTION --------------------------------------------------------------------------------------------------------------
+
+
+def is_built_in(name: str) -> bool:
+    """Returns whether a built-in function has the name, which would hide a user-defined one."""
+    return bool(catalogue.calls(name)) or name in catalogue.UNITS or name in FACTS or name in SPECIAL
+
+
+SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_object jsonb_build_array tumble hop session".split())

@@ -1,0 +1,98 @@
+"""Subqueries in expressions: (SELECT …), EXISTS, IN, op ANY, op ALL, ARRAY(SELECT …).
+
+Source: PostgreSQL 15, transformSubLink() in src/backend/parser/parse_expr.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.errors import SyntaxError_
+from tailgate.lake.types import BOOL
+from tailgate.sql.binder.context import Closure, ExpressionBinder
+from tailgate.sql.binder.expressions.row_comparison import compare_rows
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Column, Not, Relation, Scalar
+from tailgate.sql.plan.subqueries import Subquery, as_scalar
+
+
+def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Scalar:
+    """Binds (SELECT …) as a value. Raises 42601."""
+    closure, relation = _bound(binder, node.this)
+    if len(relation.columns) != 1:
+        raise SyntaxError_("subquery must return only one column", position=position(node))
+    return _value(closure, relation, 0, position(node))
+
+
+def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Scalar:
+    """Binds EXISTS (SELECT …)."""
+    closure, relation = _bound(binder, node.this)
+    return as_scalar(Subquery("exists", relation, closure.depth, closure.arguments(relation), BOOL, position=position(node)))
+
+
+def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> Scalar:
+    """Binds ARRAY(SELECT …). Raises 42601."""
+    closure, relation = _bound(binder, node.this)
+    if len(relation.columns) != 1:
+        raise SyntaxError_("subquery must return only one column", position=at)
+    type = relation.columns[0].type
+    made = type if type.is_array else type.array()
+    return as_scalar(Subquery("array", relation, closure.depth, closure.arguments(relation), made, position=at))
+
+
+def bind_row(binder: ExpressionBinder, sign: str, left: exp.Tuple, node: exp.Subquery, at: int | None) -> Scalar:
+    """Binds (a, b) op (SELECT c, d …), which compares two rows. Raises 42601."""
+    values = [binder.bind(e) for e in left.expressions]
+    closure, relation = _bound(binder, node.this)
+    _check_columns(len(values), len(relation.columns), at)
+    columns = [_value(closure, relation, i, position(node)) for i in range(len(values))]
+    return compare_rows(binder, sign, values, columns, at)
+
+
+def bind_in(binder: ExpressionBinder, node: exp.In, at: int | None, *, negated: bool) -> Scalar:
+    """Binds x IN (SELECT …), and with `negated` x NOT IN (SELECT …). Raises 42601."""
+    found = _quantified(binder, "=", node.this, node.args["query"], at)
+    return Not(found) if negated else found
+
+
+def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
+    """Binds x op ANY (SELECT …) and x op ALL (SELECT …).
+
+    ALL becomes NOT ANY of the negated comparison.
+    """
+    return _quantified(binder, sign, left, right.this, at, all=isinstance(right, exp.All))
+
+
+def _quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, node: exp.Subquery, at: int | None, *, all: bool = False) -> Scalar:
+    nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
+    values = [binder.bind(n) for n in nodes]
+    closure, relation = _bound(binder, node.this)
+    _check_columns(len(values), len(relation.columns), at)
+    columns: list[Scalar] = [Column(i, f.type, position(node)) for i, f in enumerate(relation.columns)]
+    condition = compare_rows(binder, sign, [closure.capture(v) for v in values], columns, at)
+    if all:
+        condition = Not(condition)
+    arguments = closure.arguments(relation, condition)
+    found = as_scalar(Subquery("any", relation, closure.depth, arguments, BOOL, condition, position=at))
+    return Not(found) if all else found
+
+
+def _value(closure: Closure, relation: Relation, column: int, at: int | None) -> Scalar:
+    arguments = closure.arguments(relation)
+    return as_scalar(Subquery("scalar", relation, closure.depth, arguments, relation.columns[column].type, column=column, position=at))
+
+
+def _bound(binder: ExpressionBinder, tree: exp.Expr) -> tuple[Closure, Relation]:
+    """Binds the query of a subquery. Returns its closure, which has its arguments, and its plan."""
+    closure = Closure(binder)
+    queries = replace(binder.level.queries, outer=closure)
+    return closure, queries.query(tree, binder.level.names)
+
+
+def _check_columns(values: int, columns: int, at: int | None) -> None:
+    if values < columns:
+        raise SyntaxError_("subquery has too many columns", position=at)
+    if values > columns:
+        raise SyntaxError_("subquery has too few columns", position=at)

@@ -1,0 +1,163 @@
+"""Syntax that PostgreSQL's parser turns into calls.
+
+These are subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO and ESCAPE.
+
+Source: PostgreSQL 15, src/backend/parser/{gram.y,parse_expr.c}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, TailgateError, UndefinedFunction, WrongObjectType
+from tailgate.lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.overloads import function, operator
+from tailgate.sql.compute.text.strings import like_escape, similar_to
+from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import And, Call, Extreme, Literal, Or, Scalar
+
+# --- arrays ----------------------------------------------------------------------------------------------------------------------
+
+
+def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
+    """Binds the subscript of an array or of jsonb, or the slice of an array.
+
+    Raises 42804, 0A000.
+    """
+    value, at = binder.typed(node.this), position(node)
+    (index,) = node.expressions
+    if value.type.name == "jsonb" and not value.type.is_array:
+        if isinstance(index, exp.Slice):
+            raise DatatypeMismatch("jsonb subscript does not support slices", position=at)
+        return binder.operate("->", [value, binder.bind(index)], at)
+    if isinstance(node.this, exp.Bracket) and not value.type.is_array:
+        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
+    if not value.type.is_array:
+        message = f"cannot subscript type {plain(value.type)} because it does not support subscripting"
+        raise DatatypeMismatch(message, position=leftmost(node.this))
+    if not isinstance(index, exp.Slice):
+        return binder.call(function("[]", (value.type, INT4), at), [value, _whole(binder, index)], at)
+    bounds = ((index.this, 1), (index.args.get("expression"), 2**31 - 1))
+    ends = (_whole(binder, e) if e is not None else Literal(d, INT4) for e, d in bounds)
+    return binder.call(function("[:]", (value.type, INT4, INT4), at), [value, *ends], at)
+
+
+def _whole(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
+    found = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
+    if found is None:
+        raise DatatypeMismatch("array subscript must have type integer", position=leftmost(node))
+    return found
+
+
+def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
+    """Binds x op ANY (array) and x op ALL (array). Raises 42809, 0A000."""
+    every = isinstance(right, exp.All)
+    value, array = binder.bind(left), binder.bind(right.this)
+    if array.type == UNKNOWN:
+        element = TEXT if value.type == UNKNOWN else plain(value.type)
+        found = coerce(array, element.array(), binder.parameters)
+        assert found is not None
+        array = found
+    if not array.type.is_array:
+        raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=at)
+    row = operator(sign, (value.type, array.type.element), at)
+    if spelled(array.type.element) != row.arguments[1]:
+        target = coerce(array, replace(array.type, name=row.arguments[1], modifiers=()), binder.parameters)
+        if target is None:
+            raise FeatureNotSupported(f"{sign} {type(right).__name__.upper()} of type {array.type} is not supported", position=at)
+        array = target
+    probe = binder.call(row, [value, Literal(None, array.type.element)], at)
+    assert isinstance(probe, Call)
+    made = probe.arguments[0]
+    if array.type.name == "numeric" and probe.arguments[1].type.decimal != array.type.decimal:
+        widened = coerce(array, probe.arguments[1].type.array(), binder.parameters, "explicit")
+        assert widened is not None
+        array = widened
+    if row.result != "bool":
+        raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
+    return Call(arrays.quantified(row, every, (spelled(made.type), spelled(array.type))), (made, array), BOOL, at)
+
+
+# --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------
+
+
+def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
+    """Binds (begin, end or length) OVERLAPS (begin, end or length).
+
+    Periods are half-open; a point is a period.
+    """
+    at = position(node)
+    ends: list[list[Scalar]] = []
+    for side, name in ((node.this, "left"), (node.args["expression"], "right")):
+        if not isinstance(side, exp.Tuple) or len(side.expressions) != 2:
+            raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
+        begin, end = (binder.typed(e) for e in side.expressions)
+        if begin.type.facts.category != "D":
+            shown = f"{plain(begin.type)}, {plain(end.type)}"
+            raise UndefinedFunction(f"function pg_catalog.overlaps({shown}, …) does not exist", position=at)
+        ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])
+
+    def less(a: Scalar, b: Scalar) -> Scalar:
+        return binder.operate("<", [a, b], at)
+
+    def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
+        """Returns the earlier and the later end. If one end is NULL, both are the other end."""
+        made, _ = _unified(binder, pair)
+        return Extreme("least", made, made[0].type), Extreme("greatest", made, made[0].type)
+
+    (s1, e1), (s2, e2) = ordered(ends[0]), ordered(ends[1])
+    made, _ = _unified(binder, [s1, e1, s2, e2])
+    s1, e1, s2, e2 = made
+    for scalar in (*ends[0], *ends[1]):
+        if isinstance(scalar, Literal) and scalar.value is None:
+            raise FeatureNotSupported("OVERLAPS with NULL is not supported", position=at)
+    same_begin = binder.operate("=", [s1, s2], at)
+    later, earlier = And((less(s2, s1), less(s1, e2))), And((less(s1, s2), less(s2, e1)))
+    return Or((same_begin, later, earlier))
+
+
+def _unified(binder: ExpressionBinder, scalars: list[Scalar]) -> tuple[tuple[Scalar, ...], Type]:
+    """Casts scalars to their common type, which is returned, too."""
+    return binder.unify([exp.Null()] * len(scalars), scalars, "OVERLAPS")
+
+
+# --- AT TIME ZONE, LIKE, SIMILAR TO ----------------------------------------------------------------------------------------------
+
+
+def bind_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Scalar:
+    """Binds AT TIME ZONE, a call of timezone(zone, value)."""
+    zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
+    given = [zone, value]
+    return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)
+
+
+def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
+    """Returns both sides of LIKE or SIMILAR TO.
+
+    The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR
+    TO becomes a regular expression.
+    """
+    pattern_node = like.args["expression"]
+    pattern = binder.bind(pattern_node)
+    character = binder.bind(escape) if escape is not None else None
+    similar = isinstance(like, exp.SimilarTo)
+    if character is None and not similar:
+        return binder.bind(like.this), pattern
+    given = [pattern, character or Literal("\\", TEXT)]
+    if all(isinstance(g, Literal) and isinstance(g.value, str) for g in given):
+        texts = [str(g.value) for g in given if isinstance(g, Literal)]
+        try:
+            made: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
+        except TailgateError as error:
+            error.position = position(like)
+            raise
+    else:
+        name = "similar_to_escape" if similar else "like_escape"
+        made = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in given], position(like))
+    return binder.bind(like.this), made

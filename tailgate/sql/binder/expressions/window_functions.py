@@ -1,0 +1,247 @@
+"""Window functions: call OVER (window), and named windows.
+
+During binding, `Windowed` takes the place of a call in its expression. `Windows` then collects the
+calls, adds one Window node for each combination of PARTITION BY and ORDER BY, and replaces the
+calls by columns.
+
+Source: PostgreSQL 15, src/backend/parser/parse_agg.c transformWindowFuncCall(), parse_clause.c
+transformWindowDefinitions().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
+from tailgate.lake.types import INT8, INTERVAL, Type
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.expressions.aggregates import Parts, called, is_aggregate, taken_apart
+from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.set_returning import refuse
+from tailgate.sql.binder.types.coercion import coerce, plain
+from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.aggregates import WITHIN_GROUP
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Bound, Column, Frame, Relation, Scalar, SortKey, Window, WindowCall
+from tailgate.sql.plan.rewriting import parts, rebuilt
+from tailgate.sql.plan.sort_keys import sortable
+
+Named = Mapping[str, exp.Window]
+Mode = Literal["rows", "range", "groups"]
+
+
+def wrong(message: str, at: int | None) -> TailgateError:
+    """Returns the error 42P20, a windowing error."""
+    return of("42P20", message, position=at)
+
+
+def is_window(name: str) -> bool:
+    """Returns whether a built-in window function has this name; aggregates do not count."""
+    return any(r.kind == "window" for r in catalogue.calls(name))
+
+
+def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
+    """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
+    taken = taken_apart(node.this)
+    at = taken.at
+    if not binder.aggregates or binder.clause == "HAVING" or binder.within_window:
+        if binder.within_window:
+            raise wrong("window function calls cannot be nested", at)
+        raise wrong(f"window functions are not allowed in {binder.clause}", at)
+    inner = replace(binder, within_window=True)
+    made, filter = _call(inner, taken)
+    partition, order, spec = _window(inner, node)
+    refuse((*made.arguments, *partition, *(k.expression for k in order)), "window function")
+    frame = _frame(inner, spec, order, position(node))
+    call = WindowCall(made.function, made.arguments, made.type, frame, filter, at)
+    return cast(Scalar, Windowed(call, partition, order))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    function: Function
+    arguments: tuple[Scalar, ...]
+    type: Type
+
+
+def _call(binder: ExpressionBinder, parts: Parts) -> tuple[_Made, Scalar | None]:
+    name, at = parts.name, parts.at
+    if is_aggregate(name):
+        if name in WITHIN_GROUP:
+            raise FeatureNotSupported(f"OVER is not supported for ordered-set aggregate {name}", position=at)
+        if parts.distinct:
+            raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
+        if parts.order:
+            raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
+        call = called(binder, parts, nested=True)
+        return _Made(call.function, call.arguments, call.type), call.filter
+    if catalogue.calls(name) and not is_window(name):
+        raise WrongObjectType(f"OVER specified, but {name} is not a window function nor an aggregate function", position=at)
+    if parts.where is not None:
+        raise FeatureNotSupported("FILTER is not implemented for non-aggregate window functions", position=at)
+    if parts.distinct:
+        raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
+    given = [binder.bind(n) for n in parts.nodes]
+    if name in ("lag", "lead") and len(given) == 3:
+        (first, third), _ = binder.unify([parts.nodes[0], parts.nodes[2]], [given[0], given[2]], name.upper())
+        given = [first, given[1], third]
+    found = function(name, tuple(s.type for s in given), at)
+    made = tuple(binder.known(a) for a in arguments(found, given, binder.parameters))
+    return _Made(found, made, result(found, made)), None
+
+
+def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
+    """Returns the PARTITION BY and ORDER BY expressions and the frame of a window.
+
+    OVER name uses the named window itself. OVER (name …) adds clauses to it. Raises 42P20, 42704.
+    """
+    partition: tuple[Scalar, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    spec = node.args.get("spec")
+    alias = node.args.get("alias")
+    alone = alias is not None and not any(node.args.get(k) for k in ("partition_by", "order", "spec")) and not node.meta.get("parentheses")
+    if alias is not None:
+        name, at = alias.name, position(alias) if position(alias) is not None else position(node)
+        base = binder.windows.get(name)
+        if base is None:
+            raise of("42704", f'window "{name}" does not exist', position=at)
+        partition, order, inherited = _window(binder, base)
+        if alone:
+            return partition, order, inherited
+        if node.args.get("partition_by"):
+            raise wrong(f'cannot override PARTITION BY clause of window "{name}"', at)
+        if node.args.get("order") and order:
+            raise wrong(f'cannot override ORDER BY clause of window "{name}"', at)
+        if inherited is not None:
+            raise wrong(f'cannot copy window "{name}" because it has a frame clause', at)
+    if node.args.get("partition_by"):
+        partition = tuple(sortable(binder.typed(n)) for n in node.args["partition_by"])
+    if node.args.get("order"):
+        items = node.args["order"].expressions
+        order = tuple(SortKey(binder.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in items)
+    if any(map(has_windows, (*partition, *(k.expression for k in order)))):
+        raise wrong("window functions are not allowed in window definitions", position(node))
+    return partition, order, spec
+
+
+def _frame(binder: ExpressionBinder, spec: exp.WindowSpec | None, order: tuple[SortKey, ...], at: int | None) -> Frame:
+    if spec is None:
+        return Frame()
+    mode = cast(Mode, spec.args["kind"].lower())
+    start = _bound(binder, spec.args["start"], spec.args.get("start_side"), mode, order, at)
+    if spec.args.get("end") is None:
+        end = Bound("current row")
+    else:
+        end = _bound(binder, spec.args["end"], spec.args.get("end_side"), mode, order, at)
+    _check_frame(start, end, mode, order, at)
+    return Frame(mode, start, end, spec.meta.get("exclude", "no others"))
+
+
+ORDER_OF_BOUNDS = ("unbounded preceding", "preceding", "current row", "following", "unbounded following")
+
+
+def _check_frame(start: Bound, end: Bound, mode: Mode, order: tuple[SortKey, ...], at: int | None) -> None:
+    if start.kind == "unbounded following":
+        raise wrong("frame start cannot be UNBOUNDED FOLLOWING", at)
+    if end.kind == "unbounded preceding":
+        raise wrong("frame end cannot be UNBOUNDED PRECEDING", at)
+    if ORDER_OF_BOUNDS.index(start.kind) > ORDER_OF_BOUNDS.index(end.kind):
+        if end.kind == "preceding":
+            shown = "current row" if start.kind == "current row" else "following row"
+            raise wrong(f"frame starting from {shown} cannot have preceding rows", at)
+        raise wrong("frame starting from following row cannot end with current row", at)
+    if mode == "groups" and not order:
+        raise wrong("GROUPS mode requires an ORDER BY clause", at)
+
+
+def _bound(
+    binder: ExpressionBinder, start: exp.Expr | str, side: str | None, mode: Mode, order: tuple[SortKey, ...], at: int | None
+) -> Bound:
+    if start == "CURRENT ROW":
+        return Bound("current row")
+    word = (side or "").lower()
+    if start == "UNBOUNDED":
+        return Bound("unbounded preceding" if word == "preceding" else "unbounded following")
+    kind: Literal["preceding", "following"] = "preceding" if word == "preceding" else "following"
+    assert isinstance(start, exp.Expr)
+    scalar = binder.within(mode.upper()).bind(start)
+    column = start.find(exp.Column)
+    if column is not None:
+        raise of("42P10", f"argument of {mode.upper()} must not contain variables", position=position(column))
+    target = INT8
+    if mode == "range":
+        if len(order) != 1:
+            raise wrong("RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", at)
+        key = order[0].expression.type
+        match key.name:
+            case "date" | "timestamp" | "timestamptz":
+                target = INTERVAL
+            case "int2" | "int4" | "int8":
+                target = INT8
+            case "float4" | "float8" | "numeric":
+                target = key
+            case _:
+                raise FeatureNotSupported(
+                    f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {plain(key)}", position=at
+                )
+    found = coerce(scalar, target, binder.parameters, "assignment")
+    if found is None:
+        raise of(
+            "42804", f"argument of {mode.upper()} must be type {plain(target)}, not type {plain(scalar.type)}", position=leftmost(start)
+        )
+    return Bound(kind, found)
+
+
+def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
+    """Returns the windows of the WINDOW clause by name. Raises 42P20 for a duplicate name."""
+    found: dict[str, exp.Window] = {}
+    for alias in tree.args.get("windows") or []:
+        if alias.alias in found:
+            raise wrong(f'window "{alias.alias}" is already defined', position(alias.args["alias"]))
+        found[alias.alias] = alias.this
+    return found
+
+
+@dataclass
+class Windows:
+    """The distinct windows of a SELECT and their calls.
+
+    The columns of the calls come after the `width` columns of the input relation.
+    """
+
+    width: int
+    found: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
+
+    def collect(self, scalar: Scalar) -> None:
+        """Adds the window functions in a scalar."""
+        if (window := windowed(scalar)) is not None:
+            calls = self.found.setdefault((window.partition, window.order), [])
+            if window.call not in calls:
+                calls.append(window.call)
+            return
+        if has_windows(scalar):
+            for part in parts(scalar):
+                self.collect(part)
+
+    def over(self, scalar: Scalar) -> Scalar:
+        """Returns an expression over the columns of the input relation and of the windows."""
+        if (window := windowed(scalar)) is not None:
+            before = 0
+            for key, calls in self.found.items():
+                if key == (window.partition, window.order):
+                    return Column(self.width + before + calls.index(window.call), window.type)
+                before += len(calls)
+        return rebuilt(scalar, self.over) if has_windows(scalar) else scalar
+
+    def plan(self, input: Relation) -> Relation:
+        """Adds the Window nodes to a plan."""
+        for (partition, order), calls in self.found.items():
+            input = Window(input, partition, order, tuple(calls))
+        return input

@@ -1,0 +1,1 @@
+"""Binds queries: SELECT, VALUES, set operations, WITH and the items of FROM."""

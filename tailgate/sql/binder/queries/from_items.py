@@ -1,0 +1,249 @@
+"""Items of FROM: relations of the catalog, plain views (expanded), subqueries, CTEs and joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import (
+    AmbiguousColumn,
+    DuplicateAlias,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    ProgramLimitExceeded,
+    SyntaxError_,
+    UndefinedColumn,
+)  # fmt: skip
+from tailgate.lake.names import Name
+from tailgate.lake.types import BOOL, Field
+from tailgate.sql.authorization import SELECT
+from tailgate.sql.binder import scope as scopes
+from tailgate.sql.binder.context import Closure, Level, QueryBinder
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.name_lookup import shown
+from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
+from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.scope import Named, Scope, Source, Table
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.grammar.names import place, position
+from tailgate.sql.grammar.parser import parse_query
+from tailgate.sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.plan.subqueries import Dependent, as_relation
+
+VIEW_DEPTH_MAX = 100  # levels of views over views; a deeper nesting is a mistake, and the recursion must end
+
+
+@lru_cache(maxsize=512)  # each statement that names a view binds its query again
+def tree_of(text: str) -> exp.Expr:
+    """Returns the tree of a view's query. Callers must not change it."""
+    return parse_query(text)
+
+
+def bind_table(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM with its joins."""
+    source = _primary(node, level)
+    for join in node.args.get("joins") or []:
+        source = _join(source, join, level)
+    return source
+
+
+def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
+    """Binds the item after a comma as a cross join.
+
+    The item can read the left side if it is LATERAL.
+    """
+    closure = _around(left, level)
+    right = bind_table(node, _within(level, closure))
+    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    return Source(_joined(left, right, "cross", None, at, closure), scope)
+
+
+def _around(left: Source, level: Level, kind: JoinKind = "inner") -> Closure:
+    """Returns the closure through which an item of FROM reads the items to its left."""
+    place = Expressions(left.scope, level, "FROM clause of their own query level", False)
+    return Closure(place, item=True, refused=kind in ("right", "full"))
+
+
+def _within(level: Level, closure: Closure) -> Level:
+    return replace(level, queries=replace(level.queries, outer=closure))
+
+
+def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | None, at: int | None, closure: Closure) -> Relation:
+    """Returns the join of two sources, which is a Dependent if the right side reads the left."""
+    arguments = closure.arguments(right.plan)
+    if not any(map(columns_of, arguments)):
+        return Join(left.plan, right.plan, kind, condition, at)
+    return as_relation(Dependent(left.plan, right.plan, closure.depth, arguments, "inner" if kind == "cross" else kind, condition, at))
+
+
+def _primary(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM without its joins, and adds its table to the level."""
+    source = _unregistered(node, level)
+    if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Table | exp.Subquery | exp.Lateral):
+        level.tables.extend(t for t in source.scope.tables if t.alias)
+    return source
+
+
+def _unregistered(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM without its joins. Raises 0A000."""
+    at = position(node)
+    match node:
+        case exp.Subquery(this=exp.Table() | exp.Subquery() | exp.Lateral() as inner) if _is_join(inner):
+            source = bind_table(inner, level)
+            alias = node.args.get("alias")
+            if alias is None:
+                return source
+            fields = tuple(Field(c.name, c.scalar.type) for c in source.scope.columns)
+            plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
+            return _aliased(plan, fields, alias, "")
+        case exp.Subquery():
+            bound = level.queries.query(node.this, level.names)
+            return _aliased(bound, bound.columns, node.args.get("alias"), "")
+        case exp.Lateral() if isinstance(node.this, exp.Subquery):
+            bound = shown(level).query(node.this.this, level.names)
+            return _aliased(bound, bound.columns, node.args.get("alias"), "")
+        case exp.Table() if node.args.get("rows_from"):
+            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            return Source(*bind_rows_from(node, binder, Values(((),), ())))
+        case exp.Table() if is_windowed(node) and node.this.expressions:
+            return Source(*bind_windowed(node, _cut(node.this.expressions[0], level), level))
+        case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):
+            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            return Source(*bind_function(node, binder, Values(((),), ())))
+        case exp.Table():
+            if node.args.get("sample"):
+                raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))
+            return _relation(node, level)
+    raise FeatureNotSupported(f"{type(node).__name__} in FROM is not supported", position=at)
+
+
+def _cut(node: exp.Expr, level: Level) -> Source:
+    """Binds the first argument of a windowed relation: a name, or a query in parentheses."""
+    if isinstance(node, exp.Column):
+        schema = exp.Identifier(this=node.text("table")) if node.text("table") else None
+        return _relation(place(exp.Table(this=node.this, db=schema), position(node) or 0), level)
+    if isinstance(node, exp.Subquery):
+        return _unregistered(node, level)
+    raise SyntaxError_("the first argument must be a relation", position=position(node))
+
+
+def _is_join(node: exp.Expr) -> bool:
+    """Returns whether a node in parentheses is a join, not a query."""
+    return not isinstance(node, exp.Query) or bool(node.args.get("joins"))
+
+
+def _relation(node: exp.Table, level: Level) -> Source:
+    """Binds the name of a CTE or of a relation of the catalog, and records its use.
+
+    Raises 42P01, 0A000.
+    """
+    names, queries = level.names, level.queries
+    at, name, schema = position(node), node.name, node.text("db")
+    if schema == "" and name in names.ctes:
+        plan, columns = names.ctes[name]
+        return _aliased(plan, columns, node.args.get("alias"), name)
+    if node.text("catalog"):
+        shown = f"{node.text('catalog')}.{schema}.{name}"
+        raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
+    item = names.catalog.relation(Name(name, schema or None, at))
+    names.demand(SELECT, item)
+    if item.id not in names.used:
+        names.used.append(item.id)
+    if at is not None:
+        names.places[at] = item.id
+    columns = item.columns[: names.widths.get(item.id)]
+    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, columns, item.key, item.name, at)
+    return _aliased(plan, columns, node.args.get("alias"), name, item.id)
+
+
+def _expanded(item: Item, names: Names, queries: QueryBinder, at: int | None) -> Relation:
+    """Returns the plan of a plain view, with the view's column names.
+
+    If a statement names the view several times, it gets the same object each time.
+    """
+    known = names.views.get((item.id, names.inside))
+    if known is not None:
+        return known
+    if names.depth >= VIEW_DEPTH_MAX:
+        raise ProgramLimitExceeded("views over views are nested too deep", position=at)
+    plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(tree_of(item.query), names.below(item))
+    if plan.columns != item.columns:
+        plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
+    names.views[item.id, names.inside] = plan
+    return plan
+
+
+def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:
+    shown = alias.name if alias is not None and alias.name else name
+    given = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+    if len(given) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(given)} columns specified')
+    own = item if alias is None or not alias.name else 0
+    return Source(plan, scopes.of(shown, columns, given, name, own))
+
+
+SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
+
+
+def _join(left: Source, node: exp.Join, level: Level) -> Source:
+    at = position(node)
+    if node.args.get("kind") == "CROSS":
+        return beside(left, node.this, level, at)
+    kind = SIDES.get(node.args.get("side") or "", "inner")
+    closure = _around(left, level, kind)
+    right = bind_table(node.this, _within(level, closure))
+    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    using = [i.name for i in node.args.get("using") or []]
+    if node.args.get("method") == "NATURAL":
+        rights = {c.name for c in right.scope.columns}
+        using = [c.name for c in left.scope.columns if c.name in rights]
+        if not using:
+            return Source(_joined(left, right, "cross" if kind == "inner" else kind, _true(kind), at, closure), scope)
+    if using or node.args.get("using"):
+        return _using(left, right, using, kind, node, closure)
+    condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
+    return Source(_joined(left, right, kind, condition, at, closure), scope)
+
+
+def _true(kind: JoinKind) -> Scalar | None:
+    return None if kind == "inner" else Literal(True, BOOL)
+
+
+def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure) -> Source:
+    """Binds JOIN … USING (…) [AS alias].
+
+    The merged columns appear once, before the other columns. The alias names only the merged
+    columns.
+    """
+    at, alias = position(node), node.args.get("alias")
+    width = len(left.plan.columns)
+    moved = right.scope.moved(width)
+    binder = Expressions(Scope(), closure.binder.level)
+    conditions: list[Scalar] = []
+    merged: list[Named] = []
+    for name in using:
+        sides = []
+        for word, side in (("left", left.scope), ("right", moved)):
+            found = [c for c in side.columns if c.name == name]
+            if not found:
+                raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {word} table')
+            if len(found) > 1:
+                raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table')
+            sides.append(found[0].scalar)
+        conditions.append(binder.operate("=", list(sides), at))
+        made, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
+        merged.append(Named(name, {"right": made[1], "full": Coalesce(made, type)}.get(kind, made[0])))
+    scope = left.scope.joined(right.scope, width)
+    rest = tuple(c for c in scope.columns if c.name not in using)
+    condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    tables = scope.tables
+    if alias is not None:
+        if any(t.alias == alias.name for t in tables):
+            raise DuplicateAlias(f'table name "{alias.name}" specified more than once', position=position(alias))
+        tables = (*tables, Table(alias.name, tuple(merged)))
+    return Source(_joined(left, right, kind, condition, at, closure), Scope((*merged, *rest), tables))

@@ -1,0 +1,87 @@
+"""WITH RECURSIVE: a base query, and a step that is repeated over the rows of the previous round.
+
+Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion
+from tailgate.lake.types import Field
+from tailgate.sql.binder.context import QueryBinder
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.queries.set_operations import combined, nth
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.types.coercion import plain
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Aggregate, Column, Distinct, Project, Recursive, Relation, Union_, Working
+from tailgate.sql.plan.correlation import nodes
+
+
+def names_itself(cte: exp.Expr) -> bool:
+    """Returns whether a query of a WITH clause refers to itself."""
+    return bool(_references(cte.this, cte.alias))
+
+
+def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
+    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804, and 0A000 in a view."""
+    name, tree, at = cte.alias, cte.this, position(cte)
+    if queries.view:
+        raise FeatureNotSupported("WITH RECURSIVE in a view is not supported", hint="Use it in a SELECT from views.", position=at)
+    if not isinstance(tree, exp.Union):
+        shape = "non-recursive-term UNION [ALL] recursive-term"
+        raise InvalidRecursion(f'recursive query "{name}" does not have the form {shape}', position=at)
+    if first := _references(tree.this, name):
+        shown = f'recursive reference to query "{name}" must not appear within its non-recursive term'
+        raise InvalidRecursion(shown, position=position(first[0]))
+    for clause, word in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
+        if tree.args.get(clause):
+            raise FeatureNotSupported(f"{word} in a recursive query is not implemented", position=leftmost(tree.args[clause]))
+    second = tree.args["expression"]
+    references = _references(second, name)
+    if len(references) > 1:
+        shown = f'recursive reference to query "{name}" must not appear more than once'
+        raise InvalidRecursion(shown, position=position(references[1]))
+    base = queries.query(_bare(tree.this), names)
+    number = len(names.recursions)
+    names.recursions.append(name)
+    given = [c.name for c in cte.args["alias"].args.get("columns") or []]
+    fields = tuple(Field(n, f.type) for n, f in zip(given, base.columns, strict=False))
+    fields += tuple(Field(f.name, f.type) for f in base.columns[len(given) :])
+    working = Working(number, tuple(Field(f.name, f.type) for f in base.columns))
+    step = queries.query(_bare(second), names.with_cte(name, working, fields))
+    _check_step(step, name, references[0])
+    if isinstance(step, Union_):  # keeps `combined` from flattening it
+        step = Project(step, tuple(Column(i, f.type) for i, f in enumerate(step.columns)), step.columns)
+    joined = combined(tree, base, step, queries.parameters)
+    union = joined.input if isinstance(joined, Distinct) else joined
+    assert isinstance(union, Union_)
+    for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
+        if (field.type.name, field.type.is_array) != (before.type.name, before.type.is_array):
+            raise DatatypeMismatch(
+                f'recursive query "{name}" column {i} has type {plain(before.type)} in non-recursive term'
+                f" but type {plain(field.type)} overall",
+                hint="Cast the output of the non-recursive term to the correct type.",
+                position=leftmost(nth(tree.this, i - 1)),
+            )
+    columns = tuple(Field(f.name, f.type) for f in union.columns)
+    return Recursive(number, Union_(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns)
+
+
+def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:
+    """Raises 42P19 if the step refers to the query within a subquery, or aggregates its rows."""
+    at = position(reference)
+    if not any(isinstance(node, Working) for node in nodes(step)):
+        raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within a subquery', position=at)
+    for node in nodes(step):
+        if isinstance(node, Aggregate) and any(isinstance(below, Working) for below in nodes(node)):
+            raise InvalidRecursion("aggregate functions are not allowed in a recursive query's recursive term", position=at)
+
+
+def _references(tree: exp.Expr, name: str) -> list[exp.Expr]:
+    return [t for t in tree.find_all(exp.Table) if t.name == name and not t.text("db")]
+
+
+def _bare(tree: exp.Expr) -> exp.Expr:
+    return tree.this if isinstance(tree, exp.Subquery) else tree

@@ -1,0 +1,143 @@
+"""The last steps of a query: DISTINCT, DISTINCT ON, ORDER BY, LIMIT, OFFSET, FETCH.
+
+Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(),
+transformLimitClause().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
+from tailgate.sql.binder.types.coercion import coerce, plain
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
+from tailgate.sql.plan.correlation import arguments_of, has_subqueries
+from tailgate.sql.plan.grouping import distinct as made_distinct
+from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.plan.sort_keys import sortable
+
+Ordered = list[tuple[Scalar, exp.Expr]]  # expressions to sort by, over the input, each with its node
+
+
+def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, clause: str = "ORDER BY") -> Ordered:
+    """Binds the items of ORDER BY or DISTINCT ON.
+
+    Names and numbers refer to output columns first.
+    """
+    found = []
+    for node in nodes:
+        inner = node.this if isinstance(node, exp.Ordered) else node
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
+        found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+    return found
+
+
+@dataclass
+class Finish:
+    """The projection of a SELECT and the steps after it.
+
+    `ordered` is of ORDER BY, `on` of DISTINCT ON.
+    """
+
+    tree: exp.Select
+    binder: Expressions
+    outputs: list[Output]
+    ordered: Ordered
+    on: Ordered
+
+    def over(self, plan: Relation) -> Relation:
+        """Returns the plan of these steps over `plan`.
+
+        Columns that are only sorted by are dropped at the end.
+        """
+        expressions = [o.scalar for o in self.outputs]
+        fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in self.outputs)
+        distinct = self.tree.args.get("distinct")
+        hidden: list[Scalar] = []
+
+        def column(scalar: Scalar) -> Column:
+            if scalar not in (*expressions, *hidden):
+                hidden.append(scalar)
+            return Column([*expressions, *hidden].index(scalar), scalar.type)
+
+        if distinct is not None and not self.on:
+            for scalar, node in self.ordered:
+                if scalar not in expressions:
+                    raise InvalidColumnReference(
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list", position=leftmost(node.this)
+                    )
+        keys = tuple(SortKey(column(s), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for s, n in self.ordered)
+        on = tuple(column(s) for s, _ in self.on)
+        extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))
+        result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
+        if self.on:
+            self._check_on(on, keys)
+            at = position(distinct) if distinct is not None else None
+            result = TopK(result, tuple(map(sortable, on)), keys, Literal(1, INT8), position=at)
+        elif distinct is not None:
+            result = made_distinct(result)
+        result = sorted_and_cut(self.tree, result, keys, self.binder)
+        if hidden:
+            result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
+        return result
+
+    def _check_on(self, on: tuple[Column, ...], keys: tuple[SortKey, ...]) -> None:
+        """Raises 42P10 if ORDER BY has other expressions before those of DISTINCT ON."""
+        others = False
+        sorted_by: list[Scalar] = []
+        for sort, (_, node) in zip(keys, self.ordered, strict=True):
+            if sort.expression in sorted_by:
+                continue
+            if sort.expression in on and others:
+                raise _mismatch(leftmost(node.this))
+            others = others or sort.expression not in on
+            sorted_by.append(sort.expression)
+        if others and any(k not in sorted_by for k in on):
+            raise _mismatch(leftmost(next(n for k, (_, n) in zip(on, self.on, strict=True) if k not in sorted_by)))
+
+
+def _mismatch(at: int | None) -> TailgateError:
+    return InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions", position=at)
+
+
+def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
+    """Applies a query's ORDER BY, LIMIT and OFFSET."""
+    order = tree.args.get("order")
+    at = position(order) if order is not None else None
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
+    skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None
+    cut = position(limit or offset or tree)
+    if limit is not None and limit.meta.get("ties"):
+        if not keys:
+            raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
+        return Sort(TopK(plan, (), keys, count, skipped, True, cut), keys, at)
+    if keys:
+        plan = Sort(plan, keys, at)
+    return plan if limit is None and offset is None else Limit(plan, count, skipped, cut)
+
+
+def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
+    """Binds the number of rows of LIMIT or OFFSET, which reads no columns.
+
+    Raises 42804, 42P10, 0A000.
+    """
+    scalar = binder.within(clause).bind(node)
+    found = coerce(scalar, INT8, binder.parameters, "assignment")
+    if found is None:
+        raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
+    column = next((c for c in node.find_all(exp.Column) if columns_of(found)), None)
+    if column is not None:
+        raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
+    if has_subqueries(found) or list(arguments_of(found)):
+        raise FeatureNotSupported(f"a {clause} that depends on rows is not supported", position=leftmost(node))
+    return found

@@ -1,0 +1,95 @@
+"""Functions in FROM: joins each input row with the rows that the function returns for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.binder import scope as scopes
+from tailgate.sql.binder.expressions import sql_functions
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.scope import Scope
+from tailgate.sql.binder.set_returning import in_step
+from tailgate.sql.binder.types.coercion import from_name
+from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.functions import catalogue
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Call, Generate, Relation
+
+
+def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
+    """Binds a function over the rows of `input`, whose columns `binder` knows.
+
+    Returns the plan and a scope of the function's columns only. As in PostgreSQL, the column of a
+    function with one column is named like the alias. Raises 0A000.
+    """
+    call, at = node.this, position(node.this)
+    if isinstance(call, exp.Anonymous) and (items := sql_functions.named(binder, call)):
+        return _routine(node, call, binder, items)
+    if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
+        raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
+    alias = node.args.get("alias")
+    names = list(alias.args.get("columns") or []) if alias is not None else []
+    if any(isinstance(n, exp.ColumnDef) for n in names):
+        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    shown = alias.name if alias is not None and alias.name else str(call.this)
+    ordinality = bool(node.args.get("ordinality"))
+    if call.this == "unnest" and len(call.expressions) > 1:
+        plan = in_step(input, [_call(binder, call, [n]) for n in call.expressions], ordinality=ordinality)
+    else:
+        one = _call(binder, call, call.expressions)
+        outputs = tuple(Field(n, from_name(t)) for n, t in one.function.outputs) or (Field(shown, one.type),)
+        plan = Generate(input, one.function, one.arguments, outputs, ordinality, position=at)
+    outputs = plan.outputs
+    columns = outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
+    scope = scopes.of(shown, columns, tuple(n.name for n in names), str(call.this))
+    (table,) = scope.tables
+    return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))
+
+
+def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
+    """Binds ROWS FROM (…), which returns the rows of several functions in step. Raises 0A000."""
+    alias = node.args.get("alias")
+    calls = []
+    for call in node.args["rows_from"]:
+        at = position(call)
+        if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
+            raise FeatureNotSupported("ROWS FROM of a function that gives no set is not supported", position=at)
+        calls.append(_call(binder, call, call.expressions))
+        if len(calls[-1].function.outputs) > 1:
+            raise FeatureNotSupported(f"{call.this} of several columns in ROWS FROM is not supported", position=at)
+    plan = in_step(input, calls, ordinality=bool(node.args.get("ordinality")))
+    columns = plan.outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
+    names = tuple(n.name for n in alias.args.get("columns") or []) if alias is not None else ()
+    return plan, scopes.of(alias.name if alias is not None and alias.name else "", columns, names, "")
+
+
+def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Call:
+    at = position(node)
+    given = [binder.bind(n) for n in nodes]
+    found = function(str(node.this), tuple(s.type for s in given), at)
+    made = arguments(found, given, binder.parameters)
+    return Call(found, made, result(found, made), at)
+
+
+def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
+    """Binds a user-defined function in FROM. Raises 0A000, 42P10."""
+    at = position(call)
+    if node.args.get("ordinality"):
+        raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
+    alias = node.args.get("alias")
+    given = list(alias.args.get("columns") or []) if alias is not None else []
+    if any(isinstance(n, exp.ColumnDef) for n in given):
+        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    plan, columns, unnamed = sql_functions.bind_rows(binder, call, items)
+    shown = alias.name if alias is not None and alias.name else str(call.this)
+    names = tuple(n.name for n in given) or ((shown,) if unnamed else ())
+    if len(names) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
+    scope = scopes.of(shown, columns, names, str(call.this))
+    (table,) = scope.tables
+    return plan, replace(scope, tables=(replace(table, value=unnamed),))

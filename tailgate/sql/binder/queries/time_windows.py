@@ -1,0 +1,150 @@
+"""Time windows in FROM: tumble, hop and session.
+
+    tumble(relation, time column, size)          each row with the window that contains its time
+    hop(relation, time column, every, size)      each row with each window that contains its time
+    session(relation, time column, gap, key, …)  each row with the session of its key
+
+A window of hop begins at every multiple of `every`. A session consists of rows that follow each
+other within the gap.
+
+Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC. They include their start and exclude
+their end. A session ends one gap after its last row. The columns window_start and window_end come
+after the relation's columns. A row whose time is NULL is in no window.
+
+Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedFunction
+from tailgate.lake.types import INT4, INTERVAL, TIMESTAMP, Field, Type
+from tailgate.sql.binder import scope as scopes
+from tailgate.sql.binder.context import Level
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.scope import Source
+from tailgate.sql.binder.types.coercion import coerce
+from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.functions.set_returning import WINDOWS
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import (
+    Bound,
+    Case,
+    Column,
+    Filter,
+    Frame,
+    Generate,
+    IsNull,
+    Literal,
+    Not,
+    Project,
+    Relation,
+    Scalar,
+    SortKey,
+    Window,
+    WindowCall,
+)
+
+ARGUMENTS = {
+    "tumble": ("relation", "time column", "size"),
+    "hop": ("relation", "time column", "every", "size"),
+    "session": ("relation", "time column", "gap"),
+}
+
+
+def is_windowed(node: exp.Expr) -> bool:
+    """Returns whether a function in FROM is tumble, hop or session."""
+    return isinstance(node.this, exp.Anonymous) and str(node.this.this) in ARGUMENTS
+
+
+def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relation, scopes.Scope]:
+    """Binds a call whose first argument is already bound as `source`.
+
+    Returns the rows with their windows.
+
+    Raises 42883, 42601, 0A000, 22023.
+    """
+    call, at = node.this, position(node.this)
+    name, given = str(call.this), list(call.expressions)
+    if len(given) < len(ARGUMENTS[name]) or (len(given) > len(ARGUMENTS[name]) and name != "session"):
+        raise UndefinedFunction(
+            f"{name} has {len(ARGUMENTS[name])} arguments, not {len(given)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
+        )
+    if node.args.get("ordinality"):
+        raise SyntaxError_(f"WITH ORDINALITY cannot be used with {name}", position=at)
+    binder = Expressions(source.scope, level, f"{name}", False)
+    time = binder.typed(given[1])
+    if time.type.name == "date":
+        time = binder.known(_coerced(binder, time, TIMESTAMP))
+    if time.type.name not in WINDOWS:
+        raise UndefinedFunction(f"{name} of a column of type {time.type} does not exist", position=position(given[1]))
+    lengths = [_length(binder, n) for n in given[2 : len(ARGUMENTS[name])]]
+    outputs = tuple(Field(n, time.type, False) for n in ("window_start", "window_end"))
+    plan: Relation
+    if name == "session":
+        plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in given[3:]), outputs)
+    else:
+        plan = Generate(source.plan, WINDOWS[time.type.name], (time, lengths[0], lengths[-1]), outputs, position=at)
+    alias = node.args.get("alias")
+    shown = alias.name if alias is not None and alias.name else next((t.alias for t in source.scope.tables), "")
+    fields = (*(Field(c.name, c.scalar.type) for c in source.scope.columns), *outputs)
+    names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+    return plan, scopes.of(shown, fields, names, shown)
+
+
+def _sessions(
+    binder: Expressions, rows: Relation, time: Scalar, gap: Literal, keys: tuple[Scalar, ...], outputs: tuple[Field, ...]
+) -> Relation:
+    """Returns the rows with the bounds of their sessions.
+
+    A row begins a session if it is the first of its key or if the previous row of its key is more
+    than the gap earlier. The running sum of these beginnings numbers the sessions.
+    """
+    width = len(rows.columns)
+    timed = Filter(rows, Not(IsNull(time)))
+    before = Window(timed, keys, (SortKey(time),), (_over(binder, "lag", (time,)),))
+    previous = Column(width, time.type)
+    apart = binder.operate(">", [time, binder.operate("+", [previous, gap], None)], None)
+    one, zero = Literal(1, INT4), Literal(0, INT4)
+    beginning = Case(((IsNull(previous), one), (apart, one)), zero, INT4)
+    own = tuple(Column(i, f.type) for i, f in enumerate(rows.columns))
+    flagged = Project(before, (*own, beginning), (*rows.columns, Field("beginning", INT4, False)))
+    number = _over(binder, "sum", (Column(width, INT4),))
+    numbered = Window(flagged, keys, (SortKey(time),), (number,))
+    whole = Frame(end=Bound("unbounded following"))
+    ends = tuple(_over(binder, name, (time,), whole) for name in ("min", "max"))
+    bounded = Window(numbered, (*keys, Column(width + 1, number.type)), (), ends)
+    start, last = Column(width + 2, time.type), Column(width + 3, time.type)
+    return Project(bounded, (*own, start, binder.operate("+", [last, gap], None)), (*rows.columns, *outputs))
+
+
+def _over(binder: Expressions, name: str, given: tuple[Scalar, ...], frame: Frame | None = None) -> WindowCall:
+    found = function(name, tuple(s.type for s in given), None)
+    made = tuple(binder.known(a) for a in arguments(found, list(given), binder.parameters))
+    return WindowCall(found, made, result(found, made), frame or Frame())
+
+
+def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
+    found = coerce(scalar, type, binder.parameters)
+    assert found is not None
+    return found
+
+
+def _length(binder: Expressions, node: exp.Expr) -> Literal:
+    """Binds a length: a constant interval without months, greater than zero.
+
+    Raises 0A000, 22023.
+    """
+    found = coerce(binder.bind(node), INTERVAL, binder.parameters)
+    if not isinstance(found, Literal) or not isinstance(found.value, tuple):
+        raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))
+    months, days, micros = found.value
+    assert isinstance(months, int)
+    assert isinstance(days, int)
+    assert isinstance(micros, int)
+    if months:
+        raise FeatureNotSupported("windows of months are not supported", hint="Group by date_trunc('month', …).", position=position(node))
+    if days * 86_400_000_000 + micros <= 0:
+        raise InvalidParameterValue("windows must have a length greater than zero", position=position(node))
+    return found

@@ -1,0 +1,72 @@
+"""The relation names that a text can use, and the record of those that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.types import Field
+from tailgate.sql.authorization import SESSION, Demand
+from tailgate.sql.plan import Relation
+
+
+@dataclass(frozen=True)
+class Names:
+    """The relation names that a text can use: CTEs first, then the catalog.
+
+    `used`: ids of the items that the text itself names.
+    `places`: the id of the named item, by position in the text.
+    `widths`: by id, how many columns a relation had when the text was written, if it has more now.
+    `demands`: the privileges that this text and its views and functions need (as keys, in order).
+    `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
+    stand for their owners.
+    """
+
+    catalog: Catalog
+    ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
+    used: list[int] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
+    depth: int = 0
+    inside: tuple[int, ...] = ()  # ids of the functions whose bodies contain this text
+    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # plans of expanded views, by id and `inside`
+    widths: Mapping[int, int] = field(default_factory=dict)
+    recursions: list[str] = field(default_factory=list)  # names of recursive queries; the index is the query's number
+    demands: dict[Demand, None] = field(default_factory=dict)
+    readers: tuple[int, ...] = (SESSION,)
+
+    def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
+        return replace(self, ctes={**self.ctes, name: (plan, columns)})
+
+    def within(self, function: Item) -> Names:
+        """Returns the names for a function's body, whose owner needs the privileges, too."""
+        readers = self.readers if function.id in self.readers else (*self.readers, function.id)
+        inside = (*self.inside, function.id)
+        return Names(
+            self.catalog.stored,
+            depth=self.depth,
+            inside=inside,
+            views=self.views,
+            widths=function.widths,
+            demands=self.demands,
+            readers=readers,
+        )
+
+    def below(self, view: Item) -> Names:
+        """Returns the names for a plain view's query. Only its owner needs the privileges."""
+        return Names(
+            self.catalog.stored,
+            depth=self.depth + 1,
+            inside=self.inside,
+            views=self.views,
+            widths=view.widths,
+            demands=self.demands,
+            readers=(view.id,),
+        )
+
+    def demand(self, privilege: str, item: Item) -> None:
+        """Records that this text needs a privilege on an item."""
+        self.demands[Demand(privilege, item.id, self.readers)] = None
+
+    def demanded(self) -> tuple[Demand, ...]:
+        return tuple(self.demands)

@@ -1,0 +1,110 @@
+"""Scopes: the columns that can be named at one place of a query, by name and by table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tailgate.lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias
+from tailgate.lake.types import Field
+from tailgate.sql.plan import Column, Relation, Scalar
+from tailgate.sql.plan.rewriting import shifted
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A visible column. For JOIN … USING, it is the merged column."""
+
+    name: str
+    scalar: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in FROM, by its alias.
+
+    `relation`: the relation's name, which the alias hides.
+    `value`: a function with one column, for which the alias can also be used as a value.
+    `item`: the id of the catalog item if the alias is its name, else 0. Items in different schemas
+    can have the same name.
+    """
+
+    alias: str
+    columns: tuple[Named, ...]
+    relation: str = ""
+    value: bool = False
+    item: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that are visible at one place.
+
+    `columns` are for names without a table and for `*`, `tables` for names with a table.
+    """
+
+    columns: tuple[Named, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def joined(self, other: Scope, width: int) -> Scope:
+        """Returns the scope of a join.
+
+        The right side's columns come after the left side's `width`. Raises 42712.
+        """
+        moved = other.moved(width)
+        for table in moved.tables:
+            if any(t.alias == table.alias and not (t.item and table.item and t.item != table.item) for t in self.tables if t.alias):
+                raise DuplicateAlias(f'table name "{table.alias}" specified more than once')
+        return Scope(self.columns + moved.columns, self.tables + moved.tables)
+
+    def moved(self, by: int) -> Scope:
+        """Returns the scope with all column indexes shifted by a number."""
+
+        def move(columns: tuple[Named, ...]) -> tuple[Named, ...]:
+            return tuple(Named(c.name, shifted(c.scalar, by)) for c in columns)
+
+        return Scope(move(self.columns), tuple(replace(t, columns=move(t.columns)) for t in self.tables))
+
+    def table(self, alias: str, item: int = 0, position: int | None = None) -> Table | None:
+        """Returns the table with an alias, or None.
+
+        With `item`, the alias must be that item's name. Raises 42P09.
+        """
+        found = [t for t in self.tables if t.alias == alias and item in (0, t.item)]
+        if len(found) > 1 and found[0].item:
+            raise AmbiguousAlias(f'table reference "{alias}" is ambiguous', position=position)
+        return found[0] if found else None
+
+    def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
+        """Finds a column by its name, in one table or in all.
+
+        Returns None if there is none. Raises 42702.
+        """
+        found = [c for c in (self if table is None else table).columns if c.name == name]
+        if not found and table is None:
+            found = [t.columns[0] for t in self.tables if t.value and t.alias == name]
+        if len(found) > 1:
+            raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
+        return placed(found[0].scalar, position) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A relation and the scope that names its columns."""
+
+    plan: Relation
+    scope: Scope
+
+
+def placed(scalar: Scalar, position: int | None) -> Scalar:
+    """Sets the position of a column in the text. Returns other scalars unchanged."""
+    return replace(scalar, position=position) if isinstance(scalar, Column) else scalar
+
+
+def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "", item: int = 0) -> Scope:
+    """Returns the scope of one relation.
+
+    `names` are the alias's new names for the first columns.
+    """
+    shown = names + tuple(f.name for f in fields[len(names) :])
+    columns = tuple(Named(n, Column(i, f.type)) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
+    return Scope(columns, (Table(alias, columns, relation, item=item),))

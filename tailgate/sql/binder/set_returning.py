@@ -1,0 +1,107 @@
+"""Set-returning functions in a select list.
+
+Each input row is repeated for the rows that the functions return. The functions advance in step;
+one that has no more rows returns NULL.
+
+    SELECT id, unnest(a), generate_series(1, 2) + id FROM t
+    π_{id, c2, c3 + id}(generate_{in_step(unnest(a), generate_series(1, 2))}(t))
+
+During binding, such a function is a call in its expression, and its templates return an array.
+Functions in GROUP BY are expanded before grouping, the others after window functions. ORDER BY and
+LIMIT apply to the expanded rows.
+
+Source: PostgreSQL 15, "SQL Functions Returning Sets"; src/backend/executor/nodeProjectSet.c,
+make_scanjoin_target in planner.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import Field
+from tailgate.sql.binder.grouping import aggregate, windowed
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.plan import Call, Case, Coalesce, Column, Generate, Relation, Scalar
+from tailgate.sql.plan.rewriting import parts, rebuilt
+
+HINT = "You might be able to move the set-returning function into a LATERAL FROM item."
+
+
+def calls_in(scalar: Scalar) -> Iterator[Call]:
+    """Yields the set-returning functions in an expression.
+
+    Raises 0A000 for one in CASE, COALESCE or the arguments of another one.
+    """
+    if isinstance(scalar, Call) and scalar.function.kind == "set":
+        for inner in (call for argument in scalar.arguments for call in calls_in(argument)):
+            shown = "a set-returning function in the arguments of another one is not supported"
+            raise FeatureNotSupported(shown, hint=HINT, position=inner.position)
+        yield scalar
+        return
+    if aggregate(scalar) is not None or windowed(scalar) is not None:
+        return
+    for part in parts(scalar):
+        for call in calls_in(part):
+            if isinstance(scalar, Case | Coalesce):
+                word = "CASE" if isinstance(scalar, Case) else "COALESCE"
+                raise FeatureNotSupported(f"set-returning functions are not allowed in {word}", hint=HINT, position=call.position)
+            yield call
+
+
+def refuse(scalars: Iterable[Scalar], where: str) -> None:
+    """Raises 0A000 if the scalars contain a set-returning function.
+
+    `where` names the calls that contain it.
+    """
+    for scalar in scalars:
+        for call in calls_in(scalar):
+            raise FeatureNotSupported(f"{where} calls cannot contain set-returning function calls", hint=HINT, position=call.position)
+
+
+def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Callable[[Scalar], Scalar]]:
+    """Expands the set-returning functions in some expressions.
+
+    Returns the plan with their columns, and a function that rewrites an expression over this plan.
+    """
+    calls = list(dict.fromkeys(call for s in scalars for call in calls_in(s)))
+    if not calls:
+        return plan, lambda s: s
+    width = len(plan.columns)
+
+    def over(scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Call) and scalar in calls:
+            return Column(width + calls.index(scalar), scalar.type)
+        if aggregate(scalar) is not None or windowed(scalar) is not None:
+            return scalar
+        return rebuilt(scalar, over)
+
+    return in_step(plan, calls), over
+
+
+def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> Generate:
+    """Returns each row of a plan with the rows that some functions return for it, in step."""
+    outputs = tuple(Field(c.function.outputs[0][0] if c.function.outputs else c.function.name, c.type) for c in calls)
+    if len(calls) == 1:
+        return Generate(plan, calls[0].function, calls[0].arguments, outputs, ordinality, position=calls[0].position)
+    return Generate(plan, _together(calls), tuple(calls), outputs, ordinality, position=calls[0].position)
+
+
+def _together(calls: list[Call]) -> Function:
+    """Returns a function that combines the arrays of the calls into one array of structs."""
+    types = [c.type for c in calls]
+    spark = ", ".join(f"coalesce({{{i}}}, CAST(array() AS array<{t.spark}>))" for i, t in enumerate(types))
+    duckdb = ", ".join(f"coalesce({{{i}}}, CAST([] AS {t.duckdb}[]))" for i, t in enumerate(types))
+    names = [f"f{i}" for i in range(len(types))]
+    struct = ", ".join(f"{n}: {t.spark}" for n, t in zip(names, types, strict=True))
+    record = ", ".join(f"{n} {t.duckdb}" for n, t in zip(names, types, strict=True))
+    return Function(
+        "in_step",
+        ("any",) * len(types),
+        "record",
+        f"CAST(arrays_zip({spark}) AS array<struct<{struct}>>)",
+        f"CAST(list_zip({duckdb}) AS STRUCT({record})[])",
+        "set",
+        strict=False,
+        outputs=tuple((n, "any") for n in names),
+    )

@@ -1,0 +1,1 @@
+"""The rules of PostgreSQL's chapter "Type Conversion": casts, overloads, polymorphic functions."""

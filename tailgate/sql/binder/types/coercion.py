@@ -1,0 +1,254 @@
+"""Implicit and explicit casts, and the common type of several expressions.
+
+Source: PostgreSQL 15, "Type Conversion"; src/backend/parser/parse_coerce.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError
+from tailgate.lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions.casts import LENGTHS
+from tailgate.sql.functions.entry import Context, Function
+from tailgate.sql.input.literals import literal
+from tailgate.sql.plan import Call, Literal, Parameter, Scalar
+
+PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
+MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
+RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
+# Any type can be cast to these on assignment, by its output function, and from these explicitly, by
+# its input function.
+STRINGS = ("text", "varchar", "bpchar", "name")
+
+
+def plain(type: Type) -> Type:
+    """Returns the type without modifiers, except of numeric.
+
+    Operators and functions ignore modifiers.
+    """
+    return replace(type, modifiers=(), declared=True) if type.modifiers and type.name != "numeric" else type
+
+
+def same(a: Type, b: Type) -> bool:
+    """Returns whether two types are equal, ignoring modifiers."""
+    return a.name == b.name and a.is_array == b.is_array
+
+
+def implicit(source: Type, name: str) -> bool:
+    """Returns whether a type casts implicitly to the named type."""
+    if source == UNKNOWN or name == "any":
+        return True
+    if name == spelled(source):
+        return True
+    if source.is_array and name.endswith("[]"):
+        return implicit(source.element, name[:-2])
+    row = catalogue.cast(spelled(source), name)
+    return row is not None and row.context == "implicit"
+
+
+def spelled(type: Type) -> str:
+    """Returns a type's name as the function catalogue spells it."""
+    return type.name + "[]" if type.is_array else type.name
+
+
+def from_name(name: str) -> Type:
+    return Type(name[:-2], is_array=True) if name.endswith("[]") else Type(name)
+
+
+def coerce(
+    scalar: Scalar, target: Type, parameters: Parameters, context: Context = "implicit", position: int | None = None, fields: str = ""
+) -> Scalar | None:
+    """Casts a scalar to a type. Returns None if the context allows no such cast.
+
+    A quoted literal is parsed as the target's type at once. A parameter without a type gets the
+    target's type.
+    """
+    source = scalar.type
+    if source == UNKNOWN:
+        if isinstance(scalar, Parameter):
+            settled = parameters.settle(scalar, plain(target) if not target.modifiers or target.name != "numeric" else NUMERIC)
+            return settled if settled.type == target else coerce(settled, target, parameters, context, position)
+        if isinstance(scalar, Literal):
+            if scalar.value is None:
+                return Literal(None, target, scalar.position)
+            base = plain(target) if context == "explicit" and target.name in LENGTHS else target
+            found = literal(str(scalar.value), base, scalar.position, fields=fields)
+            return _modified(found, target) if base is not target else found
+        return None
+    if same(source, target):
+        return _modified(scalar, target)
+    if source.is_array or target.is_array:
+        return _array(scalar, target, parameters, context, position)
+    row = catalogue.cast(spelled(source), spelled(target))
+    if row is None:
+        return _through_text(scalar, source, target, parameters, context, position)
+    if RANKS[row.context] > RANKS[context]:
+        return None
+    if not row.duckdb:
+        raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
+    result = (
+        target
+        if target.name == "numeric" and target.modifiers
+        else row.result((source,))
+        if callable(row.result)
+        else from_name(row.result)
+    )
+    if isinstance(scalar, Literal) and scalar.value is None:
+        return Literal(None, target if target.modifiers else result, scalar.position)
+    folded = _folded(scalar, result)
+    return _modified(folded or Call(row, (scalar,), result, position), target)
+
+
+def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
+    """Casts arrays: element by element, to text and from text."""
+    source = scalar.type
+    if source.is_array and target.is_array:
+        row = catalogue.cast(source.name, target.name)
+        if row is None or RANKS[row.context] > RANKS[context]:
+            return None
+        if isinstance(scalar, Literal) and scalar.value is None:
+            return Literal(None, target, scalar.position)
+        result = target
+        if target.name == "numeric" and not target.modifiers and callable(row.result):
+            result = row.result((source.element,)).array()
+        plainly = replace(result, modifiers=()) if result.name in STRINGS else result
+        return _modified(Call(arrays.each(row, source.name, target.name), (scalar,), plainly, position), target)
+    if target.name in STRINGS and not target.is_array and RANKS[context] >= RANKS["assignment"]:
+        printed = elements_as_text(scalar, position)
+        return None if printed is None else _modified(Call(arrays.TO_TEXT, (printed,), TEXT, position), target)
+    if source.name in STRINGS and not source.is_array and context == "explicit":
+        return coerce(Call(arrays.FROM_TEXT, (scalar,), TEXT.array(), position), target, parameters, context, position)
+    return None
+
+
+def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
+    """Returns an array as an array of text, or None if its elements have no cast to text."""
+    name = scalar.type.name
+    if name == "text":
+        return scalar
+    row = arrays.BOOL_OUTPUT if name == "bool" else catalogue.cast(name, "text")
+    return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
+
+
+def _through_text(
+    scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
+) -> Scalar | None:
+    """Casts char(n) and varchar to other types, and other types to them, through text."""
+    if source.name in STRINGS[1:]:
+        middle = coerce(scalar, TEXT, parameters, "implicit", position)
+    elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
+        middle = coerce(scalar, TEXT, parameters, context, position)
+    else:
+        return None
+    if middle is None or not (catalogue.cast("text", target.name) or target.name == "text"):
+        return None
+    return coerce(middle, target, parameters, context, position)
+
+
+def _folded(scalar: Scalar, target: Type) -> Literal | None:
+    """Returns a number as a literal of another type, or None if a cast is needed.
+
+    Literals keep plans readable.
+    """
+    if not isinstance(scalar, Literal) or scalar.value is None or isinstance(scalar.value, bool):
+        return None
+    if isinstance(scalar.value, (int, Decimal)) and target.name in ("float4", "float8") and scalar.type.name != "oid":
+        try:
+            return literal(str(scalar.value), target, scalar.position)
+        except TailgateError:
+            return None
+    if isinstance(scalar.value, int) and scalar.type.name.startswith("int"):
+        if target.name in ("int2", "int4", "int8", "oid"):
+            try:
+                return literal(str(scalar.value), target, scalar.position)
+            except TailgateError:
+                return None
+        if target.name == "numeric":
+            return Literal(Decimal(scalar.value), target, scalar.position)
+    return None
+
+
+def _modified(scalar: Scalar, target: Type) -> Scalar:
+    """Truncates or checks a value by the target's modifiers, unless it has them already."""
+    if not target.modifiers or scalar.type.modifiers == target.modifiers or target.name not in MODIFIED:
+        return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
+    if isinstance(scalar, Literal) and scalar.value is None:
+        return replace(scalar, type=target)
+    if target.is_array and target.name != "numeric":
+        return Call(arrays.each(MODIFIED[target.name], target.name, target.name), (scalar,), target)
+    return Call(MODIFIED[target.name], (scalar,), target)
+
+
+def _retyped(scalar: Scalar, target: Type) -> Scalar:
+    """Declares another type for a scalar if its stored form is the same, else casts it."""
+    if isinstance(scalar, (Literal, Call)) and scalar.type.decimal == target.decimal:
+        return replace(scalar, type=target)
+    return Call(MODIFIED[target.name], (scalar,), target) if target.name in MODIFIED else scalar
+
+
+def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
+    """Returns the explicit cast of a scalar to a type. Raises 42846."""
+    found = coerce(scalar, target, parameters, "explicit", position, fields)
+    if found is None:
+        raise CannotCoerce(f"cannot cast type {plain(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
+    return found
+
+
+def _place(scalar: Scalar) -> int | None:
+    return getattr(scalar, "position", None)
+
+
+def check_one_form(type: Type, clause: str, position: int | None) -> None:
+    """Raises 0A000 for types whose equal values can have different stored forms.
+
+    Examples are 1.0 and 1 in jsonb, and 24 hours and a day in interval.
+    """
+    if type.name in ("jsonb", "interval"):
+        raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
+
+
+def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
+    """Returns the common type for UNION, CASE and similar clauses, as select_common_type() does.
+
+    Raises 42804.
+
+    Among numerics, the largest scale wins. NULL and quoted literals take the type of the others. If
+    no scalar has a type, the result is text.
+    """
+    types = [s.type for s in scalars]
+    known = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
+    if not known:
+        return TEXT
+    chosen = known[0][0]
+    for type, place in known[1:]:
+        if same(type, chosen):
+            chosen = _wider(chosen, type)
+            continue
+        if type.facts.category != chosen.facts.category or type.is_array != chosen.is_array:
+            raise DatatypeMismatch(f"{what} types {plain(chosen)} and {plain(type)} cannot be matched".replace("(", "(", 1), position=place)
+        if chosen.name not in PREFERRED and implicit(chosen, spelled(type)) and not implicit(type, spelled(chosen)):
+            chosen = type
+    if chosen.name == "numeric":
+        chosen = common_numeric(types)
+    return chosen
+
+
+def _wider(a: Type, b: Type) -> Type:
+    """Merges two declarations of one type: no modifiers, or for numeric, room for both."""
+    if a == b:
+        return a
+    return common_numeric((a, b)) if a.name == "numeric" else plain(a)
+
+
+def common_numeric(types: Sequence[Type]) -> Type:
+    """Returns a numeric with room for all types, or their declaration if all have the same one."""
+    numerics = [t for t in types if t.name == "numeric"]
+    others = [t for t in types if t.name != "numeric" and t != UNKNOWN]
+    if all(t == numerics[0] for t in numerics) and not others:
+        return numerics[0]
+    return numeric(max(t.decimal[1] for t in numerics))

@@ -1,0 +1,231 @@
+"""Overload resolution: finds the operator or function that a call refers to.
+
+Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion";
+func_select_candidate() in parse_func.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
+from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
+from tailgate.sql.binder.types.coercion import coerce, common_numeric, from_name, implicit, plain, spelled
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.types.polymorphism import concrete
+from tailgate.sql.functions import catalogue, postgres_names
+from tailgate.sql.functions.comparison import SIGNS
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.plan import Literal, Scalar
+
+CASTS_HINT = "You might need to add explicit type casts."
+
+
+def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Function | TailgateError | None:
+    """Returns the candidate that fits the argument types best.
+
+    Returns None if none fits, and an error without its text if several fit equally well.
+    """
+    fitting = [made for c in candidates if (made := concrete(c, types)) is not None and _arity(made, len(types))]
+    names = tuple(spelled(t) for t in types)
+    exact = [c for c in fitting if _expanded(c, len(types)) == names]
+    if exact:
+        return exact[0]
+    if len(types) == 2 and (types[0] == UNKNOWN) != (types[1] == UNKNOWN) and any(c.kind == "operator" for c in fitting):
+        other = names[0] if types[1] == UNKNOWN else names[1]
+        exact = [c for c in fitting if c.arguments == (other, other)]
+        if exact:
+            return exact[0]
+    fitting = [c for c in fitting if all(map(implicit, types, _expanded(c, len(types))))]
+    if len(fitting) <= 1:
+        return fitting[0] if fitting else None
+    fitting = _best(fitting, lambda c: 0 if c.unified else sum(a == n for a, n in zip(_expanded(c, len(types)), names, strict=True)))
+    if len(fitting) == 1:
+        return fitting[0]
+    fitting = _best(
+        fitting,
+        lambda c: (
+            0 if c.unified else sum(a == n or _preferred(a, t) for a, n, t in zip(_expanded(c, len(types)), names, types, strict=True))
+        ),
+    )
+    if len(fitting) == 1:
+        return fitting[0]
+    return _by_category(fitting, types)
+
+
+def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function | TailgateError:
+    """Chooses by the type categories that the candidates have for arguments of unknown type.
+
+    An argument's category is string if a candidate has that, else the one that all candidates
+    share.
+    """
+    count = len(types)
+    for i, type in enumerate(types):
+        if type != UNKNOWN:
+            continue
+        categories = {_category(_expanded(c, count)[i]) for c in fitting}
+        category = "S" if "S" in categories else categories.pop() if len(categories) == 1 else None
+        if category is None:
+            return AmbiguousFunction("")
+        fitting = [c for c in fitting if _category(_expanded(c, count)[i]) == category]
+        preferred = [c for c in fitting if _is_preferred(_expanded(c, count)[i])]
+        fitting = preferred or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    known_types = {spelled(t) for t in types if t != UNKNOWN}
+    if len(known_types) == 1 and UNKNOWN in types:
+        (only,) = known_types
+        fitting = [c for c in fitting if all(implicit(from_name(only), a) for a in _expanded(c, count))]
+        if len(fitting) == 1:
+            return fitting[0]
+    return AmbiguousFunction("")
+
+
+def _best(candidates: list[Function], score: object) -> list[Function]:
+    """Returns the candidates with the highest score."""
+    scores = [score(c) for c in candidates]  # type: ignore[operator]
+    return [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
+
+
+def _arity(function: Function, count: int) -> bool:
+    return count >= len(function.arguments) if function.variadic else count == len(function.arguments)
+
+
+def _expanded(function: Function, count: int) -> tuple[str, ...]:
+    """Returns `count` argument types; the last type of a variadic function is repeated."""
+    return function.arguments + function.arguments[-1:] * (count - len(function.arguments))
+
+
+def _category(name: str) -> str:
+    return "A" if name.endswith("[]") else FACTS[name].category if name in FACTS else "P"
+
+
+def _is_preferred(name: str) -> bool:
+    return name in ("bool", "text", "float8", "oid", "timestamptz", "interval")
+
+
+def _preferred(name: str, type: Type) -> bool:
+    """Returns whether the named type is preferred in the category of `type`.
+
+    Returns False if `type` is unknown.
+    """
+    return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
+
+
+def arguments(function: Function, given: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
+    """Casts the arguments to the argument types of the chosen function."""
+    made = []
+    for name, scalar in zip(_expanded(function, len(given)), given, strict=True):
+        if name == "any":
+            made.append(scalar)
+            continue
+        cast = coerce(scalar, from_name(name), parameters)
+        assert cast is not None, (function, name, scalar)
+        made.append(cast)
+    if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):
+        return one_numeric(*made)
+    if function.unified:
+        made = _same_numerics(made)
+    return tuple(made)
+
+
+def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
+    """Casts numerics and arrays of numerics to one scale. Other scalars stay unchanged."""
+    numerics = [s.type.element for s in scalars if s.type.name == "numeric"]
+    if not numerics:
+        return scalars
+    type = common_numeric(numerics)
+    out = []
+    for s in scalars:
+        found = coerce(s, type.array() if s.type.is_array else type, Parameters(), "explicit") if s.type.name == "numeric" else s
+        assert found is not None
+        out.append(found)
+    return out
+
+
+def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+    """Casts two numerics to one precision and scale.
+
+    Otherwise Spark would drop the digits that do not fit into 38 before it compares them. A literal
+    takes the type of the other side if it loses no digits, so that a column needs no cast.
+    """
+    for a, b, swapped in ((left, right, False), (right, left, True)):
+        if isinstance(b, Literal) and isinstance(b.value, Decimal) and not (isinstance(a, Literal) and swapped):
+            precision, scale = a.type.decimal
+            if b.type.decimal[1] <= scale and b.value.adjusted() < precision - scale:
+                literal = replace(b, type=a.type)
+                return (literal, a) if swapped else (a, literal)
+    types = left.type, right.type
+    scale = max(t.decimal[1] for t in types)
+    room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
+    # A side whose type has room for both stays unchanged.
+    type = replace(next((t for t in types if t.decimal == room), common_numeric(types)), declared=False)
+    made = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
+    assert made[0] is not None
+    assert made[1] is not None
+    return made[0], made[1]
+
+
+def result(function: Function, given: tuple[Scalar, ...]) -> Type:
+    """Returns the type of a function's result for these arguments."""
+    if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
+        # the requested number of digits, if it is a literal
+        digits = given[1].value if isinstance(given[1], Literal) else None
+        return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(given[0].type.decimal[1])
+    return function.result(tuple(a.type for a in given)) if callable(function.result) else from_name(function.result)
+
+
+def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:
+    """Returns the operator for one or two operand types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
+    candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
+    found = choose(candidates, types)
+    texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
+    shown = f"{texts[0]} {sign} {texts[1]}" if len(types) == 2 else f"{sign} {texts[0]}"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"operator is not unique: {shown}",
+            hint="Could not choose a best candidate operator. " + CASTS_HINT,
+            position=position,
+        )
+    if found is None:
+        if not candidates and sign in postgres_names.OPERATORS:
+            raise FeatureNotSupported(f"operator {sign} is not supported", position=position)
+        raise UndefinedFunction(
+            f"operator does not exist: {shown}",
+            hint="No operator matches the given name and argument types. " + CASTS_HINT
+            if len(types) == 2
+            else "No operator matches the given name and argument type. You might need to add an explicit type cast.",
+            position=position,
+        )
+    if not found.duckdb:
+        raise FeatureNotSupported(f"operator {shown} is not supported", position=position)
+    return found
+
+
+def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:
+    """Returns the function for these argument types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
+    candidates = catalogue.calls(name)
+    found = choose(candidates, types)
+    shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=position
+        )
+    if found is None:
+        if not candidates and name in postgres_names.FUNCTIONS:
+            raise FeatureNotSupported(f"function {name} is not supported", position=position)
+        raise UndefinedFunction(
+            f"function {shown} does not exist",
+            hint="No function matches the given name and argument types. " + CASTS_HINT,
+            position=position,
+        )
+    if not found.duckdb:
+        raise FeatureNotSupported(f"function {found} is not supported", position=position)
+    return found

@@ -1,0 +1,40 @@
+"""The types of a statement's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.lake.errors import of
+from tailgate.lake.types import UNKNOWN, Type
+from tailgate.sql.plan import Parameter
+
+
+class Parameters:
+    """The types of the parameters $1, $2, …: given, or inferred from their first use."""
+
+    def __init__(self, given: tuple[Type, ...] = (), allowed: bool = False) -> None:
+        self.types: list[Type] = list(given)
+        self.allowed = allowed
+
+    def at(self, number: int, position: int | None) -> Parameter:
+        """Returns parameter `number`; the first is 1.
+
+        Its type is unknown until it is given or inferred.
+        """
+        while len(self.types) < number:
+            self.types.append(UNKNOWN)
+        return Parameter(number, self.types[number - 1], position)
+
+    def settle(self, parameter: Parameter, type: Type) -> Parameter:
+        """Gives a parameter its type. Raises 42P08 if it already has another one."""
+        known = self.types[parameter.number - 1]
+        if known == UNKNOWN:
+            self.types[parameter.number - 1] = known = type
+        elif known != type:
+            raise of(
+                "42P08",
+                f"inconsistent types deduced for parameter ${parameter.number}",
+                detail=f"{known} versus {type}",
+                position=parameter.position,
+            )
+        return replace(parameter, type=known)

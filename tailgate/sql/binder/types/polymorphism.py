@@ -1,0 +1,75 @@
+"""Polymorphic functions: anyelement, anyarray, anycompatible, anycompatiblearray.
+
+Before overload resolution, each polymorphic row of the catalogue becomes a row for the types of the
+call.
+
+Source: PostgreSQL 15, section "Polymorphic Types"; enforce_generic_type_consistency(),
+select_common_type_from_oids() in parse_coerce.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tailgate.lake.types import TEXT, UNKNOWN, Type
+from tailgate.sql.binder.types.coercion import PREFERRED, common_numeric, implicit, same
+from tailgate.sql.functions.entry import Function
+
+FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The result type of a concrete row: `element`, or an array of it.
+
+    A numeric has room for all arguments.
+    """
+
+    element: Type
+    array: bool
+
+    def __call__(self, types: tuple[Type, ...]) -> Type:
+        element = self.element
+        if element.name == "numeric":
+            element = common_numeric([t.element for t in types if t.name == "numeric"] or [element])
+        return element.array() if self.array else element
+
+
+def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
+    """Replaces the polymorphic types of a row by concrete types.
+
+    Returns None if the arguments do not fit them.
+    """
+    if not any(a in FAMILIES for a in row.arguments) or not (row.variadic or len(types) == len(row.arguments)):
+        return row
+    names = row.arguments + row.arguments[-1:] * (len(types) - len(row.arguments))
+    if len(names) != len(types):
+        return row
+    known: list[Type] = []
+    for name, type in zip(names, types, strict=True):
+        if type == UNKNOWN or name not in FAMILIES:
+            continue
+        if name.endswith("array") != type.is_array:
+            return None
+        known.append(type.element)
+    if not known:
+        if row.name != "ARRAY":
+            return None
+        known = [TEXT]
+    loose = any(name.startswith("anycompatible") for name in names)
+    element = known[0]
+    for type in known[1:]:
+        if same(type, element):
+            continue
+        if not loose or type.facts.category != element.facts.category:
+            return None
+        if element.name not in PREFERRED and implicit(element, type.name) and not implicit(type, element.name):
+            element = type
+    if element.name in ("varchar", "bpchar"):
+        element = Type(element.name)
+    made = tuple((element.name + "[]" if name.endswith("array") else element.name) if name in FAMILIES else name for name in names)
+    result = row.result
+    if result in FAMILIES:
+        assert isinstance(result, str)
+        result = Made(element, result.endswith("array"))
+    return replace(row, arguments=made, result=result, variadic=False, unified=True)

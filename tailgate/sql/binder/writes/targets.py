@@ -1,0 +1,147 @@
+"""Targets of writes: the table, its columns, defaults and checks, and casts to the columns' types.
+
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr,
+checkInsertTargets), rewriteHandler.c (defaults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DuplicateColumn,
+    FeatureNotSupported,
+    NumericValueOutOfRange,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    WrongObjectType,
+)
+from tailgate.lake.names import Name
+from tailgate.lake.types import UNKNOWN, Field
+from tailgate.sql.binder import scope as scopes
+from tailgate.sql.binder.context import Level
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.queries.queries import Queries
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.scope import Scope
+from tailgate.sql.binder.types.coercion import MODIFIED, coerce, common_numeric, plain
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.parser import parse_expression
+from tailgate.sql.input.numbers import RANGES
+from tailgate.sql.plan import Literal, Scalar
+from tailgate.sql.statements.writes import ColumnName
+
+
+def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
+    """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
+    item = catalog.relation(name)
+    if item.kind == "view":
+        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
+    if item.kind != "table":
+        hint = "Rows come from Kafka." if item.kind == "source" else None
+        raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
+    return item
+
+
+def constraint_of(table: Item) -> str:
+    """Returns the name of a table's primary key constraint."""
+    return str(table.options.get("constraint") or f"{table.name}_pkey")
+
+
+def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
+    """Returns the indexes of the columns that a statement names, or of all if it names none.
+
+    Raises 42703, 42701.
+    """
+    if not columns:
+        return tuple(range(len(table.columns)))
+    names = [c.name for c in table.columns]
+    found: list[int] = []
+    for column in columns:
+        if column.name not in names:
+            raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
+        index = names.index(column.name)
+        if index in found:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
+        found.append(index)
+    return tuple(found)
+
+
+def default_of(column: Field, text: str | None) -> Scalar:
+    """Returns the value of a column that a statement does not set: its DEFAULT, or NULL.
+
+    Raises 0A000, 42804.
+    """
+    if text is None:
+        return Literal(None, column.type)
+    tree = parse_expression(text)
+    if next(tree.find_all(exp.Column), None) is not None:
+        raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
+    if next(tree.find_all(exp.Select), None) is not None:
+        raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
+    parameters = Parameters()
+    scalar = Expressions(Scope(), nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
+    try:
+        return assigned(column, scalar, parameters, None)
+    except DatatypeMismatch as error:
+        error.message = error.message.replace("but expression is", "but default expression is")
+        raise
+
+
+def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
+    """Returns the condition of a CHECK over the table's columns. Raises 0A000."""
+    tree = parse_expression(text)
+    if (inner := next(tree.find_all(exp.Select), None)) is not None:
+        raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
+    return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
+
+
+def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
+    """Returns the names and conditions of a table's checks, in the order of their evaluation."""
+    return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
+
+
+def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
+    """Casts a scalar to a column's type without modifiers, as an assignment does.
+
+    Raises 42804, 22003.
+
+    The modifiers, such as a length, are applied when the row is stored.
+    """
+    target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
+    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
+        low, high = RANGES[target.name]
+        if scalar.type != UNKNOWN and not low <= scalar.value <= high:
+            raise NumericValueOutOfRange(f"{target} out of range")
+    found = coerce(scalar, target, parameters, "assignment", place)
+    if found is None:
+        shown = column.type.facts.sql + "[]" * column.type.is_array
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
+            hint="You will need to rewrite or cast the expression.",
+            position=place,
+        )
+    return found
+
+
+def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
+    """Returns the columns with the types that their values have before modifiers are applied."""
+    found = []
+    for i, column in enumerate(columns):
+        types = [row[i].type for row in rows]
+        type = types[0] if types else column.type
+        if type.name == "numeric" and not type.is_array:
+            type = common_numeric(types)
+        found.append(Field(column.name, type, column.nullable))
+    return tuple(found)
+
+
+def nowhere(parameters: Parameters) -> Level:
+    """Returns a level in which no relation can be named."""
+    return Level(Queries(parameters), Names(Catalog()))

@@ -1,0 +1,103 @@
+"""Rewrites IN, op ANY and op ALL as EXISTS.
+
+    x IN Q            EXISTS (Q where x = y); if false: NULL if EXISTS (Q where (x = y) IS NULL)
+    NOT x IN Q        in a condition: true if both are false
+
+The test (x = y) IS NULL is split in two: y is NULL in some row, or x is NULL and Q has a row. The
+resulting joins are on equalities or have few rows. A side that cannot be NULL is not tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.lake.types import BOOL, Field
+from tailgate.sql.functions.comparison import SIGNS
+from tailgate.sql.plan import And, Call, Case, Filter, IsNull, Literal, Not, Or, Scalar, nullable
+from tailgate.sql.plan.correlation import arguments_of, arguments_read
+from tailgate.sql.plan.rewriting import columns_of, rebuilt
+from tailgate.sql.plan.subqueries import Subquery, argument, as_scalar
+
+
+def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
+    """Returns the subquery's value over outer rows of `columns`.
+
+    With `sure`, NULL counts as false.
+    """
+    holds = as_scalar(_where(asked, _condition(asked)))
+    unknown = () if sure else _unknown(asked, columns)
+    if not unknown:
+        return holds
+    either = unknown[0] if len(unknown) == 1 else Or(unknown)
+    return Case(((holds, Literal(True, BOOL)), (either, Literal(None, BOOL))), Literal(False, BOOL), BOOL)
+
+
+def negated(asked: Subquery, columns: tuple[Field, ...]) -> list[Scalar]:
+    """Returns conditions that are all true exactly where NOT of the subquery's value is true."""
+    return [Not(as_scalar(_where(asked, _condition(asked)))), *map(Not, _unknown(asked, columns))]
+
+
+def _condition(asked: Subquery) -> Scalar:
+    assert asked.condition is not None
+    return asked.condition
+
+
+def _where(asked: Subquery, condition: Scalar) -> Subquery:
+    return replace(asked, kind="exists", relation=Filter(asked.relation, condition), condition=None)
+
+
+def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
+    """Returns conditions over the outer rows.
+
+    One of them is true if the comparison is NULL for a row of the subquery.
+    """
+    condition, inner = _condition(asked), asked.relation.columns
+    while isinstance(condition, Not):
+        condition = condition.argument
+    sides = _sides(condition)
+    if sides is None:
+        return (as_scalar(_where(asked, IsNull(condition))),)
+    outside, inside = sides
+    found: list[Scalar] = []
+    if _nullable(inside, inner):
+        found.append(as_scalar(_where(asked, IsNull(inside))))
+    given = _given(outside, asked)
+    if _nullable(given, columns):
+        if any(a.depth == asked.depth for a in arguments_read(asked.relation)):
+            found.append(as_scalar(_where(asked, IsNull(outside))))
+        else:
+            found.append(And((IsNull(given), as_scalar(replace(asked, kind="exists", condition=None)))))
+    return tuple(found)
+
+
+def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
+    """Splits a comparison that is NULL exactly where one of its sides is NULL.
+
+    Returns the side that reads no columns of the subquery and the side that reads no arguments, or
+    None.
+    """
+    if not isinstance(condition, Call) or condition.function.kind != "operator" or condition.function.name not in SIGNS:
+        return None
+    one, other = condition.arguments
+    for outside, inside in ((one, other), (other, one)):
+        if not columns_of(outside) and not list(arguments_of(inside)):
+            return outside, inside
+    return None
+
+
+def _given(scalar: Scalar, asked: Subquery) -> Scalar:
+    """Returns a scalar of the subquery over the outer rows, with values in place of arguments."""
+    found = argument(scalar)
+    if found is not None and found.depth == asked.depth:
+        return asked.arguments[found.number]
+    return rebuilt(scalar, lambda s: _given(s, asked))
+
+
+def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
+    """Returns whether a scalar can be NULL.
+
+    Casts are ignored, since they return NULL only for NULL.
+    """
+    if isinstance(scalar, Call) and scalar.function.kind == "cast":
+        return _nullable(scalar.arguments[0], columns)
+    return nullable(scalar, columns)

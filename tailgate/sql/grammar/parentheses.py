@@ -1,0 +1,88 @@
+"""Parses queries and expressions in parentheses, and ORDER BY, which calls and queries share."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import StatementTooComplex, TailgateError
+from tailgate.sql.grammar.names import place, position
+from tailgate.sql.grammar.rules import Rules
+
+BEGINNINGS = ("select", "values", "with", "table")
+PARENTHESES_MAX = 1000  # consecutive opening parentheses; more would overflow the stack
+
+
+def at_query(cursor: Rules, ahead: int = 0) -> bool:
+    """Returns whether a query, possibly in parentheses, begins `ahead` tokens after the current one."""
+    while cursor.at("(", ahead):
+        ahead += 1
+        if ahead > PARENTHESES_MAX:
+            raise StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.", position=cursor.position)
+    token = cursor.peek(ahead)
+    return token.kind == "word" and token.value in BEGINNINGS
+
+
+def subquery(cursor: Rules) -> exp.Subquery:
+    """Parses ( query ).
+
+    The result is cached in `cursor.remembered`. A query, an expression and a joined table may all begin
+    with a subquery, and the parser tries them in turn. Without the cache the time would double with
+    each level of parentheses.
+    """
+    start, at = cursor.index, cursor.position
+    known = cursor.remembered.get(start)
+    if known is None:
+        try:
+            cursor.expect("(")
+            if not at_query(cursor):
+                raise cursor.error()
+            tree = cursor.query()
+            cursor.expect(")")
+            known = tree, cursor.index
+        except TailgateError as error:
+            known = error
+        cursor.remembered[start] = known
+    if isinstance(known, TailgateError):
+        raise known
+    tree, cursor.index = known
+    return place(exp.Subquery(this=tree), at)
+
+
+def parenthesised(cursor: Rules, *, many: bool = False) -> exp.Subquery | exp.Tuple | exp.Expr:
+    """Parses ( query ) to a Subquery, or ( expression ), or with `many` ( expression, … ) to a Tuple."""
+    at = cursor.expect("(").position
+    if at_query(cursor):
+        begins, in_parentheses = cursor.position, cursor.at("(")
+        tree = cursor.query()
+        if not (many and in_parentheses) or cursor.at(")"):
+            cursor.expect(")")
+            return place(exp.Subquery(this=tree), at)
+        # IN ((SELECT 1) + 1, 2): the query begins a list
+        items = [cursor.expression(left=place(exp.Subquery(this=tree), begins))]
+        while cursor.sign(","):
+            items.append(cursor.expression())
+        cursor.expect(")")
+        return place(exp.Tuple(expressions=items), at)
+    inner: exp.Expr = exp.Tuple(expressions=cursor.expressions()) if many else cursor.expression()
+    cursor.expect(")")
+    return place(inner, at) if position(inner) is None else inner
+
+
+def order_by(cursor: Rules) -> list[exp.Expr]:
+    """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
+    cursor.expect_word("order", "by")
+    found: list[exp.Expr] = []
+    while True:
+        this = cursor.expression()
+        descending = cursor.any_word("asc", "desc") == "desc"
+        if cursor.at_word("using"):
+            cursor.advance()
+            descending = cursor.advance().value == ">"
+        first = None
+        if cursor.at_word("nulls"):
+            first = cursor.word("nulls", "first")
+            if not first and not cursor.word("nulls", "last"):
+                raise cursor.error()
+        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
+        if not cursor.sign(","):
+            return found

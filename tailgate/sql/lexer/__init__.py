@@ -1,0 +1,1 @@
+"""PostgreSQL's lexical rules: text to tokens."""

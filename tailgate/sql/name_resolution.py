@@ -1,0 +1,68 @@
+"""Resolves the names in a statement that changes the catalog: text to `lake.resolution.Resolution`.
+
+Every identifier of the text is looked up, alone and qualified with the identifier before its dot.
+This includes identifiers in strings, because a string may be the body of a function. Some of them
+name columns or options and not items, but no item is missed: when the statement is executed, other
+names resolve to nothing.
+
+An unqualified name is looked up along the search path, and in the schema in which CREATE would put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.names import Name
+from tailgate.lake.resolution import Resolution, authority, version
+from tailgate.lake.schemas import TEMPORARY
+from tailgate.sql.lexer.tokens import Token, tokens
+
+
+def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
+    """Resolves the names of a statement in the catalog of a session.
+
+    `base` is the newest catalog, and the result contains only its items. The session's catalog may be
+    older, inside a transaction block, and may have temporary views. These hide items of the same name
+    and are not in the result.
+    """
+    known = {item.name for item in catalog.items.values()}
+    names = {name for name in names_in(text) if name.name in known}
+    try:
+        home = catalog.home(Name("")).name
+        names |= {Name(name.name, home) for name in names if name.schema is None}
+    except TailgateError:
+        pass  # the search path has no schema for new items
+    relations: dict[Name, int] = {}
+    functions: dict[Name, tuple[int, ...]] = {}
+    for name in names:
+        item = catalog.find(name)
+        if item is not None and item.id in base.items:
+            relations[name] = item.id
+        if ids := tuple(function.id for function in catalog.functions(name) if function.id in base.items):
+            functions[name] = ids
+    found = {*relations.values(), *(id for ids in functions.values() for id in ids)}
+    path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
+    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(found)}, authority(base))
+
+
+def names_in(text: str) -> Iterator[Name]:
+    """Yields the names of identifiers in a text and in its strings, qualified and unqualified.
+
+    >>> sorted(str(name) for name in names_in("GRANT SELECT ON s.\\"T\\" TO r"))
+    ['T', 'grant', 'on', 'r', 's', 's.T', 'select', 'to']
+    """
+    row = tokens(text)
+    yield from _names(row)
+    for token in row:
+        if token.kind == "string":
+            yield from _names(tokens(token.value))
+
+
+def _names(row: tuple[Token, ...]) -> Iterator[Name]:
+    for i, token in enumerate(row):
+        if token.kind in ("word", "quoted"):
+            yield Name(token.value)
+            if i + 2 < len(row) and row[i + 1].value == "." and row[i + 2].kind in ("word", "quoted"):
+                yield Name(row[i + 2].value, token.value)

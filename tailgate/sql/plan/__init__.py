@@ -1,0 +1,103 @@
+"""The relational algebra of bound queries, as frozen values with types and catalog ids.
+
+    Relation: rows with `columns`; a Scalar in it refers to columns of its input by position
+    Scalar:   a value of `type` computed from one row
+
+Two plans are equal if their trees are equal. Column names are for output and EXPLAIN. The unions are
+closed: each `match` ends with assert_never, so the type checker lists all places that must handle a
+new node.
+
+`scalars` and `relations` have the nodes. `traversal` and `rewriting` traverse and rebuild them;
+`subqueries` has the nodes that exist only between binding and decorrelation; `properties` derives
+keys, and `explain` prints a plan.
+"""
+
+from tailgate.sql.plan.query import Query
+from tailgate.sql.plan.relations import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Recursive,
+    Relation,
+    Scan,
+    SetOperation,
+    Sort,
+    TopK,
+    Union_,
+    Values,
+    Window,
+    Working,
+    name_of,
+)
+from tailgate.sql.plan.scalars import (
+    AggregateCall,
+    And,
+    Bound,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Extreme,
+    Frame,
+    InList,
+    IsDistinct,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    Scalar,
+    SortKey,
+    Value,
+    WindowCall,
+    nullable,
+)
+
+__all__ = [
+    "Aggregate",
+    "AggregateCall",
+    "And",
+    "Bound",
+    "Call",
+    "Case",
+    "Coalesce",
+    "Column",
+    "Distinct",
+    "Extreme",
+    "Filter",
+    "Frame",
+    "Generate",
+    "InList",
+    "IsDistinct",
+    "IsNull",
+    "Join",
+    "JoinKind",
+    "Limit",
+    "Literal",
+    "Not",
+    "Or",
+    "Parameter",
+    "Project",
+    "Query",
+    "Recursive",
+    "Relation",
+    "Scalar",
+    "Scan",
+    "SetOperation",
+    "Sort",
+    "SortKey",
+    "TopK",
+    "Union_",
+    "Value",
+    "Values",
+    "Window",
+    "WindowCall",
+    "Working",
+    "name_of",
+    "nullable",
+]

@@ -1,0 +1,254 @@
+"""Prints a plan as a tree, for EXPLAIN and tests. The output has no ids and is stable.
+
+Project: [c0, count AS n]
+└─ Aggregate: keys=[channel] aggregates=[count(*)]
+   └─ Scan: pageviews
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+
+from typing_extensions import assert_never
+
+from tailgate.lake.types import Field
+from tailgate.sql.functions.aggregates import WITHIN_GROUP
+from tailgate.sql.plan import (
+    Aggregate,
+    AggregateCall,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Distinct,
+    Extreme,
+    Filter,
+    Generate,
+    InList,
+    IsDistinct,
+    IsNull,
+    Join,
+    Limit,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    Project,
+    Recursive,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    SortKey,
+    TopK,
+    Union_,
+    Values,
+    Window,
+    Working,
+)  # fmt: skip
+from tailgate.sql.plan.traversal import inputs
+
+Scanned = Callable[[Scan], str]
+
+
+def tree(plan: Relation, scanned: Scanned | None = None) -> str:
+    """Returns the plan as text, one line per node, with the inputs below."""
+    return "\n".join(shown for shown, _ in lines(plan, scanned))
+
+
+def lines(plan: Relation, scanned: Scanned | None = None) -> list[tuple[str, Relation]]:
+    """Returns the lines of the tree, each with its node.
+
+    `scanned` returns the text for a Scan, by default the name in the plan.
+    """
+    out: list[tuple[str, Relation]] = []
+
+    def add(node: Relation, first: str, rest: str) -> None:
+        shown = f"Scan: {scanned(node)}" if isinstance(node, Scan) and scanned is not None else line(node)
+        out.append((first + shown, node))
+        below = inputs(node)
+        for i, child in enumerate(below):
+            last = i == len(below) - 1
+            add(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+    add(plan, "", "")
+    return out
+
+
+def line(plan: Relation) -> str:
+    """Returns the line of a node, without its inputs."""
+    match plan:
+        case Scan(name=name):
+            return f"Scan: {name}"
+        case Values(rows=rows, columns=columns):
+            if not columns:
+                return "Values: one row"
+            return "Values: " + ", ".join("(" + ", ".join(text(s, ()) for s in row) + ")" for row in rows)
+        case Filter(input=input, condition=condition):
+            return f"Filter: {text(condition, input.columns, outer=True)}"
+        case Project(input=input, expressions=expressions, columns=columns):
+            return "Project: [" + ", ".join(_named(e, f, input.columns) for e, f in zip(expressions, columns, strict=True)) + "]"
+        case Join(left=left, right=right, kind=kind, condition=condition):
+            on = "" if condition is None else f": {text(condition, _both(left, right), outer=True)}"
+            return f"{kind.capitalize()} join{on}"
+        case Aggregate(input=input, keys=keys, aggregates=aggregates):
+            shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
+            calls = ", ".join(aggregate(a, input.columns) for a in aggregates)
+            return f"Aggregate: keys=[{shown}] aggregates=[{calls}]"
+        case Distinct():
+            return "Distinct"
+        case Union_():
+            return "Union all"
+        case Recursive(number=number, all=all):
+            return f"Recursive{' all' if all else ''}: {number}"
+        case Working(number=number):
+            return f"Last round: {number}"
+        case Sort(input=input, keys=sort_keys):
+            return f"Sort: {order_by(sort_keys, input.columns)}"
+        case Limit(count=count, offset=offset):
+            skipped = "" if offset is None else f" offset {text(offset, ())}"
+            return f"Limit: {'all' if count is None else text(count, ())}{skipped}"
+        case SetOperation(kind=kind, all=all):
+            return kind.capitalize() + (" all" if all else "")
+        case TopK(input=input, keys=keys, order=order, count=count, offset=offset, ties=ties):
+            within = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
+            skipped = "" if offset is None else f" offset {text(offset, ())}"
+            taken = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
+            return f"Top: {taken}{within} order=[{order_by(order, input.columns)}]"
+        case Window(input=input, partition=partition, order=order, calls=calls):
+            split = ", ".join(text(p, input.columns, outer=True) for p in partition)
+            shown = ", ".join(f"{c.function.name}({', '.join(text(a, input.columns, outer=True) for a in c.arguments)})" for c in calls)
+            return f"Window: [{shown}] partition=[{split}] order=[{order_by(order, input.columns)}]"
+        case Generate(input=input, function=function, arguments=arguments):
+            shown = ", ".join(text(a, input.columns, outer=True) for a in arguments)
+            return f"Generate: {function.name}({shown})" + (" with ordinality" if plan.ordinality else "")
+        case _:
+            assert_never(plan)
+
+
+def order_by(keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
+    """Returns the sort keys as in ORDER BY."""
+    return ", ".join(
+        text(k.expression, columns, outer=True)
+        + (" desc" if k.descending else "")
+        + ("" if k.nulls_first == k.descending else " nulls first" if k.nulls_first else " nulls last")
+        for k in keys
+    )
+
+
+def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
+    """Returns the columns of both sides.
+
+    Equal names are qualified with the relation, or left or right.
+    """
+    names = {f.name for f in left.columns} & {f.name for f in right.columns}
+
+    def shown(side: Relation, word: str) -> tuple[Field, ...]:
+        prefix = side.name if isinstance(side, Scan) else word
+        return tuple(Field(f"{prefix}.{f.name}" if f.name in names else f.name, f.type) for f in side.columns)
+
+    return shown(left, "left") + shown(right, "right")
+
+
+def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
+    shown = text(scalar, columns, outer=True)
+    return shown if shown == field.name else f"{shown} AS {field.name}"
+
+
+def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
+    """Returns an aggregate as readable SQL."""
+    arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments)
+    distinct = "distinct " if call.distinct else ""
+    order = f" order by {order_by(call.order, columns)}" if call.order else ""
+    if call.function.name in WITHIN_GROUP:
+        arguments, order = f"{arguments}) within group (", order.strip()
+    elif not arguments:
+        arguments = "*"
+    where = f" filter (where {text(call.filter, columns, outer=True)})" if call.filter is not None else ""
+    return f"{call.function.name}({distinct}{arguments}{order}){where}"
+
+
+def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> str:
+    """Returns a scalar as readable SQL. `outer`: without enclosing parentheses."""
+
+    def inner(s: Scalar) -> str:
+        return text(s, columns)
+
+    def grouped(shown: str) -> str:
+        return shown if outer else f"({shown})"
+
+    match scalar:
+        case Column(index=index):
+            return columns[index].name if index < len(columns) else f"c{index}"
+        case Literal():
+            return _literal(scalar)
+        case Parameter(number=number):
+            return f"${number}"
+        case Call(function=function, arguments=arguments, type=type):
+            if function.kind == "cast":
+                return f"{inner(arguments[0])}::{type}"
+            if function.kind == "operator":
+                return grouped(f"{inner(arguments[0])} {function.name} {inner(arguments[1])}")
+            if function.kind == "prefix":
+                return grouped(f"{function.name} {inner(arguments[0])}")
+            if function.name in ("[]", "[:]"):
+                of, *ends = (text(a, columns, outer=True) for a in arguments)
+                return f"{grouped(of)}[{':'.join(ends)}]"
+            name, _, unit = function.name.partition(":")
+            shown = ([f"'{unit}'"] if unit else []) + [text(a, columns, outer=True) for a in arguments]
+            return f"{name}({', '.join(shown)})"
+        case And(arguments=arguments):
+            return grouped(" AND ".join(map(inner, arguments)))
+        case Or(arguments=arguments):
+            return grouped(" OR ".join(map(inner, arguments)))
+        case Not(argument=IsNull(argument=argument)):
+            return grouped(f"{inner(argument)} IS NOT NULL")
+        case Not(argument=argument):
+            return grouped(f"NOT {inner(argument)}")
+        case IsNull(argument=argument):
+            return grouped(f"{inner(argument)} IS NULL")
+        case IsDistinct(left=left, right=right):
+            return grouped(f"{inner(left)} IS DISTINCT FROM {inner(right)}")
+        case InList(argument=argument, items=items):
+            return grouped(f"{inner(argument)} IN ({', '.join(map(inner, items))})")
+        case Case(branches=branches, otherwise=otherwise):
+            whens = " ".join(f"WHEN {text(c, columns, outer=True)} THEN {text(t, columns, outer=True)}" for c, t in branches)
+            return f"CASE {whens} ELSE {text(otherwise, columns, outer=True)} END"
+        case Coalesce(arguments=arguments):
+            return f"coalesce({', '.join(text(a, columns, outer=True) for a in arguments)})"
+        case Extreme(which=which, arguments=arguments):
+            return f"{which}({', '.join(text(a, columns, outer=True) for a in arguments)})"
+        case _:
+            assert_never(scalar)
+
+
+def _literal(literal: Literal) -> str:
+    value, type = literal.value, literal.type
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and type.name != "time":
+        return str(value)
+    if type.name == "text" and isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bytes):
+        return f"'\\x{value.hex()}'::bytea"
+    if isinstance(value, datetime):
+        return f"'{value.isoformat(sep=' ')}'::{type}"
+    if isinstance(value, date):
+        return f"'{value.isoformat()}'::{type}"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, tuple) and not type.is_array:
+        months, days, micros = map(str, value)
+        return f"'{months} months {days} days {micros} microseconds'::interval"
+    if isinstance(value, tuple):
+        return "array[" + ", ".join(_literal(Literal(v, type.element)) for v in value) + "]"
+    if isinstance(value, float):
+        return f"{value!r}::{type}"
+    return "'" + str(value) + f"'::{type}"

@@ -1,0 +1,49 @@
+"""Replaces calls of strict functions with a literal NULL argument by NULL.
+
+    jsonb_set(a #- b, NULL, c)   ──►   NULL          a #- b may fail; it is not evaluated, as in PostgreSQL
+
+This happens after binding, because the binder must still see aggregates in the other arguments.
+
+Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
+"""
+
+from __future__ import annotations
+
+from tailgate.sql.plan import Call, Limit, Literal, Relation, Scalar, Values
+from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
+
+
+def folded(plan: Relation) -> Relation:
+    """Returns the plan with such calls replaced. Shared relations stay shared."""
+    made: dict[int, Relation] = {}
+
+    def visit(node: Relation) -> Relation:
+        found = made.get(id(node))
+        if found is None:
+            found = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
+            made[id(node)] = found
+        return found
+
+    return visit(plan)
+
+
+def _node(node: Relation) -> Relation:
+    if isinstance(node, Values):
+        rows = tuple(tuple(map(_scalar, row)) for row in node.rows)
+        same = all(a is b for old, new in zip(node.rows, rows, strict=True) for a, b in zip(old, new, strict=True))
+        return node if same else Values(rows, node.columns)
+    if isinstance(node, Limit) or all(_scalar(s) is s for s in scalars_of(node)):
+        return node
+    return with_scalars(node, _scalar)
+
+
+def _scalar(scalar: Scalar) -> Scalar:
+    made = rebuilt(scalar, _scalar)
+    return Literal(None, made.type, made.position) if isinstance(made, Call) and _is_null(made) else made
+
+
+def _is_null(call: Call) -> bool:
+    """Returns whether a call is NULL. A strict set-returning function returns no rows instead."""
+    strict = call.function.strict and call.function.kind != "set"
+    return strict and any(isinstance(a, Literal) and a.value is None for a in call.arguments)

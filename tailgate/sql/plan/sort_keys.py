@@ -1,0 +1,49 @@
+"""Sort keys of types whose stored form does not compare like the value.
+
+'1 day' equals '24 hours', jsonb 1.0 equals 1, and char(n) ignores trailing blanks. jsonb is ordered by
+its contents. Two values are equal if and only if their sort keys are, so `sql.plan.grouping` also groups
+rows by sort keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.lake.types import TEXT, Type, numeric
+from tailgate.sql.functions import arrays
+from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.jsonb import COMPARED
+from tailgate.sql.plan import Call, Scalar, SortKey
+
+ORDERS: dict[str, tuple[Function, Type]] = {
+    "interval": (
+        Function("order", ("interval",), "numeric", INTERVAL_SPARK.replace("%d", "0"), INTERVAL_DUCKDB.replace("%d", "0")),
+        numeric(0),
+    ),
+    "bpchar": (Function("order", ("bpchar",), "text", "rtrim({0})", "rtrim({0}, ' ')"), TEXT),
+    "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), Type("bytea")),
+}
+
+
+def many_forms(type: Type) -> bool:
+    """Returns whether equal values of a type may have different stored forms."""
+    return type.name in ORDERS
+
+
+def sortable(scalar: Scalar) -> Scalar:
+    """Returns the sort key of a scalar, or the scalar itself if its stored form compares correctly.
+
+    The sort key of an array is the array of the sort keys of its elements.
+    """
+    if not many_forms(scalar.type):
+        return scalar
+    function, type = ORDERS[scalar.type.name]
+    if not scalar.type.is_array:
+        return Call(function, (scalar,), type)
+    return Call(replace(arrays.each(function, scalar.type.name, type.name), name="order", kind="function"), (scalar,), type.array())
+
+
+def sorted_by(key: SortKey) -> SortKey:
+    """Returns the key with `sortable` applied to its expression."""
+    return replace(key, expression=sortable(key.expression))

@@ -1,0 +1,1 @@
+"""Renders plans as SQL of DuckDB, and scalars as SQL of DuckDB and Spark."""

@@ -1,0 +1,268 @@
+"""Renders a bound plan as one SELECT of DuckDB.
+
+Tables are named r<relation id>, with columns c0, c1, … A table without a key has a last column
+`__weight`, the number of copies of each row. The connection needs the functions and settings of
+`sql.render.duckdb_functions.install`.
+
+Every relation becomes a sub-select with columns c0, c1, …, so the SQL contains no names of users.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from typing_extensions import assert_never
+
+from tailgate.lake.types import WEIGHT
+from tailgate.sql.plan import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Project,
+    Recursive,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    SortKey,
+    TopK,
+    Union_,
+    Value,
+    Values,
+    Window,
+    Working,
+)  # fmt: skip
+from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
+from tailgate.sql.render.duckdb_windows import window
+from tailgate.sql.render.scalars import CONSTANTS, DUCKDB, spelled
+from tailgate.sql.render.shared_arguments import checked
+from tailgate.sql.render.templates import filled
+
+NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
+KEYWORDS = {
+    "inner": "INNER JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "SEMI JOIN",
+    "anti": "ANTI JOIN",
+}
+
+
+def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = None) -> str:
+    """Returns the DuckDB SQL of a plan, with output columns c0, c1, … Raises 54001 if it is too long.
+
+    `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
+    parameters (see `arguments`); without it, they are written into the SQL.
+    """
+    renderer = _Renderer(now, shared(plan), constants)
+    text = renderer.relation(plan)
+    if not renderer.written:
+        return text
+    parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
+    return checked(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
+
+
+def shared(plan: Relation) -> frozenset[int]:
+    """Returns the ids (`id()`) of relations to compute once.
+
+    These are used several times, do more than filter and project a table, and do not read the working
+    table of a recursion.
+    """
+    count: Counter[int] = Counter()
+    kinds: dict[int, tuple[bool, bool]] = {}  # (does more than filter and project a table, reads a working table)
+
+    def visit(node: Relation) -> tuple[bool, bool]:
+        count[id(node)] += 1
+        if count[id(node)] == 1:
+            below = [visit(i) for i in inputs(node)]
+            simple = isinstance(node, Scan | Values | Filter | Project)
+            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, Working) or any(w for _, w in below)
+        return kinds[id(node)]
+
+    visit(plan)
+    return frozenset(i for i, n in count.items() if n > 1 and kinds[i] == (True, False))
+
+
+def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence[Value]) -> dict[str, object]:
+    """Returns the parameters for DuckDB, by name.
+
+    They are the values of the parameters in `used`, because DuckDB rejects parameters that the SQL does
+    not have, and the constants that `render` collected.
+    """
+    return {str(number): values[number - 1] for number in used} | named_constants(constants)
+
+
+def named_constants(constants: Sequence[Value]) -> dict[str, object]:
+    """Returns the constants by the names of their parameters."""
+    return {str(number): value for number, value in enumerate(constants, CONSTANTS + 1)}
+
+
+def columns(count: int, prefix: str = "") -> str:
+    """Returns the list `c0, c1, …` of `count` columns, each with a prefix."""
+    return ", ".join(f"{prefix}c{i}" for i in range(count))
+
+
+class _Renderer:
+    """The renderer of one plan. `written` has the common table expressions of shared relations."""
+
+    def __init__(self, now: str, shared: frozenset[int], constants: list[Value] | None) -> None:
+        self.now, self.shared, self.constants = now, shared, constants
+        self.names: dict[int, str] = {}
+        self.written: list[tuple[str, str]] = []
+
+    def relation(self, plan: Relation) -> str:
+        """Returns the SELECT of a relation. Raises 54001 if it is too long."""
+        return checked(self._relation(plan))
+
+    def _relation(self, plan: Relation) -> str:
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Values(rows=rows):
+                if not plan.columns:
+                    return "SELECT 1 AS nothing"
+                if not rows:
+                    return (
+                        "SELECT " + ", ".join(f"CAST(NULL AS {f.type.duckdb}) AS c{i}" for i, f in enumerate(plan.columns)) + " WHERE false"
+                    )
+                selects = ("SELECT " + ", ".join(f"{self.scalar(s)} AS c{i}" for i, s in enumerate(row)) for row in rows)
+                return " UNION ALL ".join(selects)
+            case Filter(input=input, condition=condition):
+                return f"SELECT * FROM {self._from(input)} WHERE {self.scalar(condition)}"
+            case Project(input=input, expressions=expressions):
+                shown = ", ".join(f"{self.scalar(e)} AS c{i}" for i, e in enumerate(expressions)) or "1 AS nothing"
+                return f"SELECT {shown} FROM {self._from(input)}"
+            case Join():
+                return self._join(plan)
+            case Aggregate(input=input, keys=keys, aggregates=aggregates):
+                return self._aggregate(input, keys, aggregates)
+            case Distinct(input=input):
+                return f"SELECT DISTINCT * FROM {self._from(input)}"
+            case Union_(inputs=inputs):
+                return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
+            case Sort(input=input, keys=sort_keys):
+                return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
+            case Limit():
+                return self._limit(plan)
+            case Recursive(number=number, base=base, step=step, all=often):
+                each = f"SELECT * FROM {self._from(base)} UNION{' ALL' if often else ''} SELECT * FROM {self._from(step)}"
+                return f"WITH RECURSIVE round{number}({columns(len(plan.columns))}) AS ({each}) SELECT * FROM round{number}"
+            case Working(number=number):
+                return f"SELECT * FROM round{number}"
+            case Generate():
+                return self._generate(plan)
+            case SetOperation(left=left, right=right, kind=kind, all=all_rows):
+                word = kind.upper() + (" ALL" if all_rows else "")
+                return f"(SELECT * FROM {self._from(left)}) {word} (SELECT * FROM {self._from(right)})"
+            case TopK():
+                return self._top(plan)
+            case Window():
+                width = len(plan.input.columns)
+                calls = (f"{window(c, plan, self.scalar)} AS c{width + i}" for i, c in enumerate(plan.calls))
+                return f"SELECT {', '.join([*([columns(width)] if width else []), *calls])} FROM {self._from(plan.input)}"
+            case _:
+                assert_never(plan)
+
+    def _from(self, plan: Relation) -> str:
+        """Returns an item for FROM: a sub-select, or the name of a common table expression if it is shared."""
+        if id(plan) not in self.shared:
+            return f"({self.relation(plan)})"
+        if id(plan) not in self.names:
+            text = self.relation(plan)
+            self.names[id(plan)] = f"part{len(self.names)}"
+            self.written.append((self.names[id(plan)], text))
+        return self.names[id(plan)]
+
+    def _scan(self, plan: Scan) -> str:
+        width = len(plan.columns)
+        if plan.key is not None:
+            return f"SELECT {columns(width)} FROM r{plan.relation}"
+        # only rows with several copies need range()
+        once = f"SELECT {columns(width)} FROM r{plan.relation} WHERE {WEIGHT} = 1"
+        often = f"SELECT {columns(width)} FROM r{plan.relation}, range({WEIGHT}) WHERE {WEIGHT} > 1"
+        return f"{once} UNION ALL {often}"
+
+    def _join(self, plan: Join) -> str:
+        left, right = len(plan.left.columns), len(plan.right.columns)
+        renamed = ", ".join(f"c{i} AS c{left + i}" for i in range(right)) or "1 AS nothing"
+        sides = f"{self._from(plan.left)} l", f"(SELECT {renamed} FROM {self._from(plan.right)}) r"
+        width = left if plan.kind in ("semi", "anti") else left + right
+        shown = columns(width) or "1 AS nothing"
+        if plan.kind == "cross" or plan.condition is None:
+            return f"SELECT {shown} FROM {sides[0]} CROSS JOIN {sides[1]}"
+        return f"SELECT {shown} FROM {sides[0]} {KEYWORDS[plan.kind]} {sides[1]} ON {self.scalar(plan.condition)}"
+
+    def _aggregate(self, input: Relation, keys: tuple[Scalar, ...], aggregates: tuple[AggregateCall, ...]) -> str:
+        terms = [f"{self.scalar(k)} AS c{i}" for i, k in enumerate(keys)]
+        terms += [f"{aggregate(a, self.scalar)} AS c{len(keys) + i}" for i, a in enumerate(aggregates)]
+        text = f"SELECT {', '.join(terms) or '1 AS nothing'} FROM {self._from(input)}"
+        if keys:
+            return text + " GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys)))
+        return text if aggregates else text + " LIMIT 1"
+
+    def _generate(self, plan: Generate) -> str:
+        width = len(plan.input.columns)
+        texts = [self.scalar(a) for a in plan.arguments]
+        types = [a.type for a in plan.arguments]
+        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, self.now)
+        elements, numbers = "elements", "range(1, len(elements) + 1)"
+        if plan.kind == "left":
+            elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
+        given = columns(width) or "1 AS nothing"
+        inner = f"SELECT {given}, {array} AS elements FROM {self._from(plan.input)}"
+        inner = f"SELECT {given}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
+        made = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
+        if plan.ordinality:
+            made.append("number")
+        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
+        return f"SELECT {', '.join(shown)} FROM ({inner})"
+
+    def _top(self, plan: TopK) -> str:
+        width = len(plan.input.columns)
+        split = f"PARTITION BY {', '.join(map(self.scalar, plan.keys))} " if plan.keys else ""
+        number = f"row_number() OVER ({split}{self._all_in_order(plan.order, width)})"
+        skipped = _rows("OFFSET", "2201X", self.scalar(plan.offset)) if plan.offset is not None else "0"
+        conditions = [f"number > {skipped}"]
+        if plan.count is not None:
+            count = _rows("LIMIT", "2201W", self.scalar(plan.count))
+            last = f"{skipped} + {count}"
+            within = f"number <= {last}"
+            if plan.ties:
+                number += f" AS number, rank() OVER ({split}{order_by(sort_terms(plan.order, self.scalar))})"
+                within = f"place <= {last} AND {count} > 0"
+            conditions.append(f"({count} IS NULL OR {within})")
+        name = "place" if plan.ties and plan.count is not None else "number"
+        numbered = f"SELECT *, {number} AS {name} FROM {self._from(plan.input)}"
+        return f"SELECT {columns(width) or '1 AS nothing'} FROM ({numbered}) WHERE {' AND '.join(conditions)}"
+
+    def _all_in_order(self, keys: tuple[SortKey, ...], width: int) -> str:
+        """Returns an ORDER BY that breaks ties by all columns, because a limit must be deterministic."""
+        return order_by([*sort_terms(keys, self.scalar), *(f"c{i} ASC NULLS LAST" for i in range(width))])
+
+    def _limit(self, plan: Limit) -> str:
+        text = f"SELECT * FROM {self._from(plan.input)}"
+        if isinstance(plan.input, Sort):
+            sort = plan.input
+            text = f"SELECT * FROM {self._from(sort.input)}{self._all_in_order(sort.keys, len(sort.columns))}"
+        if plan.count is not None:
+            text += f" LIMIT {_rows('LIMIT', '2201W', self.scalar(plan.count))}"
+        if plan.offset is not None:
+            text += f" OFFSET {_rows('OFFSET', '2201X', self.scalar(plan.offset))}"
+        return text
+
+    def scalar(self, s: Scalar) -> str:
+        """Returns the SQL of a scalar over columns c0, c1, …"""
+        return spelled(s, DUCKDB, now=self.now, constants=self.constants)
+
+
+def _rows(clause: str, sqlstate: str, count: str) -> str:
+    """Returns the SQL of a row count that fails with `sqlstate` if it is negative."""
+    return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"

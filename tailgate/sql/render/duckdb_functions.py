@@ -1,0 +1,162 @@
+"""Installs the macros and user-defined functions that rendered plans call into a DuckDB connection.
+
+The text of an error contains its SQLSTATE: `[22012] division by zero`. error_of() translates DuckDB's
+errors. Only this module of the package imports the `duckdb` library.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.lake.errors import (
+    DataException,
+    DatetimeFieldOverflow,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    QueryCanceled,
+    TailgateError,
+    of,
+)  # fmt: skip
+from tailgate.lake.types import Type
+from tailgate.sql import interruption
+from tailgate.sql.compute.catalogue import UDFS
+from tailgate.sql.compute.registry import Udf
+from tailgate.sql.render.duckdb_macros import MACROS
+
+SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'",
+    "SET GLOBAL order_by_non_integer_literal = true",  # of an aggregate of a constant; also for cursors of the connection
+)
+MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
+INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
+
+
+def install(connection: duckdb.DuckDBPyConnection) -> None:
+    """Installs the settings, functions and macros; a second call has no effect."""
+    for setting in SETTINGS:
+        connection.execute(setting)
+    create: Any = connection.create_function  # its stub does not accept names of types
+    for udf in UDFS.values():
+        name = "tg_" + udf.name
+        with suppress(duckdb.InvalidInputException):
+            connection.remove_function(name)
+        arguments = [_duckdb(t) for t in udf.arguments]
+        create(name, _vectorised(udf), arguments, _duckdb(udf.result), type="arrow", null_handling="special")
+    for macro in MACROS:
+        connection.execute("CREATE OR REPLACE MACRO " + macro)
+
+
+def _vectorised(udf: Udf) -> Callable[..., Any]:
+    """Returns a function of Arrow arrays: NULL for a NULL argument, and one call for repeated values."""
+    function, arrow = udf.function, _arrow(udf.result)
+    readers = [READERS.get(t) for t in udf.arguments]
+    write = WRITERS.get(udf.result)
+
+    def run(*arrays: Any) -> Any:
+        memo: dict[tuple[Any, ...], Any] = {}
+        out: list[Any] = []
+        size = 0
+        for number, values in enumerate(zip(*map(_values, arrays), strict=True)):
+            if number % CHECKED_EVERY == 0:
+                interruption.check()
+            if None in values:
+                out.append(None)
+                continue
+            try:
+                # 0.0 and -0.0 compare equal but are different arguments
+                key = tuple(repr(v) if isinstance(v, (float, list, dict)) else v for v in values)
+                result = memo.get(key, memo)
+                if result is memo:
+                    result = function(*(v if r is None else r(v) for r, v in zip(readers, values, strict=True)))
+                    if write is not None and result is not None:
+                        result = write(result)
+                    if len(memo) < MEMO_MAX:
+                        memo[key] = result
+                    if isinstance(result, str | bytes | list):
+                        size += len(result)
+                        if size > VECTOR_MAX:
+                            raise of("53200", "out of memory", detail=f"A function gave more than {VECTOR_MAX} bytes for 2048 rows.")
+            except TailgateError as error:
+                raise RuntimeError(f"[{error.sqlstate}] {error.message}") from None
+            except MemoryError:
+                raise RuntimeError("[53200] out of memory") from None
+            out.append(result)
+        return pa.array(out, type=arrow)
+
+    # DuckDB derives the number of parameters from the signature
+    names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(udf.arguments))]
+    run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+    return run
+
+
+def _values(array: Any) -> list[Any]:
+    return array.to_pylist()  # type: ignore[no-any-return]
+
+
+def _duckdb(name: str) -> str:
+    """Returns DuckDB's type. A numeric is text, because its precision and scale vary."""
+    if name == "pairs":
+        return "STRUCT(key VARCHAR, value VARCHAR)[]"
+    if name.endswith("[]"):
+        return _duckdb(name[:-2]) + "[]"
+    return "VARCHAR" if name == "numeric" else Type(name).duckdb
+
+
+def _arrow(name: str) -> pa.DataType:
+    if name == "pairs":
+        return pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
+    if name.endswith("[]"):
+        return pa.list_(_arrow(name[:-2]))
+    return pa.string() if name == "numeric" else Type(name).arrow
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "numeric": Decimal,
+    "interval": lambda value: (value["months"], value["days"], value["micros"]),
+}
+WRITERS: dict[str, Callable[[Any], Any]] = {
+    "numeric": lambda value: format(value, "f"),
+    "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
+}
+MEMO_MAX = 2048  # results; the size of a vector in DuckDB
+VECTOR_MAX = 256 << 20  # characters or elements that a function may give for one vector
+CHECKED_EVERY = 32  # values: whether the statement is to end
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def error_of(error: duckdb.Error) -> TailgateError:
+    """Returns PostgreSQL's error for DuckDB's error during a rendered plan."""
+    text = str(error)
+    if match := MARK.search(text):
+        return of(match[1], match[2])
+    if "must not end with escape character" in text:
+        return of("22025", "LIKE pattern must not end with escape character")
+    if isinstance(error, duckdb.InterruptException):
+        return QueryCanceled("canceling statement due to user request")
+    if isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException)):
+        if "DECIMAL" in text.upper():
+            return NumericValueOutOfRange("numeric field overflow")
+        for word, name in INTEGERS.items():
+            if word in text:
+                return NumericValueOutOfRange(f"{name} out of range")
+        if "division" in text:
+            return NumericValueOutOfRange("integer out of range" if "INT32" in text else "bigint out of range")
+        if "timestamp" in text.lower() or "date" in text.lower():
+            return DatetimeFieldOverflow("timestamp out of range")
+        if isinstance(error, duckdb.ConversionException) and "Could not convert string" in text:
+            return InvalidTextRepresentation(text.removeprefix("Conversion Error: ").split("\n")[0])
+        return NumericValueOutOfRange("value out of range")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return of("53200", "out of memory")
+    return DataException(text.split("\n")[0]) if isinstance(error, duckdb.InvalidInputException) else of("XX000", text.split("\n")[0])

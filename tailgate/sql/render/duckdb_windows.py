@@ -1,0 +1,119 @@
+"""Renders window functions as DuckDB SQL.
+
+If the result depends on the order of peers (rows that are equal in ORDER BY), the peers are sorted by
+all columns of the input. Functions that must recognize peers (rank, frames in RANGE and GROUPS) have
+only the requested order in OVER; they sort peers inside the aggregate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.functions.aggregates import COLLECTING, STRICT
+from tailgate.sql.functions.windows import FRAMED
+from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
+from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.render.duckdb_aggregates import order_by, sort_terms
+from tailgate.sql.render.templates import filled
+
+Spell = Callable[[Scalar], str]
+PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # depend only on which rows are peers
+PLACES = frozenset({"row_number", "ntile", "lag", "lead"})  # depend on the position of each row
+SHOWN = FRAMED | COLLECTING  # depend on the order of rows in the frame
+INTERVAL = "(to_months({0}.months) + to_days({0}.days) + to_microseconds({0}.micros))"
+
+
+def window(call: WindowCall, node: Window, spell: Spell) -> str:
+    """Returns the SQL of a call over the input of its node, whose columns are c0, c1, …
+
+    Raises 0A000 if DuckDB cannot evaluate it.
+    """
+    name, framed = call.function.name, call.function.kind == "aggregate" or call.function.name in FRAMED
+    if not call.function.duckdb:
+        raise FeatureNotSupported(f"window function {call.function} is not supported", position=call.position)
+    if name == "string_agg" and columns_of(call.arguments[1]):
+        raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
+    if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
+        raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
+    rows = name in PLACES or (framed and call.frame.mode == "rows")
+    asked = sort_terms(node.order, spell)
+    values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
+    peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
+    sorted_by = asked + values if rows and not peers else asked
+    if framed and call.frame.mode == "range" and _has_offset(call.frame):
+        sorted_by = [_range_term(node, spell)]
+    split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""
+    frame = _frame(call.frame, node, spell) if framed else ""
+    over = f" OVER ({split}{order_by(sorted_by)}{frame})"
+    texts = [spell(a) for a in call.arguments]
+    conditions = [] if call.filter is None else [spell(call.filter)]
+    present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(name, (0,)) if i < len(texts)]
+    marks = {
+        "distinct": "",
+        "order": order_by(asked + values) if name in SHOWN and not rows else "",
+        "filter": _filter(conditions) + over,
+        "present": _filter([*conditions, *present]) + over,
+    }
+    return filled(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
+
+
+def _filter(conditions: list[str]) -> str:
+    return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+
+
+def _has_offset(frame: Frame) -> bool:
+    return frame.start.offset is not None or frame.end.offset is not None
+
+
+def _range_term(node: Window, spell: Spell) -> str:
+    """Returns the sort key in a type that does not overflow when an offset is added or subtracted."""
+    (key,) = node.order
+    type, text = key.expression.type, spell(key.expression)
+    match type.name:
+        case "int2" | "int4" | "int8":
+            text = f"CAST({text} AS HUGEINT)"
+        case "date":
+            text = f"CAST({text} AS TIMESTAMP)"
+        case "numeric":
+            text = f"CAST({text} AS DECIMAL(38,{type.decimal[1]}))"
+    return f"{text} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+
+
+def _frame(frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns the frame clause, or '' for the default frame without ORDER BY."""
+    text = f" {frame.mode.upper()} BETWEEN {_bound(frame.start, frame, node, spell)} AND {_bound(frame.end, frame, node, spell)}"
+    if frame == Frame():
+        return text if node.order else ""
+    exclude = frame.exclude
+    if exclude == "ties" and (_beyond(frame.start, "following") or _beyond(frame.end, "preceding")):
+        exclude = "group"  # the frame does not contain the current row, but DuckDB would add it
+    return text + (f" EXCLUDE {exclude.upper()}" if exclude != "no others" else "")
+
+
+def _beyond(bound: Bound, kind: str) -> bool:
+    """Returns whether a bound has this kind and an offset other than zero."""
+    if bound.kind != kind or bound.offset is None:
+        return False
+    value = bound.offset.value if isinstance(bound.offset, Literal) else None
+    return any(value) if isinstance(value, tuple) else value != 0
+
+
+def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns a bound of a frame. The SQL fails for negative and NULL offsets, as in PostgreSQL."""
+    if bound.offset is None:
+        return bound.kind.upper()
+    text = spell(bound.offset)
+    if frame.mode != "range":
+        which = "starting" if bound is frame.start else "ending"
+        negative = f"error('[22013] frame {which} offset must not be negative')"
+        none = f"error('[22004] frame {which} offset must not be null')"
+        return f"(CASE WHEN {text} < 0 THEN {negative} WHEN {text} IS NULL THEN {none} ELSE {text} END) {bound.kind.upper()}"
+    match bound.offset.type.name:
+        case "interval":
+            text = INTERVAL.replace("{0}", text)
+        case "int8":
+            text = f"CAST({text} AS HUGEINT)"
+        case "numeric":
+            text = f"CAST({text} AS DECIMAL(38,{node.order[0].expression.type.decimal[1]}))"
+    return f"{text} {bound.kind.upper()}"

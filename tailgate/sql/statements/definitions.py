@@ -1,0 +1,201 @@
+"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas and subscriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tailgate.lake.names import Name
+from tailgate.lake.routines import Volatility
+from tailgate.lake.types import Type
+from tailgate.sql.statements.values import Options, OptionValue, QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE [OR REPLACE] [TEMPORARY] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
+
+    A temporary view lives as long as the session. A materialized view is never temporary.
+    `options_at`: begin and end of the WITH clause in the text; equal if there is none and it could be
+    inserted there.
+    """
+
+    name: Name
+    query: QueryText
+    materialized: bool = False
+    columns: tuple[str, ...] = ()
+    options: Options = ()
+    if_not_exists: bool = False
+    replace: bool = False
+    temporary: bool = False
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSubscription:
+    """CREATE SUBSCRIPTION name FROM relation [WITH (options)].
+
+    `retention`: an interval as typed, or None. `snapshot`, `progress`: as for TAIL.
+    """
+
+    name: Name
+    from_item: Name
+    retention: str | None = None
+    snapshot: bool = True
+    progress: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionArgument:
+    """An argument, or a column of RETURNS TABLE.
+
+    `name`: '' without a name. `default`: the text of an expression.
+    """
+
+    name: str
+    type: Type
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """CREATE [OR REPLACE] FUNCTION name (arguments) RETURNS … LANGUAGE SQL … AS body, or RETURN expression.
+
+    Exactly one of `returns`, `table` (RETURNS TABLE) and `row` (RETURNS SETOF relation) is not None.
+    `many`: the function returns a set of rows.
+    """
+
+    name: Name
+    arguments: tuple[FunctionArgument, ...]
+    returns: Type | None
+    table: tuple[FunctionArgument, ...] | None
+    row: Name | None
+    many: bool
+    body: QueryText
+    volatility: Volatility = "volatile"
+    strict: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionName:
+    """name [(types)]. Without `types` (None) the name must be unique."""
+
+    name: Name
+    types: tuple[Type, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction:
+    """DROP FUNCTION [IF EXISTS] name [(types)], … [CASCADE | RESTRICT]."""
+
+    functions: tuple[FunctionName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    """A column of CREATE INDEX with its sort order."""
+
+    name: str
+    descending: bool = False
+    nulls_first: bool = False
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX [name] ON relation (columns), or CREATE DEFAULT INDEX ON relation."""
+
+    name: Name | None
+    relation: Name
+    columns: tuple[IndexColumn, ...] = ()
+    include: tuple[str, ...] = ()
+    unique: bool = False
+    method: Literal["btree", "hash"] = "btree"
+    default: bool = False
+    if_not_exists: bool = False
+
+
+ObjectKind: TypeAlias = Literal[
+    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+
+    kind: ObjectKind
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterItem:
+    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | SET (options) | RESET (RETAIN HISTORY)}.
+
+    Exactly one of `rename`, `schema` and `options` is set. RESET has the value None in `options`. ALTER
+    TABLE accepts any relation.
+    """
+
+    kind: ObjectKind
+    name: Name
+    if_exists: bool = False
+    rename: str = ""
+    schema: str = ""
+    options: tuple[tuple[str, OptionValue | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner].
+
+    The default of the name is the owner's name.
+    """
+
+    name: Name | None
+    owner: Name | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """ALTER SCHEMA name {RENAME TO … | OWNER TO …}. Exactly one of `rename` and `owner` is set."""
+
+    name: Name
+    rename: Name | None = None
+    owner: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    """DROP SCHEMA [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON kind name IS {text | NULL}.
+
+    For COMMENT ON COLUMN, `kind` is None and `name` the relation.
+    """
+
+    kind: ObjectKind | Literal["schema"] | None
+    name: Name
+    column: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnFunction:
+    """COMMENT ON FUNCTION name [(types)] IS {text | NULL}."""
+
+    function: FunctionName
+    text: str | None

@@ -1,0 +1,245 @@
+"""The table of statement kinds: how each kind is parsed, what it needs, where it runs and what it returns.
+
+    first words ──► parser ──► a statement ──► kind_of ──► needs: gateway.security.ownership
+                                                     └─► place: gateway.execute.dispatch, and for CATALOG the engine
+
+A new kind of statement is a class in one of the modules `queries`, `writes`, `definitions`,
+`kafka_statements` and `session_statements`, a parser in `parsers`, and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tailgate.lake.names import Name
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements import definitions as d
+from tailgate.sql.statements import kafka_statements as k
+from tailgate.sql.statements import queries as q
+from tailgate.sql.statements import session_statements as s
+from tailgate.sql.statements import writes as w
+from tailgate.sql.statements.needs import (
+    AdministerRoles,
+    BeRole,
+    BeSuperuser,
+    CreateBeside,
+    CreateInDatabase,
+    CreateItem,
+    DefineFunction,
+    GrantOnItems,
+    GrantOnSchemas,
+    HoldPrivilege,
+    Need,
+    OwnFunctions,
+    OwnItems,
+    OwnSchemas,
+    SeePlan,
+)
+from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions
+from tailgate.sql.statements.parsers import writes as write_parsers
+from tailgate.sql.statements.parsers.kafka import connections, sources_and_sinks
+from tailgate.sql.statements.references import named_connections
+from tailgate.sql.statements.statement import Prepare, Statement
+from tailgate.sql.statements.values import Empty
+
+
+class Place(Enum):
+    """Where a statement runs."""
+
+    QUERY = "query"  # the gateway, which reads its mirrors, the log or the catalog
+    WRITE = "write"  # the gateway evaluates the write, and the engine commits it
+    SESSION = "session"  # the session in the gateway
+    CATALOG = "catalog"  # the engine, which changes the catalog or the sources
+
+
+Needs = tuple[Need, ...]
+Parse = Callable[[Parser], Statement]
+
+
+def nothing(statement: Any) -> Needs:
+    """The needs of statements that never reach the engine.
+
+    The relations that a query or a write reads are checked with its plan (`sql.authorization`).
+    """
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A row of the table.
+
+    `parsers`: the words that begin the statement, each with a parser. Kinds with the same words share the
+    parser. Without one, `parsing` recognizes the statement itself. `rows`: the statement can return rows,
+    not only a command tag. `ends_failed_block`: it may run in a failed transaction block.
+    """
+
+    statement: type
+    parsers: Mapping[str, Parse]
+    place: Place
+    needs: Callable[[Any], Needs] = nothing
+    rows: bool = False
+    ends_failed_block: bool = False
+
+
+# --- needs of statements that are more than one value --------------------------------------------------------------------------
+
+
+def _function(statement: d.CreateFunction) -> Needs:
+    return (DefineFunction(statement.name, tuple(a.type for a in statement.arguments), statement.replace),)
+
+
+def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) -> Needs:
+    needs: Needs = (CreateItem(statement.name), HoldPrivilege("USAGE", tuple(named_connections(statement))))
+    if isinstance(statement, k.CreateSource) and statement.transactions is not None:
+        needs = (*needs, HoldPrivilege("SELECT", (statement.transactions.source,)))
+    return needs
+
+
+def _alter(statement: d.AlterItem) -> Needs:
+    place = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name)
+    return (OwnItems((statement.name,)), place)
+
+
+def _comment(statement: d.Comment) -> Needs:
+    return (OwnSchemas((statement.name,)),) if statement.kind == "schema" else (OwnItems((statement.name,)),)
+
+
+def _alter_role(statement: s.AlterRole) -> Needs:
+    options = statement.options
+    if options.sets_password and options.login is None and options.superuser is None:
+        return (BeRole(statement.name, "alter role"),)
+    return (BeSuperuser("alter role"),)
+
+
+def _grant(statement: s.Grant) -> Needs:
+    if statement.kind in ("schema", "relations of a schema"):
+        return (GrantOnSchemas(statement.objects, statement.kind != "schema"),)
+    return (GrantOnItems(statement.objects),)
+
+
+def _show(statement: q.Show) -> Needs:
+    return (BeSuperuser(),) if statement.what == "topics" else ()
+
+
+def _explain(statement: q.Explain) -> Needs:
+    match statement.target:
+        case Name() as name:
+            return (SeePlan(name),)
+        case k.CreateSink() as sink:
+            return _connected(sink)
+    return ()
+
+
+def _owner(statement: Any) -> Needs:
+    """Returns the need for the ownership of the item that a statement names."""
+    return (OwnItems((statement.name,)),)
+
+
+def _new(statement: Any) -> Needs:
+    """Returns the need for CREATE in the schema of a new item."""
+    return (CreateItem(statement.name),)
+
+
+# --- the table -------------------------------------------------------------------------------------------------------------------
+
+QUERY, WRITE, SESSION, CATALOG = Place
+
+TABLE: tuple[Kind, ...] = (
+    # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries
+    Kind(q.Select, {}, QUERY, rows=True),
+    Kind(q.Tail, {"TAIL": cursors.tail, "SUBSCRIBE": cursors.subscribe}, QUERY, rows=True),
+    Kind(q.Show, {"SHOW": objects.show}, QUERY, _show, rows=True),
+    Kind(q.Explain, {"EXPLAIN": objects.explain}, QUERY, _explain, rows=True),
+    Kind(q.Fetch, {"FETCH": cursors.fetch, "MOVE": cursors.fetch}, QUERY, rows=True),
+    Kind(q.FetchSubscription, {"FETCH": cursors.fetch}, QUERY, rows=True),
+    Kind(q.CopyTo, {"COPY": copying.copy}, QUERY, rows=True),
+    Kind(s.Execute, {"EXECUTE": session_parser.execute}, QUERY, rows=True),
+    Kind(k.Print, {"PRINT": sources_and_sinks.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True),
+    # writes
+    Kind(w.Insert, {"INSERT": write_parsers.insert}, WRITE, rows=True),
+    Kind(w.Update, {"UPDATE": write_parsers.update}, WRITE, rows=True),
+    Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
+    Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE),
+    Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
+    # the session
+    Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),
+    Kind(s.Commit, {"COMMIT": session_parser.commit, "END": session_parser.commit}, SESSION, ends_failed_block=True),
+    Kind(s.Rollback, {"ROLLBACK": session_parser.rollback, "ABORT": session_parser.rollback}, SESSION, ends_failed_block=True),
+    Kind(s.RollbackTo, {"ROLLBACK": session_parser.rollback}, SESSION, ends_failed_block=True),
+    Kind(s.Savepoint, {"SAVEPOINT": session_parser.savepoint}, SESSION),
+    Kind(s.Release, {"RELEASE": session_parser.release}, SESSION),
+    Kind(s.Set, {"SET": session_parser.set_}, SESSION),
+    Kind(s.Reset, {"RESET": session_parser.reset}, SESSION),
+    Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
+    Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION),
+    Kind(Prepare, {}, SESSION),
+    Kind(s.Deallocate, {"DEALLOCATE": session_parser.deallocate}, SESSION),
+    Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION),
+    Kind(q.CloseCursor, {"CLOSE": cursors.close}, SESSION),
+    Kind(q.Acknowledge, {"ACKNOWLEDGE": subscriptions.acknowledge}, SESSION),
+    Kind(Empty, {}, SESSION),
+    # items of the catalog
+    Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),)),
+    Kind(d.CreateFunction, {"CREATE": objects.create}, CATALOG, _function),
+    Kind(d.CreateIndex, {"CREATE": objects.create}, CATALOG, lambda t: (OwnItems((t.relation,)),)),
+    Kind(d.CreateSubscription, {"CREATE": objects.create}, CATALOG, _new),
+    Kind(w.CreateTable, {"CREATE": objects.create}, CATALOG, _new),
+    Kind(k.CreateSource, {"CREATE": objects.create}, CATALOG, _connected),
+    Kind(k.CreateSink, {"CREATE": objects.create}, CATALOG, _connected),
+    Kind(k.CreateConnection, {"CREATE": objects.create}, CATALOG, _connected),
+    Kind(k.CreateSecret, {"CREATE": objects.create}, CATALOG, _new),
+    Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),)),
+    Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
+    Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment),
+    Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),)),
+    # Kafka
+    Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, _owner),
+    Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, lambda t: (HoldPrivilege("USAGE", (t.name,)),)),
+    Kind(k.Pause, {"PAUSE": sources_and_sinks.pause, "RESUME": sources_and_sinks.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, _owner),
+    Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner),
+    Kind(k.RetryDeadLetters, {"RETRY": sources_and_sinks.retry}, CATALOG, _owner),
+    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": sources_and_sinks.delete_dead_letters}, CATALOG, _owner),
+    # schemas, roles and privileges
+    Kind(d.CreateSchema, {"CREATE": objects.create}, CATALOG, lambda t: (CreateInDatabase(),)),
+    # A schema with the name of a role comes first in that role's search_path ($user).
+    Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase())),
+    Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),)),
+    Kind(s.CreateRole, {"CREATE": objects.create}, CATALOG, lambda t: (BeSuperuser("create role"),)),
+    Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
+    Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
+    Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _grant),
+    Kind(s.GrantRole, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, lambda t: (AdministerRoles(t.roles),)),
+)  # fmt: skip
+
+KINDS: dict[type, Kind] = {kind.statement: kind for kind in TABLE}
+# by the first word of a statement: the words that begin it, from the longest to the shortest, each with a parser
+PARSERS: dict[str, list[tuple[tuple[str, ...], Parse]]] = {}
+for _kind in TABLE:
+    for _words, _parser in _kind.parsers.items():
+        _row = tuple(_words.lower().split()), _parser
+        _rows = PARSERS.setdefault(_row[0][0], [])
+        if _row not in _rows:
+            _rows.append(_row)
+            _rows.sort(key=lambda row: -len(row[0]))
+
+
+def kind_of(statement: Statement) -> Kind:
+    """Returns the row of a statement."""
+    return KINDS[type(statement)]
+
+
+def running_at(place: Place) -> tuple[type, ...]:
+    """Returns the classes of the statements that run at a place."""
+    return tuple(kind.statement for kind in TABLE if kind.place is place)
+
+
+def parser_at(cursor: Parser) -> Parse | None:
+    """Returns the parser of the statement that begins at the cursor, or None."""
+    token = cursor.token
+    rows = PARSERS.get(token.value, []) if token.kind == "word" else []
+    return next((parser for words, parser in rows if cursor.at_word(*words)), None)

@@ -1,0 +1,135 @@
+"""What a role needs to run a statement that changes the catalog or the session.
+
+A statement kind lists the needs of a statement (`kinds`). They name objects as the statement does;
+`tailgate.gateway.security.ownership` resolves the names and checks the needs of a role. A superuser
+needs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tailgate.lake.names import Name
+from tailgate.lake.types import Type
+from tailgate.sql.statements.definitions import FunctionName
+
+
+@dataclass(frozen=True, slots=True)
+class CreateItem:
+    """CREATE in the schema of a new item. `replaces`: also the ownership of an item with this name."""
+
+    name: Name
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DefineFunction:
+    """CREATE in the schema of a new function. `replaces`: also the ownership of a function with these arguments."""
+
+    name: Name
+    types: tuple[Type, ...]
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBeside:
+    """CREATE in the schema of the existing item with this name, for a new name of it."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class OwnItems:
+    """The ownership of items."""
+
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFunctions:
+    """The ownership of functions."""
+
+    functions: tuple[FunctionName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSchemas:
+    """The ownership of schemas."""
+
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldPrivilege:
+    """A privilege on items, and USAGE on their schemas."""
+
+    privilege: Literal["SELECT", "USAGE"]
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeePlan:
+    """SELECT on a relation, or the ownership of another item, whose plan EXPLAIN shows."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class CreateInDatabase:
+    """CREATE on the database, which only superusers have."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantOnItems:
+    """The ownership of items, for GRANT and REVOKE."""
+
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrantOnSchemas:
+    """The ownership of schemas, for GRANT and REVOKE. `relations`: of all relations in them, which only superusers may grant."""
+
+    names: tuple[Name, ...]
+    relations: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdministerRoles:
+    """The ADMIN OPTION of roles."""
+
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BeRole:
+    """The session's role itself: a role may change its own password. `action` is for the error."""
+
+    name: Name
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class BeSuperuser:
+    """A superuser. `action` is for the error: "permission denied to …"."""
+
+    action: str = ""
+
+
+Need: TypeAlias = (
+    CreateItem
+    | DefineFunction
+    | CreateBeside
+    | OwnItems
+    | OwnFunctions
+    | OwnSchemas
+    | HoldPrivilege
+    | SeePlan
+    | CreateInDatabase
+    | GrantOnItems
+    | GrantOnSchemas
+    | AdministerRoles
+    | BeRole
+    | BeSuperuser
+)

@@ -1,0 +1,1 @@
+"""Parses each kind of statement."""

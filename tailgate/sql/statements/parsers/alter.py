@@ -1,0 +1,100 @@
+"""Parses ALTER of catalog items (RENAME, SET SCHEMA, SET, RESET, REFRESH SCHEMA, RESUME) and COMMENT ON.
+
+Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.names import Name
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.definitions import AlterItem, Comment, CommentOnFunction, ObjectKind
+from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
+from tailgate.sql.statements.parsers.clauses import options, relation_name
+from tailgate.sql.statements.parsers.functions import function_name
+
+KINDS: dict[str, ObjectKind] = {
+    "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
+    "secret": "secret", "connection": "connection",
+}  # fmt: skip
+
+
+STORED = ("source", "table", "materialized view")  # kinds of items with a history
+
+
+def kind_of(cursor: Parser) -> ObjectKind | None:
+    """Parses the kind of an item. Returns None if there is none."""
+    if cursor.word("materialized", "view"):
+        return "materialized view"
+    word = cursor.any_word(*KINDS)
+    return None if word is None else KINDS[word]
+
+
+def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | None:
+    """Parses the rest of ALTER for a catalog item.
+
+    Returns None if the statement alters something else.
+    """
+    kind = kind_of(cursor)
+    if kind is None:
+        return None
+    exists = cursor.word("if", "exists")
+    this = relation_name(cursor)
+    if cursor.word("rename", "to"):
+        return AlterItem(kind, this, exists, rename=name(cursor).name)
+    if cursor.word("set", "schema"):
+        return AlterItem(kind, this, exists, schema=name(cursor).name)
+    if kind in STORED and cursor.at_word("set") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=options(cursor))
+    if kind in STORED and cursor.at_word("reset") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=_reset(cursor))
+    if kind == "source" and cursor.word("refresh", "schema"):
+        return RefreshSchema(this, exists)
+    if kind == "source" and cursor.word("resume", "at", "earliest"):
+        return ResumeSource(this, exists)
+    if cursor.token.kind == "end":
+        raise cursor.error()
+    what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
+    raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
+
+
+def _reset(cursor: Parser) -> tuple[tuple[str, None], ...]:
+    """Parses (RETAIN HISTORY), after RESET."""
+    cursor.expect("(")
+    cursor.expect_word("retain")
+    cursor.expect_word("history")
+    cursor.expect(")")
+    return (("retain history for", None),)
+
+
+def comment(cursor: Parser) -> Comment | CommentOnFunction:
+    """Parses COMMENT ON kind name IS {text | NULL}."""
+    start = cursor.position
+    cursor.expect_word("comment")
+    cursor.expect_word("on")
+    if cursor.word("function"):
+        function = function_name(cursor)
+        cursor.expect_word("is")
+        return CommentOnFunction(function, None if cursor.word("null") else cursor.string())
+    column = ""
+    kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.word("schema") else kind_of(cursor)
+    if kind is None and not cursor.word("column"):
+        raise FeatureNotSupported(f"COMMENT ON {cursor.token.text.upper()} is not supported", position=start)
+    at = cursor.position
+    parts = [name(cursor).name]
+    while cursor.sign("."):
+        parts.append(name(cursor).name)
+    if kind is None:
+        if len(parts) == 1:
+            raise cursor.error()
+        column = parts.pop()
+    if kind == "schema" and len(parts) > 1:
+        raise cursor.error()
+    this = Name(parts[-1], parts[-2] if len(parts) > 1 else None, at)
+    cursor.expect_word("is")
+    return Comment(kind, this, column, None if cursor.word("null") else cursor.string())

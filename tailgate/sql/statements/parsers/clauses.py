@@ -1,0 +1,180 @@
+"""Parses clauses that several statements share: names, options, queries with their text, times."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.names import Name
+from tailgate.sql.grammar import names
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.queries import Select
+from tailgate.sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
+
+
+def relation_name(cursor: Parser) -> Name:
+    """Parses [schema.]name."""
+    at = cursor.position
+    table = names.relation(cursor)
+    return Name(table.name, table.text("db") or None, at)
+
+
+def column_names(cursor: Parser) -> tuple[str, ...]:
+    """Parses ( name, … )."""
+    return tuple(i.name for i in names.names(cursor))
+
+
+def if_not_exists(cursor: Parser) -> bool:
+    """Parses [IF NOT EXISTS]. Returns whether it is present."""
+    return cursor.word("if", "not", "exists")
+
+
+def options(cursor: Parser) -> Options:
+    """Parses ( name [= value], … ).
+
+    A name may have several words (`RETAIN HISTORY FOR '1h'`). The value of a single word is True. Of several
+    words without a value, the last one is the value (`FORMAT csv`).
+    """
+    cursor.expect("(")
+    found: list[tuple[str, OptionValue]] = []
+    while True:
+        words = [_option_word(cursor)]
+        while cursor.token.kind == "word" and not (
+            cursor.at_word("true") or cursor.at_word("false") or _at_secret(cursor) or _at_map(cursor)
+        ):
+            words.append(_option_word(cursor))
+        value: OptionValue = True
+        if cursor.sign("=") or not (cursor.at(",") or cursor.at(")")):
+            value = option_value(cursor)
+        elif len(words) > 1:
+            value = words.pop()
+        found.append((" ".join(words), value))
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
+    """Parses [WITH (options)]. Returns the options, and begin and end of the clause.
+
+    Begin and end are equal if there is no clause: it could be inserted there.
+    """
+    begin = cursor.row[cursor.index - 1].end
+    if not cursor.word("with"):
+        return (), (begin, begin)
+    found = options(cursor)
+    return found, (begin, cursor.row[cursor.index - 1].end)
+
+
+def _at_secret(cursor: Parser) -> bool:
+    return cursor.at_word("secret") and cursor.peek().kind in ("word", "quoted")
+
+
+def _at_map(cursor: Parser) -> bool:
+    return cursor.at_word("map") and cursor.at("[", 1)
+
+
+def _option_word(cursor: Parser) -> str:
+    if cursor.token.kind not in ("word", "quoted", "string"):
+        raise cursor.error()
+    word = cursor.advance().value
+    while cursor.at(".") and cursor.peek().kind in ("word", "quoted"):
+        cursor.advance()
+        word += "." + cursor.advance().value
+    return word.lower()
+
+
+def option_value(cursor: Parser) -> OptionValue:
+    """Parses a value: a number, string, word, list, MAP[…] or SECRET name."""
+    token = cursor.token
+    if _at_secret(cursor):
+        cursor.advance()
+        return SecretName(relation_name(cursor))
+    if _at_map(cursor):
+        cursor.advance()
+        return _map(cursor)
+    if cursor.sign("(") or cursor.sign("["):
+        closing = ")" if token.value == "(" else "]"
+        items: list[OptionValue] = []
+        while not cursor.at(closing):
+            items.append(option_value(cursor))
+            if not cursor.sign(","):
+                break
+        cursor.expect(closing)
+        return tuple(items)
+    if cursor.sign("*"):
+        return "*"
+    negative = cursor.sign("-")
+    token = cursor.token
+    if token.kind == "integer":
+        return -int(cursor.advance().value) if negative else int(cursor.advance().value)
+    if token.kind == "decimal":
+        return -float(cursor.advance().value) if negative else float(cursor.advance().value)
+    if negative or token.kind not in ("word", "quoted", "string"):
+        raise cursor.error()
+    value = cursor.advance().value
+    if token.kind == "word" and value in ("true", "on", "false", "off"):
+        return value in ("true", "on")
+    return value
+
+
+def boolean(value: object, key: str, position: int) -> bool:
+    """Returns the value of a boolean option. Raises 22023 if it is not a boolean."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "t", "on", "yes", "1"):
+        return True
+    if isinstance(value, str) and value.lower() in ("false", "f", "off", "no", "0"):
+        return False
+    raise InvalidParameterValue(f"invalid {key.upper()}: must be a boolean", position=position)
+
+
+def _map(cursor: Parser) -> OptionValue:
+    """Parses ['key' => value, …], after MAP. Returns pairs."""
+    cursor.expect("[")
+    found: list[OptionValue] = []
+    while not cursor.at("]"):
+        key = cursor.string()
+        cursor.expect("=>")
+        found.append((key, option_value(cursor)))
+        if not cursor.sign(","):
+            break
+    cursor.expect("]")
+    return tuple(found)
+
+
+def query(cursor: Parser) -> QueryText:
+    """Parses a query. Returns its text and tree."""
+    if not at_query(cursor) and not cursor.at("("):
+        raise cursor.error()
+    start = cursor.position
+    tree = cursor.query()
+    return QueryText(since(cursor, start), start, tree)
+
+
+def select(cursor: Parser) -> Select:
+    """Parses query [AS OF time]."""
+    found = query(cursor)
+    return Select(found, as_of(cursor) if cursor.word("as", "of") else None)
+
+
+def as_of(cursor: Parser) -> Time:
+    """Parses [AT LEAST] time, after AS OF."""
+    return AtLeast(time(cursor)) if cursor.word("at", "least") else time(cursor)
+
+
+def time(cursor: Parser) -> int | QueryText:
+    """Parses a time: an integer in milliseconds, or an expression, returned as a query with one row."""
+    token = cursor.token
+    if token.kind == "integer" and (cursor.peek().kind in ("end", "word") or cursor.at(")", 1) or cursor.at(";", 1)):
+        return cursor.integer()
+    start = cursor.position
+    tree = exp.Select(expressions=[cursor.expression()])
+    return QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
+
+
+def since(cursor: Parser, start: int) -> str:
+    """Returns the text from an offset to the end of the last consumed token."""
+    return cursor.text[start : cursor.row[cursor.index - 1].end]

@@ -1,0 +1,97 @@
+"""Parses COPY … TO STDOUT and COPY … FROM STDIN.
+
+Source: PostgreSQL 15, "COPY", with its older syntax; Materialize 0.25, "COPY TO".
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.names import Name
+from tailgate.sql.grammar.names import names, place, relation
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.clauses import options
+from tailgate.sql.statements.parsers.cursors import read
+from tailgate.sql.statements.queries import CopyTo, Select, Tail
+from tailgate.sql.statements.values import Options, QueryText
+from tailgate.sql.statements.writes import ColumnName, CopyFrom
+
+Format = Literal["text", "csv", "binary"]
+
+
+def copy(cursor: Parser) -> CopyTo | CopyFrom:
+    """Parses COPY {(statement) | relation [(columns)]} TO STDOUT, or COPY relation [(columns)] FROM STDIN.
+
+    Both accept [[WITH] (options)].
+    """
+    cursor.expect_word("copy")
+    if cursor.sign("("):
+        statement: Select | Tail = read(cursor)
+        cursor.expect(")")
+        return CopyTo(statement, *_to(cursor))
+    binary = cursor.word("binary")
+    cursor.word("into")
+    begin = cursor.position
+    table = relation(cursor)
+    end = cursor.row[cursor.index - 1].end
+    columns = names(cursor) if cursor.at("(") else []
+    if cursor.word("from"):
+        return _from(cursor, Name(table.name, table.text("db") or None, begin), columns, binary)
+    tree: exp.Select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+    text = "TABLE " + cursor.text[begin:end]
+    if columns:
+        listed = [place(exp.Column(this=c), c.meta["position"]) for c in columns]
+        tree.set("expressions", listed)
+        text = f"SELECT {', '.join(c.sql('postgres') for c in listed)} FROM {cursor.text[begin:end]}"
+    return CopyTo(Select(QueryText(text, begin, tree)), *_to(cursor))
+
+
+def _to(cursor: Parser) -> tuple[Format, Options]:
+    cursor.expect_word("to")
+    at = cursor.position
+    if cursor.token.kind == "string" or cursor.word("program"):
+        raise FeatureNotSupported("COPY … TO a file is not supported", hint="Use COPY … TO STDOUT, or \\copy in psql.", position=at)
+    if cursor.any_word("stdout", "stdin") is None:
+        raise cursor.error()
+    return _options(cursor, at)
+
+
+def _from(cursor: Parser, table: Name, columns: list[exp.Identifier], binary: bool) -> CopyFrom:
+    at = cursor.position
+    if cursor.token.kind == "string" or cursor.word("program"):
+        raise FeatureNotSupported("COPY … FROM a file is not supported", hint="Use COPY … FROM STDIN, or \\copy in psql.", position=at)
+    if cursor.any_word("stdin", "stdout") is None:
+        raise cursor.error()
+    format, found = _options(cursor, at)
+    if cursor.at_word("where"):
+        raise FeatureNotSupported("COPY … FROM with WHERE is not supported", position=cursor.position)
+    named = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
+    return CopyFrom(table, named, "binary" if binary else format, found)
+
+
+def _options(cursor: Parser, at: int) -> tuple[Format, Options]:
+    found: Options = ()
+    cursor.word("with")
+    if cursor.at("("):
+        found = options(cursor)
+    else:
+        while (word := cursor.any_word("csv", "binary", "header", "delimiter", "null", "quote", "escape")) is not None:
+            if word in ("csv", "binary"):
+                found += (("format", word),)
+            elif word == "header":
+                found += (("header", True),)
+            else:
+                cursor.word("as")
+                found += ((word, cursor.string()),)
+    format: Format = "text"
+    for key, value in found:
+        if key == "format":
+            match str(value).lower():
+                case "text" | "csv" | "binary" as word:
+                    format = word
+                case other:
+                    raise InvalidParameterValue(f'COPY format "{other}" not recognized', position=at)
+    return format, tuple(o for o in found if o[0] != "format")

@@ -1,0 +1,186 @@
+"""Parses CREATE TABLE: columns, defaults, PRIMARY KEY and CHECK. Other constraints raise 0A000.
+
+Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxError_, TailgateError
+from tailgate.lake.names import Name
+from tailgate.sql.grammar import names
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, with_options
+from tailgate.sql.statements.writes import Check, CreateTable, TableColumn
+
+
+def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
+    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
+
+
+# unsupported constraints and column clauses: first words → name and hint of the error
+_REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
+    ("unique",): ("UNIQUE", "Only a primary key is checked: make these columns the PRIMARY KEY."),
+    ("references",): ("REFERENCES", None),
+    ("foreign", "key"): ("FOREIGN KEY", None),
+    ("exclude",): ("EXCLUDE", None),
+    ("generated",): ("GENERATED", "Compute the column in a view, or give numbers in INSERT."),
+    ("like",): ("LIKE", "Write the columns out."),
+    ("collate",): ("COLLATE", "Text is compared in C order."),
+    ("compression",): ("COMPRESSION", None),
+    ("storage",): ("STORAGE", None),
+}
+_BEHIND = {
+    ("inherits",): "INHERITS",
+    ("partition", "by"): "PARTITION BY",
+    ("using",): "USING",
+    ("on", "commit"): "ON COMMIT",
+    ("tablespace",): "TABLESPACE",
+    ("as",): "CREATE TABLE … AS",
+}
+
+
+class _Key:
+    """The primary key and the CHECK constraints that are parsed so far."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.columns: tuple[str, ...] = ()
+        self.constraint: str | None = None
+        self.position: int | None = None
+
+    def set(self, columns: tuple[str, ...], constraint: str | None, table: Name, at: int) -> None:
+        """Sets the primary key. Raises 42P16 if there already is one."""
+        if self.columns:
+            raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed', position=at)
+        self.columns, self.constraint, self.position = columns, constraint, at
+
+
+def create_table(cursor: Parser) -> CreateTable:
+    """Parses the rest of CREATE TABLE."""
+    absent = if_not_exists(cursor)
+    this = relation_name(cursor)
+    if cursor.at_word("of") or cursor.at_word("partition", "of"):
+        raise _unsupported("CREATE TABLE … " + ("OF" if cursor.at_word("of") else "PARTITION OF"), cursor.position)
+    if cursor.at_word("as"):
+        raise _unsupported("CREATE TABLE … AS", cursor.position, "Create the table and INSERT INTO it, or create a materialized view.")
+    cursor.expect("(")
+    columns: list[TableColumn] = []
+    key = _Key()
+    if not cursor.at(")"):
+        while True:
+            if not _table_constraint(cursor, this, key):
+                columns.append(_column(cursor, this, key))
+            if not cursor.sign(","):
+                break
+    cursor.expect(")")
+    found, clause = with_options(cursor)
+    for words, what in _BEHIND.items():
+        if cursor.at_word(*words):
+            raise _unsupported(what, cursor.position)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found, clause)
+
+
+def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
+    """Parses a table constraint into `key`. Returns False if there is none."""
+    at = cursor.position
+    named = None
+    if cursor.word("constraint"):
+        named = names.name(cursor).name
+    if cursor.word("primary", "key"):
+        key.set(column_names(cursor), named, table, at)
+        _modes(cursor)
+        return True
+    if cursor.word("check"):
+        key.checks.append(_check(cursor, named))
+        return True
+    for words in (("unique",), ("foreign", "key"), ("exclude",), ("like",)):
+        if cursor.at_word(*words):
+            what, hint = _REFUSED[words]
+            raise _unsupported(f"{what} of a table", cursor.position, hint)
+    if named is not None:
+        raise cursor.error()
+    return False
+
+
+def _check(cursor: Parser, named: str | None) -> Check:
+    """Parses the rest of CHECK."""
+    cursor.expect("(")
+    start = cursor.position
+    cursor.expression()
+    text = _since(cursor, start)
+    cursor.expect(")")
+    cursor.word("no", "inherit")
+    _modes(cursor)
+    return Check(named, text, start)
+
+
+def _modes(cursor: Parser) -> None:
+    """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults.
+
+    Raises 0A000 for deferrable constraints.
+    """
+    while True:
+        if cursor.at_word("deferrable") or cursor.at_word("initially", "deferred"):
+            raise _unsupported("DEFERRABLE", cursor.position)
+        if not (cursor.word("not", "deferrable") or cursor.word("initially", "immediate")):
+            return
+
+
+def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
+    """Parses a column with its constraints. Keys and checks go to `key`."""
+    at = cursor.position
+    this = names.name(cursor).name
+    type_at = cursor.position
+    if cursor.token.value in ("serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"):
+        raise _unsupported(f"type {cursor.token.value}", type_at, "There are no sequences: give the numbers in INSERT.")
+    type = resolve(type_name(cursor))
+    nullable: bool | None = None
+    default: str | None = None
+    default_at: int | None = None
+    constraint: str | None = None
+    while True:
+        here = cursor.position
+        if cursor.word("constraint"):
+            constraint = names.name(cursor).name
+        elif cursor.word("not", "null"):
+            if nullable is True:
+                raise _conflicting(this, table, here)
+            nullable = False
+        elif cursor.word("null"):
+            if nullable is False:
+                raise _conflicting(this, table, here)
+            nullable = True
+        elif cursor.word("default"):
+            if default is not None:
+                raise _syntax(f'multiple default values specified for column "{this}" of table "{table.name}"', here)
+            start = default_at = cursor.position
+            cursor.expression(boolean=False)
+            default = _since(cursor, start)
+        elif cursor.word("primary", "key"):
+            key.set((this,), constraint, table, here)
+            _modes(cursor)
+            constraint = None
+        elif cursor.word("check"):
+            key.checks.append(_check(cursor, constraint))
+            constraint = None
+        else:
+            refused = next((words for words in _REFUSED if cursor.at_word(*words)), None)
+            if refused is not None:
+                what, hint = _REFUSED[refused]
+                raise _unsupported(f"{what} of a column", here, hint)
+            return TableColumn(this, type, nullable is not False, default, at, default_at)
+
+
+def _conflicting(column: str, table: Name, at: int) -> TailgateError:
+    return _syntax(f'conflicting NULL/NOT NULL declarations for column "{column}" of table "{table.name}"', at)
+
+
+def _syntax(message: str, at: int) -> TailgateError:
+    return SyntaxError_(message, position=at)
+
+
+def _since(cursor: Parser, start: int) -> str:
+    """Returns the text from an offset to the end of the last consumed token."""
+    return cursor.text[start : cursor.row[cursor.index - 1].end]

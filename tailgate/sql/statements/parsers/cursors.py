@@ -1,0 +1,228 @@
+"""Parses TAIL, SUBSCRIBE and statements about cursors.
+
+Source: Materialize 0.25, "TAIL" (and its syntax since 0.5), "FETCH"; 0.27, "SUBSCRIBE"; PostgreSQL 15
+for the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
+from tailgate.lake.names import Name
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.clauses import as_of, boolean, column_names, options, query, relation_name, select, time
+from tailgate.sql.statements.parsers.subscriptions import at_subscription
+from tailgate.sql.statements.parsers.unsupported import refuse
+from tailgate.sql.statements.queries import CloseCursor, DeclareCursor, Fetch, FetchSubscription, KeyEnvelope, OrderWithin, Select, Tail
+from tailgate.sql.statements.values import QueryText
+
+
+def tail(cursor: Parser) -> Tail:
+    """Parses TAIL {name | (query)} [[WITH] (option, …)] [AS OF time].
+
+    Also accepts the older WITH SNAPSHOT and WITHOUT SNAPSHOT.
+    """
+    cursor.expect_word("tail")
+    return _followed(cursor, "TAIL")
+
+
+def subscribe(cursor: Parser) -> Tail:
+    """Parses SUBSCRIBE [TO] {name | (query)} [shape] [[WITH] (option, …)] [AS OF [AT LEAST] time] [UP TO time] [shape].
+
+    shape: ENVELOPE {UPSERT | DEBEZIUM} (KEY (name, …)) | WITHIN TIMESTAMP ORDER BY key, …
+    """
+    cursor.expect_word("subscribe")
+    cursor.word("to")
+    return _followed(cursor, "SUBSCRIBE")
+
+
+def _followed(cursor: Parser, statement: str) -> Tail:
+    """Parses the rest of TAIL or SUBSCRIBE. `statement` is its first word."""
+    subscribes = statement == "SUBSCRIBE"
+    target: Name | QueryText
+    if cursor.at("("):
+        cursor.advance()
+        target = query(cursor)
+        cursor.expect(")")
+    elif not subscribes and at_query(cursor):
+        target = query(cursor)
+    else:
+        target = relation_name(cursor)
+    found = Tail(target, subscribes=subscribes)
+    shaped = False
+    if cursor.word("without", "snapshot"):
+        found = replace(found, snapshot=False)
+    elif not cursor.word("with", "snapshot"):
+        found, shaped = _shape(cursor, found)
+        if cursor.at_word("with") or cursor.at("("):
+            cursor.word("with")
+            found = _options(cursor, found, statement)
+    while True:
+        if found.as_of is None and cursor.word("as", "of"):
+            found = replace(found, as_of=as_of(cursor))
+        elif subscribes and found.up_to is None and cursor.word("up", "to"):
+            found = replace(found, up_to=time(cursor))
+        elif not shaped and _at_shape(cursor):
+            found, shaped = _shape(cursor, found)
+        else:
+            return found
+
+
+def _options(cursor: Parser, found: Tail, statement: str) -> Tail:
+    at = cursor.position
+    for key, value in options(cursor):
+        match key:
+            case "snapshot":
+                found = replace(found, snapshot=boolean(value, key, at))
+            case "progress":
+                found = replace(found, progress=boolean(value, key, at))
+            case _:
+                raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
+    return found
+
+
+def _at_shape(cursor: Parser) -> bool:
+    return cursor.at_word("envelope") or cursor.at_word("within")
+
+
+def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
+    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `found`. Returns whether it is present."""
+    if not _at_shape(cursor):
+        return found, False
+    if not found.subscribes:
+        what = "ENVELOPE" if cursor.at_word("envelope") else "WITHIN TIMESTAMP ORDER BY"
+        raise FeatureNotSupported(f"TAIL … {what} is not supported", hint="Use SUBSCRIBE.", position=cursor.position)
+    if cursor.word("within"):
+        cursor.expect_word("timestamp", "order", "by")
+        keys = cursor.listed(_order)
+        return replace(found, order=tuple(keys)), True
+    cursor.expect_word("envelope")
+    kind: Literal["upsert", "debezium"]
+    if cursor.word("upsert"):
+        kind = "upsert"
+    elif cursor.word("debezium"):
+        kind = "debezium"
+    else:
+        raise cursor.error()
+    cursor.expect("(")
+    cursor.expect_word("key")
+    key = column_names(cursor)
+    cursor.expect(")")
+    return replace(found, envelope=KeyEnvelope(kind, key)), True
+
+
+def _order(cursor: Parser) -> OrderWithin:
+    at = cursor.position
+    column: str | int = cursor.integer() if cursor.token.kind == "integer" else name(cursor).name
+    if not (cursor.at(",") or cursor.token.kind in ("word", "end") or cursor.at(";") or cursor.at(")")):
+        raise InvalidColumnReference("invalid ORDER BY in SUBSCRIBE WITHIN TIMESTAMP ORDER BY", position=at)
+    descending = cursor.any_word("asc", "desc") == "desc"
+    nulls_first = descending
+    if cursor.word("nulls", "first"):
+        nulls_first = True
+    elif cursor.word("nulls", "last"):
+        nulls_first = False
+    return OrderWithin(column, descending, nulls_first, at)
+
+
+def read(cursor: Parser) -> Select | Tail:
+    """Parses the statement of a cursor or COPY: a query, TAIL or SUBSCRIBE."""
+    if cursor.at_word("tail"):
+        return tail(cursor)
+    if cursor.at_word("subscribe"):
+        return subscribe(cursor)
+    refuse(cursor)
+    return select(cursor)
+
+
+def declare(cursor: Parser) -> DeclareCursor:
+    """Parses DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR statement."""
+    cursor.expect_word("declare")
+    this = name(cursor).name
+    binary, scroll = False, None
+    while (word := cursor.any_word("binary", "insensitive", "asensitive", "scroll", "no")) is not None:
+        if word in ("no", "scroll"):
+            scroll = word == "scroll"
+            if not scroll:
+                cursor.expect_word("scroll")
+        binary |= word == "binary"
+    cursor.expect_word("cursor")
+    hold = cursor.word("with", "hold")
+    if not hold:
+        cursor.word("without", "hold")
+    cursor.expect_word("for")
+    return DeclareCursor(this, read(cursor), hold, scroll, binary)
+
+
+def fetch(cursor: Parser) -> Fetch | FetchSubscription:
+    """Parses FETCH or MOVE."""
+    move = cursor.advance().value == "move"
+    way, count = _way(cursor)
+    cursor.any_word("from", "in")
+    if at_subscription(cursor):
+        if move:
+            hint = "ACKNOWLEDGE says what is taken."
+            raise FeatureNotSupported("MOVE in a subscription is not supported", hint=hint, position=cursor.position)
+        if way != "forward" or (count is not None and count < 0):
+            hint = "After ROLLBACK, what is not acknowledged comes again."
+            raise FeatureNotSupported("FETCH backward in a subscription is not supported", hint=hint, position=cursor.position)
+        cursor.advance()
+        subscription = relation_name(cursor)
+        return FetchSubscription(subscription, count, _timeout(cursor))
+    this = name(cursor).name
+    return Fetch(this, count, _timeout(cursor), move, way)
+
+
+def _timeout(cursor: Parser) -> str | int | float | None:
+    """Parses [[WITH] (timeout = …)]. Returns the timeout, or None."""
+    timeout: str | int | float | None = None
+    if cursor.at_word("with") or cursor.at("("):
+        cursor.word("with")
+        at = cursor.position
+        for key, value in options(cursor):
+            if key != "timeout" or not isinstance(value, (str, int, float)):
+                raise InvalidParameterValue(f"unrecognized FETCH option: {key}", position=at)
+            timeout = value
+    return timeout
+
+
+def _way(cursor: Parser) -> tuple[str, int | None]:
+    """Parses the direction and count of FETCH. The default is one row; None means ALL.
+
+    A cursor may have the name of a direction.
+    """
+    if cursor.peek().kind == "end" or cursor.at(";", 1):
+        return "forward", 1
+    match cursor.any_word("next", "prior", "first", "last", "absolute", "relative", "forward", "backward"):
+        case "next":
+            return "forward", 1
+        case "prior":
+            return "backward", 1
+        case "first":
+            return "absolute", 1
+        case "last":
+            return "absolute", -1
+        case "absolute" | "relative" as way:
+            return way, _count(cursor)
+        case way:
+            if cursor.word("all"):
+                return way or "forward", None
+            counted = cursor.token.kind == "integer" or cursor.at("-") or cursor.at("+")
+            return way or "forward", _count(cursor) if counted else 1
+
+
+def _count(cursor: Parser) -> int:
+    sign = -1 if cursor.at("-") else 1
+    if cursor.at("-") or cursor.at("+"):
+        cursor.advance()
+    return sign * cursor.integer()
+
+
+def close(cursor: Parser) -> CloseCursor:
+    """Parses CLOSE {name | ALL}."""
+    cursor.expect_word("close")
+    return CloseCursor(None if cursor.word("all") else name(cursor).name)

@@ -1,0 +1,284 @@
+"""Parses CREATE FUNCTION, DROP FUNCTION, and names of functions with argument types.
+
+Only LANGUAGE SQL with one query is supported. The body is parsed here, so its errors have a position in
+the statement.
+
+Source: PostgreSQL 15, "CREATE FUNCTION"; gram.y CreateFunctionStmt, func_arg; src/backend/commands/functioncmds.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from tailgate.lake import words
+from tailgate.lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject
+from tailgate.lake.names import Name
+from tailgate.lake.routines import Volatility
+from tailgate.lake.types import Type
+from tailgate.sql.grammar.names import is_name, name, place
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.types import type_name
+from tailgate.sql.lexer.tokens import Token
+from tailgate.sql.statements.definitions import CreateFunction, DropFunction, FunctionArgument, FunctionName
+from tailgate.sql.statements.parsers.clauses import query, relation_name, since
+from tailgate.sql.statements.values import QueryText
+
+LANGUAGES = "plpgsql c internal plpython3u plpythonu plperl plperlu pltcl pltclu plv8 java javascript python".split()
+UNKNOWN_CLAUSES = ("leakproof", "security", "external", "set", "window", "transform", "support")
+MODES = ("in", "out", "inout", "variadic")
+# first words of types with several words; any other word before a type is a name
+TYPE_WORDS = {
+    "double": ("precision",), "character": ("varying",), "char": ("varying",), "national": ("character", "char"), "bit": ("varying",),
+    "time": ("with", "without"), "timestamp": ("with", "without"), "interval": ("year", "month", "day", "hour", "minute", "second"),
+}  # fmt: skip
+NAMES = words.RESERVED | words.COLUMN  # key words that cannot be names of arguments
+RESULTLESS = ("void", "trigger", "event_trigger", "record")
+LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
+
+
+@dataclass
+class _Found:
+    """The clauses that are parsed so far. Each may occur once."""
+
+    language: str | None = None
+    volatility: Volatility | None = None
+    strict: bool | None = None
+    body: Token | None = None
+    returned: QueryText | None = None
+    seen: set[str] = field(default_factory=set)
+
+    def once(self, clause: str, at: int) -> None:
+        """Raises 42601 if the clause was already given."""
+        if clause in self.seen:
+            raise SyntaxError_("conflicting or redundant options", position=at)
+        self.seen.add(clause)
+
+
+def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
+    """Parses the rest of CREATE [OR REPLACE] FUNCTION."""
+    this = relation_name(cursor)
+    arguments = _arguments(cursor)
+    returns: Type | None = None
+    table: tuple[FunctionArgument, ...] | None = None
+    row: Name | None = None
+    many = False
+    if cursor.word("returns"):
+        if cursor.at_word("table") and cursor.at("(", 1):
+            cursor.advance()
+            table, many = _columns(cursor), True
+        else:
+            many = cursor.word("setof")
+            returns, row = _result(cursor, many)
+    found = _Found()
+    while _clause(cursor, found):
+        pass
+    _check(found, this)
+    if returns is None and table is None and row is None:
+        raise InvalidFunctionDefinition("function result type must be specified")
+    body = found.returned or _body(found.body)
+    return CreateFunction(this, arguments, returns, table, row, many, body, found.volatility or "volatile", bool(found.strict), replace)
+
+
+def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
+    """Parses ( argument, … ).
+
+    Raises 42P13 for repeated names and for arguments without a needed default.
+    """
+    found: list[FunctionArgument] = []
+    cursor.expect("(")
+    while not cursor.at(")"):
+        found.append(_argument(cursor))
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    for i, argument in enumerate(found):
+        if argument.name and any(a.name == argument.name for a in found[:i]):
+            raise InvalidFunctionDefinition(f'parameter name "{argument.name}" used more than once')
+        if argument.default is None and i and found[i - 1].default is not None:
+            raise InvalidFunctionDefinition("input parameters after one with a default value must also have defaults")
+    return tuple(found)
+
+
+def _argument(cursor: Parser) -> FunctionArgument:
+    """Parses [mode] [name] type [{DEFAULT | =} expression]."""
+    at = cursor.position
+    mode = cursor.any_word(*MODES)
+    if mode is not None and mode != "in":
+        hint = "Use RETURNS TABLE (…) for several columns." if mode in ("out", "inout") else None
+        raise FeatureNotSupported(f"{mode.upper()} parameters are not supported", hint=hint, position=at)
+    named = ""
+    if _is_named(cursor):
+        named = name(cursor, NAMES).name
+        cursor.word("in")
+    try:
+        type = _type(cursor)
+    except UndefinedObject as error:
+        raise UndefinedObject(error.message.replace('"', ""), detail=error.detail, hint=error.hint) from None
+    default: str | None = None
+    if cursor.word("default") or cursor.sign("="):
+        start = cursor.position
+        cursor.expression()
+        default = since(cursor, start)
+    return FunctionArgument(named, type, default)
+
+
+def _is_named(cursor: Parser) -> bool:
+    """Returns whether the argument begins with a name, and not with its type."""
+    token, following = cursor.token, cursor.peek()
+    if not is_name(token, NAMES):
+        return False
+    if token.kind == "word" and following.kind == "word" and following.value in TYPE_WORDS.get(token.value, ()):
+        return False
+    return following.kind == "quoted" or (following.kind == "word" and following.value != "default")
+
+
+def _type(cursor: Parser) -> Type:
+    """Parses a type and drops its modifiers, which functions ignore."""
+    type = resolve(type_name(cursor))
+    return Type(type.name, is_array=type.is_array)
+
+
+def _columns(cursor: Parser) -> tuple[FunctionArgument, ...]:
+    """Parses ( name type, … ) of RETURNS TABLE."""
+    found = []
+    cursor.expect("(")
+    while True:
+        found.append(FunctionArgument(name(cursor, NAMES).name, _type(cursor)))
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
+    """Parses RETURNS. Returns the type, or with `many` (SETOF) the relation whose rows are returned."""
+    at, index = cursor.position, cursor.index
+    if (word := cursor.any_word(*RESULTLESS)) is not None:
+        hint = "Use RETURNS TABLE (…)." if word == "record" else None
+        raise FeatureNotSupported(f"functions that return {word} are not supported", hint=hint, position=at)
+    try:
+        return _type(cursor), None
+    except UndefinedObject:
+        cursor.index = index
+        this = relation_name(cursor)
+        if not many:
+            raise
+        return None, this
+
+
+def _clause(cursor: Parser, found: _Found) -> bool:
+    """Parses one clause after RETURNS into `found`. Returns False if there is none."""
+    at = cursor.position
+    if cursor.word("language"):
+        found.once("language", at)
+        found.language = cursor.string().lower() if cursor.token.kind == "string" else name(cursor).name
+    elif (word := cursor.any_word("immutable", "stable", "volatile")) is not None:
+        found.once("volatility", at)
+        found.volatility = {"immutable": "immutable", "stable": "stable"}.get(word, "volatile")  # type: ignore[assignment]
+    elif cursor.word("strict") or cursor.word("returns", "null", "on", "null", "input"):
+        found.once("strict", at)
+        found.strict = True
+    elif cursor.word("called", "on", "null", "input"):
+        found.once("strict", at)
+        found.strict = False
+    elif cursor.word("parallel"):
+        found.once("parallel", at)
+        name(cursor)  # ignored
+    elif cursor.any_word("cost", "rows") is not None:
+        if cursor.advance().kind not in ("integer", "decimal"):
+            raise cursor.error(cursor.peek(-1))
+    elif cursor.word("not", "leakproof") or cursor.word("security", "invoker") or cursor.word("external", "security", "invoker"):
+        pass
+    elif cursor.token.kind == "word" and cursor.token.value in UNKNOWN_CLAUSES:
+        raise FeatureNotSupported(f"{cursor.token.value.upper()} of a function is not supported", position=at)
+    elif cursor.word("as"):
+        found.once("as", at)
+        if cursor.token.kind != "string":
+            raise cursor.error()
+        found.body = cursor.advance()
+        if cursor.at(","):
+            raise FeatureNotSupported("functions in object files are not supported", position=at)
+    elif cursor.word("return"):
+        start = cursor.position
+        tree = exp.Select(expressions=[cursor.expression()])
+        found.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
+    elif cursor.at_word("begin", "atomic"):
+        raise FeatureNotSupported("BEGIN ATOMIC is not supported", hint="Write RETURN expression, or AS $$ SELECT … $$.", position=at)
+    else:
+        return False
+    return True
+
+
+def _check(found: _Found, this: Name) -> None:
+    """Raises an error unless the function has exactly one body, in LANGUAGE SQL."""
+    language = found.language
+    if language is None and found.returned is None:
+        raise InvalidFunctionDefinition("no language specified")
+    if language not in (None, "sql"):
+        if language in LANGUAGES:
+            raise FeatureNotSupported(f"LANGUAGE {language} is not supported", hint="Functions are queries: LANGUAGE SQL.")
+        raise UndefinedObject(f'language "{language}" does not exist')
+    if found.body is not None and found.returned is not None:
+        raise InvalidFunctionDefinition("duplicate function body specified")
+    if found.body is None and found.returned is None:
+        raise InvalidFunctionDefinition("no function body specified")
+
+
+def _body(token: Token | None) -> QueryText:
+    """Parses the query in a quoted body.
+
+    Errors and tree nodes have positions in the statement, unless the string contains escapes or doubled
+    quotes.
+    """
+    assert token is not None
+    start = token.position + (token.text.index("$", 1) + 1 if token.text[0] == "$" else 1)
+    exact = token.text[start - token.position :].startswith(token.value)
+    try:
+        found = _query(token.value)
+    except TailgateError as error:
+        error.position = error.position + start if exact and error.position is not None else None
+        raise
+    for node in found.tree.walk():
+        if (at := node.meta.pop("position", None)) is not None and exact:
+            place(node, at + start)
+    return QueryText(found.text, start + found.offset, found.tree)
+
+
+def _query(text: str) -> QueryText:
+    """Parses a body, which must be exactly one query."""
+    cursor = Parser(text)
+    if cursor.token.kind == "end":
+        raise FeatureNotSupported("a function without a query is not supported", hint=LAST_ONE)
+    if not at_query(cursor) and not cursor.at("("):
+        if cursor.any_word("insert", "update", "delete", "create", "drop", "truncate", "begin", "set") is not None:
+            raise FeatureNotSupported("a function that changes something is not supported", hint=LAST_ONE, position=0)
+        raise cursor.error()
+    found = query(cursor)
+    while cursor.sign(";"):
+        pass
+    if not cursor.finished:
+        raise FeatureNotSupported("a function of several statements is not supported", hint=LAST_ONE, position=cursor.position)
+    return found
+
+
+# --- names of functions -------------------------------------------------------------------------------------------------------
+
+
+def function_name(cursor: Parser) -> FunctionName:
+    """Parses name [( [[mode] [name] type, …] )]."""
+    this = relation_name(cursor)
+    if not cursor.at("("):
+        return FunctionName(this)
+    return FunctionName(this, tuple(a.type for a in _arguments(cursor)))
+
+
+def drop_function(cursor: Parser) -> DropFunction:
+    """Parses the rest of DROP FUNCTION."""
+    exists = cursor.word("if", "exists")
+    found = cursor.listed(function_name)
+    cascade = cursor.any_word("cascade", "restrict") == "cascade"
+    return DropFunction(tuple(found), exists, cascade)

@@ -1,0 +1,1 @@
+"""Parses statements about sources, sinks, secrets and connections."""

@@ -1,0 +1,293 @@
+"""Parses CREATE, ALTER, DROP, SHOW and EXPLAIN. Forms for specific kinds are in other modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.names import Name
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.definitions import (
+    AlterItem,
+    AlterSchema,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+    ObjectKind,
+)
+from tailgate.sql.statements.kafka_statements import (
+    AlterSecret,
+    CreateConnection,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    RefreshSchema,
+    ResumeSource,
+)
+from tailgate.sql.statements.parsers.alter import KINDS, alter_item
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, with_options
+from tailgate.sql.statements.parsers.create_table import create_table
+from tailgate.sql.statements.parsers.cursors import subscribe, tail
+from tailgate.sql.statements.parsers.functions import create_function, drop_function, function_name
+from tailgate.sql.statements.parsers.indexes import create_index
+from tailgate.sql.statements.parsers.kafka.connections import alter_secret, create_connection, create_secret
+from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink, create_source
+from tailgate.sql.statements.parsers.roles import KINDS as ROLES
+from tailgate.sql.statements.parsers.roles import alter_role, create_role, drop_role
+from tailgate.sql.statements.parsers.schemas import alter_schema, create_schema, drop_schema, schema_name
+from tailgate.sql.statements.parsers.subscriptions import create_subscription
+from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, refuse_drop, refuse_show
+from tailgate.sql.statements.queries import Explain, Select, Show, Tail
+from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
+from tailgate.sql.statements.values import Options, option
+from tailgate.sql.statements.writes import CreateTable
+
+Creation: TypeAlias = (
+    CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex | CreateSubscription
+    | CreateSecret | CreateConnection
+)  # fmt: skip
+
+INDEXES = (("index",), ("unique", "index"), ("default", "index"))
+REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
+
+
+# the word after CREATE, with the parser of the rest, for objects without words between CREATE and this word
+OBJECTS: dict[str, Callable[[Parser], Creation]] = {
+    "schema": create_schema,
+    "subscription": create_subscription,
+    "table": create_table,
+    "sink": create_sink,
+    "secret": create_secret,
+    "connection": create_connection,
+}
+
+
+def create(cursor: Parser) -> Creation:
+    """Parses CREATE."""
+    start = cursor.position
+    cursor.expect_word("create")
+    if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
+        what = cursor.peek(2).text.upper()
+        raise FeatureNotSupported(f"CREATE OR REPLACE {what} is not supported", hint="Drop it first.", position=start)
+    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in REPLACED and cursor.word("or", "replace")
+    if cursor.token.value in ("temporary", "temp", "local", "global") and (temporary := _temporary(cursor, replace)) is not None:
+        return temporary
+    materialized = cursor.word("materialized")
+    if cursor.word("source"):
+        if cursor.at_word("connector"):
+            raise refuse_create(cursor, start)
+        return create_source(cursor, materialized=materialized)
+    if cursor.word("view"):
+        return create_view(cursor, materialized=materialized, replace=replace)
+    if not materialized and any(cursor.at_word(*words) for words in INDEXES):
+        return create_index(cursor)
+    if materialized or cursor.token.kind != "word":
+        raise refuse_create(cursor, start)
+    if cursor.word("function"):
+        return create_function(cursor, replace=replace)
+    if cursor.token.value in ROLES:
+        return create_role(cursor)
+    if cursor.at_word("sink", "connector"):
+        cursor.advance()
+    elif (object := cursor.any_word(*OBJECTS)) is not None:
+        return OBJECTS[object](cursor)
+    raise refuse_create(cursor, start)
+
+
+def _temporary(cursor: Parser, replace: bool) -> CreateView | None:
+    """Parses [LOCAL | GLOBAL] TEMPORARY VIEW, after CREATE.
+
+    Returns None and consumes nothing for other temporary objects, which the caller rejects.
+    """
+    start = cursor.index
+    cursor.any_word("local", "global")
+    if cursor.any_word("temporary", "temp") is None or not cursor.at_word("view"):
+        if cursor.at_word("materialized"):
+            raise cursor.error()  # as PostgreSQL does
+        if cursor.at_word("recursive", "view"):
+            raise FeatureNotSupported(
+                "CREATE TEMPORARY RECURSIVE VIEW is not supported", hint="Use WITH RECURSIVE.", position=cursor.position
+            )
+        cursor.index = start
+        return None
+    cursor.advance()
+    return create_view(cursor, materialized=False, replace=replace, temporary=True)
+
+
+def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
+    """Parses the rest of CREATE … VIEW."""
+    absent = not replace and if_not_exists(cursor)
+    this = relation_name(cursor)
+    columns = column_names(cursor) if cursor.at("(") else ()
+    found, clause = with_options(cursor)
+    cursor.expect_word("as")
+    text = query(cursor)
+    if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
+        raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
+    cursor.word("with", "data")
+    return CreateView(this, text, materialized, columns, found, absent, replace, temporary, clause)
+
+
+def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+    """Parses ALTER."""
+    start = cursor.index
+    cursor.expect_word("alter")
+    if cursor.token.kind == "word" and cursor.token.value in ROLES:
+        return alter_role(cursor)
+    if cursor.word("schema"):
+        return alter_schema(cursor)
+    if (secret := alter_secret(cursor)) is not None:
+        return secret
+    altered = alter_item(cursor)
+    if altered is not None:
+        return altered
+    cursor.index = start
+    refuse(cursor)
+    raise cursor.error()
+
+
+def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
+    """Parses DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+    start = cursor.position
+    cursor.expect_word("drop")
+    if cursor.token.kind == "word" and cursor.token.value in ROLES:
+        return drop_role(cursor)
+    if cursor.word("function"):
+        return drop_function(cursor)
+    if cursor.word("schema"):
+        return drop_schema(cursor)
+    kind: ObjectKind
+    if cursor.word("materialized", "view"):
+        kind = "materialized view"
+    elif (word := cursor.any_word(*KINDS)) is not None:
+        kind = KINDS[word]
+    else:
+        raise refuse_drop(cursor, start)
+    if kind == "index":
+        cursor.word("concurrently")
+    exists = cursor.word("if", "exists")
+    found = cursor.listed(relation_name)
+    cascade = cursor.any_word("cascade", "restrict") == "cascade"
+    return Drop(kind, tuple(found), exists, cascade)
+
+
+OF_SCHEMA = (
+    "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections"
+)  # fmt: skip
+LISTS = (
+    "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
+    "connections",
+)  # fmt: skip
+CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection")
+
+
+def show(cursor: Parser) -> Show:
+    """Parses SHOW."""
+    cursor.expect_word("show")
+    at = cursor.position
+    if cursor.any_word("full", "extended"):
+        pass
+    what = "materialized views" if cursor.word("materialized", "views") else cursor.any_word(*LISTS)
+    if what is not None:
+        schema = schema_name(cursor) if what in OF_SCHEMA and cursor.any_word("from", "in") is not None else None
+        if cursor.at_word("from") or cursor.at_word("in") or cursor.at_word("where"):
+            raise FeatureNotSupported(f"SHOW … {cursor.token.value.upper()} is not supported", position=cursor.position)
+        return Show(what, like=cursor.string() if cursor.word("like") else None, schema=schema)
+    if cursor.word("columns"):
+        if cursor.any_word("from", "in") is None:
+            raise cursor.error()
+        return Show("columns", relation_name(cursor))
+    if cursor.any_word("indexes", "index", "keys") is not None:
+        return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in", "on") is not None else None)
+    if cursor.word("errors"):
+        return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
+    if cursor.word("create", "function"):
+        function = function_name(cursor)
+        return Show("create function", function.name, types=function.types)
+    if cursor.word("create", "materialized", "source"):
+        return Show("create source", relation_name(cursor))
+    if cursor.word("create"):
+        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word(*CREATED)
+        if kind is None:
+            raise cursor.error()
+        return Show("create " + kind, relation_name(cursor))
+    if cursor.word("all"):
+        return Show("all")
+    if cursor.word("time", "zone"):
+        return Show("setting", setting="timezone")
+    if cursor.word("transaction", "isolation", "level"):
+        return Show("setting", setting="transaction_isolation")
+    if cursor.word("session", "authorization"):
+        return Show("setting", setting="session_authorization")
+    refuse_show(cursor, at)
+    return Show("setting", setting=setting_name(cursor))
+
+
+def setting_name(cursor: Parser) -> str:
+    """Parses the name of a setting, name or name.name. Returns it in lower case."""
+    found = relation_name(cursor)
+    return str(found).lower()
+
+
+def _schema(cursor: Parser) -> Explain | None:
+    """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
+    part: Literal["key", "value"] = "value"
+    if cursor.at_word("key", "schema"):
+        cursor.advance()
+        part = "key"
+    elif cursor.at_word("value", "schema"):
+        cursor.advance()
+    if not cursor.word("schema"):
+        return None
+    cursor.word("as", "json")
+    cursor.expect_word("for")
+    if cursor.word("sink"):
+        return Explain(relation_name(cursor), schema=part)
+    made = create(cursor) if cursor.at_word("create", "sink") else None
+    if not isinstance(made, CreateSink):
+        raise cursor.error()
+    return Explain(made, schema=part)
+
+
+def explain(cursor: Parser) -> Explain:
+    """Parses EXPLAIN."""
+    start = cursor.position
+    cursor.expect_word("explain")
+    found: Options = ()
+    if cursor.at("(") and not at_query(cursor):
+        found = options(cursor)
+    if (schema := _schema(cursor)) is not None:
+        return schema
+    analyze = bool(option(found, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
+    cursor.word("verbose")
+    cursor.any_word("optimized", "physical", "decorrelated", "raw")
+    if cursor.word("plan"):
+        cursor.word("for")
+    if cursor.word("materialized", "view") or (not analyze and cursor.word("view")):
+        return Explain(relation_name(cursor), found, analyze)
+    if analyze:
+        hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs."
+        raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
+    target: Name | CreateView | Select | Tail
+    if cursor.at_word("create"):
+        made = create(cursor)
+        if not isinstance(made, CreateView):
+            raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
+        target = made
+    elif cursor.at_word("tail"):
+        target = tail(cursor)
+    elif cursor.at_word("subscribe"):
+        target = subscribe(cursor)
+    else:
+        for word in ("insert", "update", "delete"):
+            if cursor.at_word(word):
+                raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
+        target = select(cursor)
+    return Explain(target, found)

@@ -1,0 +1,220 @@
+"""Parses statements about roles and privileges: CREATE, ALTER and DROP ROLE, GRANT, REVOKE.
+
+Source: PostgreSQL 15, "CREATE ROLE", "GRANT", "REVOKE"; src/backend/parser/gram.y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
+from tailgate.lake.names import Name
+from tailgate.lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, RoleOptions
+
+KINDS = ("role", "user", "group")
+# options that have no effect, because they are the defaults
+GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
+NOT_SUPPORTED = (
+    "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
+)  # fmt: skip
+PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create")
+PRIVILEGES_OF = {"schema": SCHEMA_PRIVILEGES, "secret": CONNECTION_PRIVILEGES, "connection": CONNECTION_PRIVILEGES}
+OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "execute", "set", "alter")
+OTHER_OBJECTS = (
+    "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "sequence", "tablespace", "type"
+)  # fmt: skip
+
+
+def role_name(cursor: Parser) -> Name:
+    """Parses the name of a role."""
+    at = cursor.position
+    if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
+        raise FeatureNotSupported(f"{cursor.token.text.upper()} as the name of a role is not supported", position=at)
+    return Name(name(cursor).name, None, at)
+
+
+def create_role(cursor: Parser) -> CreateRole:
+    """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
+    login = cursor.any_word(*KINDS) == "user"
+    this = role_name(cursor)
+    cursor.word("with")
+    found = _options(cursor)
+    return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
+
+
+def alter_role(cursor: Parser) -> AlterRole:
+    """Parses {ROLE | USER | GROUP} name [WITH] options, after ALTER."""
+    start = cursor.position
+    kind = cursor.advance().text.upper()
+    if cursor.at_word("all"):
+        raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", position=start)
+    this = role_name(cursor)
+    for words in (("rename",), ("set",), ("reset",), ("in", "database"), ("add",), ("drop",)):
+        if cursor.at_word(*words):
+            raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
+    cursor.word("with")
+    return AlterRole(this, _options(cursor))
+
+
+def drop_role(cursor: Parser) -> DropRole:
+    """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
+    cursor.any_word(*KINDS)
+    exists = cursor.word("if", "exists")
+    found = cursor.listed(role_name)
+    return DropRole(tuple(found), exists)
+
+
+def _options(cursor: Parser) -> RoleOptions:
+    """Parses the options of a role."""
+    found = RoleOptions()
+    seen: set[str] = set()
+    while cursor.token.kind == "word":
+        at, word = cursor.position, cursor.token.value
+        if word in NOT_SUPPORTED:
+            raise FeatureNotSupported(f"role option {word.upper()} is not supported", position=at)
+        cursor.advance()
+        if word in GIVEN:
+            continue
+        if word == "encrypted":
+            cursor.expect_word("password")
+            word = "password"
+        elif word == "unencrypted":
+            raise FeatureNotSupported(
+                "UNENCRYPTED PASSWORD is no longer supported",
+                hint="Remove UNENCRYPTED to store the password in encrypted form instead.",
+                position=at,
+            )
+        option = word.removeprefix("no") if word in ("nologin", "nosuperuser") else word
+        if option in seen:
+            raise SyntaxError_("conflicting or redundant options", position=at)
+        seen.add(option)
+        match option:
+            case "login":
+                found = replace(found, login=word == option)
+            case "superuser":
+                found = replace(found, superuser=word == option)
+            case "password":
+                token = cursor.token
+                password = None if cursor.word("null") else cursor.string()
+                found = replace(found, password=password, sets_password=True, password_at=(token.position, token.end))
+            case _:
+                raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
+    return found
+
+
+def grant(cursor: Parser) -> Grant | GrantRole:
+    """Parses GRANT."""
+    return _grant(cursor, "grant")
+
+
+def revoke(cursor: Parser) -> Grant | GrantRole:
+    """Parses REVOKE."""
+    return _grant(cursor, "revoke")
+
+
+def _names_roles(cursor: Parser) -> bool:
+    """Returns whether the statement grants roles and not privileges: TO or FROM occurs before any ON."""
+    for token in cursor.row[cursor.index :]:
+        if token.kind == "word" and token.value in ("to", "from", "on"):
+            return token.value != "on"
+    return False
+
+
+def _membership(cursor: Parser, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
+    """Parses role, … {TO | FROM} member, …"""
+    roles = cursor.listed(role_name)
+    cursor.expect_word("to" if verb == "grant" else "from")
+    members = cursor.listed(role_name)
+    if verb == "grant":
+        admin = cursor.word("with", "admin", "option")
+    if cursor.at_word("granted", "by"):
+        raise FeatureNotSupported(f"{verb.upper()} … GRANTED BY is not supported", position=cursor.position)
+    if verb == "revoke":
+        cursor.any_word("cascade", "restrict")
+    return GrantRole(verb == "grant", tuple(roles), tuple(members), admin)
+
+
+def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
+    """Parses GRANT or REVOKE, which differ in a few key words."""
+    start = cursor.position
+    cursor.expect_word(verb)
+    if verb == "revoke" and cursor.word("admin", "option", "for"):
+        return _membership(cursor, verb, admin=True)
+    if _names_roles(cursor) and not cursor.at_word("grant", "option", "for"):
+        return _membership(cursor, verb, admin=False)
+    if verb == "revoke" and cursor.word("grant", "option", "for"):
+        raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
+    privileges = _privileges(cursor, verb, start)
+    cursor.expect_word("on")
+    at = cursor.position
+    if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
+        raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"] = "relation"
+    if cursor.word("all"):
+        what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
+        if what is None:
+            raise cursor.error()
+        if what != "tables":
+            raise FeatureNotSupported(f"{verb.upper()} ON ALL {what.upper()} is not supported", position=at)
+        cursor.expect_word("in", "schema")
+        kind = "relations of a schema"
+    elif cursor.word("schema"):
+        kind = "schema"
+    elif cursor.word("secret"):
+        kind = "secret"
+    elif cursor.word("connection"):
+        kind = "connection"
+    else:
+        cursor.word("table")
+    schemas = kind in ("schema", "relations of a schema")
+    objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
+    cursor.expect_word("to" if verb == "grant" else "from")
+    roles = cursor.listed(_grantee)
+    if cursor.at_word("with", "grant", "option") or cursor.at_word("granted", "by"):
+        raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
+    if verb == "revoke":
+        cursor.any_word("cascade", "restrict")
+    known = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
+    for privilege in privileges:
+        if privilege not in known:
+            raise _invalid(privilege, kind if kind in PRIVILEGES_OF else "relation", start)
+    return Grant(verb == "grant", privileges or tuple(known), kind, tuple(objects), tuple(roles))
+
+
+def _invalid(privilege: str, kind: str, position: int) -> Exception:
+    return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}", position=position)
+
+
+def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
+    """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
+    if cursor.word("all"):
+        cursor.word("privileges")
+        found: list[str] = []
+    else:
+        found = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
+    if cursor.at("("):
+        raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
+    return tuple(found)
+
+
+def _privilege(cursor: Parser, verb: str, start: int) -> str:
+    """Parses a privilege. Raises 0A000 if only PostgreSQL has it."""
+    at = cursor.position
+    if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
+        raise FeatureNotSupported(f"privilege {other.upper()} is not supported", position=at)
+    word = cursor.any_word(*PRIVILEGES)
+    if word is not None:
+        return word.upper()
+    raise SyntaxError_(f'unrecognized privilege type "{name(cursor).name}"', position=at)
+
+
+def _grantee(cursor: Parser) -> Name:
+    """Parses [GROUP] role."""
+    if cursor.at_word("group"):
+        cursor.advance()
+    return role_name(cursor)

@@ -1,0 +1,204 @@
+"""Parses statements about transactions, settings and prepared statements."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements import session_statements as v
+from tailgate.sql.statements.parsers.objects import setting_name
+from tailgate.sql.statements.values import QueryText
+
+
+def begin(cursor: Parser) -> v.Begin:
+    """Parses BEGIN and START TRANSACTION."""
+    start = cursor.advance().value == "start"
+    if start:
+        cursor.expect_word("transaction")
+    else:
+        cursor.any_word("work", "transaction")
+    return v.Begin(_modes(cursor), start)
+
+
+def _modes(cursor: Parser) -> tuple[str, ...]:
+    """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
+    found: list[str] = []
+    while True:
+        if cursor.word("isolation", "level"):
+            if cursor.word("serializable"):
+                level = "serializable"
+            elif cursor.word("repeatable", "read"):
+                level = "repeatable read"
+            elif cursor.word("read", "committed"):
+                level = "read committed"
+            elif cursor.word("read", "uncommitted"):
+                level = "read uncommitted"
+            else:
+                cursor.word("read") or cursor.word("repeatable")
+                raise cursor.error()
+            found.append("isolation level " + level)
+        elif cursor.word("read", "only"):
+            found.append("read only")
+        elif cursor.word("read", "write"):
+            found.append("read write")
+        elif cursor.word("not", "deferrable"):
+            found.append("not deferrable")
+        elif cursor.word("deferrable"):
+            found.append("deferrable")
+        else:
+            return tuple(found)
+        cursor.sign(",")
+
+
+def _chain(cursor: Parser) -> bool:
+    """Parses [AND [NO] CHAIN]. Returns whether the transaction is chained."""
+    if cursor.word("and"):
+        negated = cursor.word("no")
+        cursor.expect_word("chain")
+        return not negated
+    return False
+
+
+def commit(cursor: Parser) -> v.Commit:
+    """Parses COMMIT and END."""
+    cursor.advance()
+    if cursor.at_word("prepared"):
+        raise FeatureNotSupported("COMMIT PREPARED is not supported", position=cursor.position)
+    cursor.any_word("work", "transaction")
+    return v.Commit(_chain(cursor))
+
+
+def rollback(cursor: Parser) -> v.Rollback | v.RollbackTo:
+    """Parses ROLLBACK [TO SAVEPOINT] and ABORT."""
+    cursor.advance()
+    if cursor.at_word("prepared"):
+        raise FeatureNotSupported("ROLLBACK PREPARED is not supported", position=cursor.position)
+    cursor.any_word("work", "transaction")
+    if cursor.word("to"):
+        cursor.word("savepoint")
+        return v.RollbackTo(name(cursor).name)
+    return v.Rollback(_chain(cursor))
+
+
+def savepoint(cursor: Parser) -> v.Savepoint:
+    """Parses SAVEPOINT name."""
+    cursor.advance()
+    return v.Savepoint(name(cursor).name)
+
+
+def release(cursor: Parser) -> v.Release:
+    """Parses RELEASE [SAVEPOINT] name."""
+    cursor.advance()
+    cursor.word("savepoint")
+    return v.Release(name(cursor).name)
+
+
+def set_(cursor: Parser) -> v.Set:
+    """Parses SET, in all its forms."""
+    start = cursor.position
+    cursor.expect_word("set")
+    if cursor.token.kind == "string":
+        raise FeatureNotSupported(
+            "SET of a ksqlDB property is not supported", hint="Options of a source stand in its WITH (…).", position=start
+        )
+    local = False
+    if not cursor.at("=", 1) and not cursor.at_word(cursor.token.value, "to"):
+        if cursor.word("session", "characteristics", "as", "transaction"):
+            return v.Set("session characteristics", _modes(cursor))
+        if cursor.at_word("session", "authorization"):
+            cursor.advance()
+        else:
+            local = cursor.any_word("local", "session") == "local"
+    if cursor.word("transaction"):
+        if cursor.word("snapshot"):
+            if local:
+                raise FeatureNotSupported("SET LOCAL TRANSACTION SNAPSHOT is not implemented")
+            return v.Set("transaction snapshot", (cursor.string(),))
+        return v.Set("transaction", _modes(cursor), local)
+    if cursor.word("time", "zone"):
+        return v.Set("timezone", () if cursor.any_word("local", "default") else (_value(cursor),), local)
+    if cursor.word("names"):
+        return v.Set("client_encoding", () if cursor.word("default") or cursor.token.kind == "end" else (cursor.string(),), local)
+    if cursor.at_word("schema") and cursor.peek().kind == "string":
+        cursor.advance()
+        return v.Set("search_path", (cursor.string(),), local)
+    if cursor.at_word("role") or cursor.at_word("authorization"):
+        key = {"role": "role", "authorization": "session_authorization"}[cursor.advance().value]
+        return v.Set(key, () if cursor.any_word("none", "default") else (_value(cursor),), local)
+    key = setting_name(cursor)
+    if not cursor.sign("=") and not cursor.word("to"):
+        raise cursor.error()
+    if cursor.word("default"):
+        return v.Set(key, (), local)
+    values = cursor.listed(_value)
+    return v.Set(key, tuple(values), local)
+
+
+def _value(cursor: Parser) -> str:
+    """Parses a value of SET. Returns it as text."""
+    if cursor.at("+") or cursor.at("-"):
+        sign = cursor.advance().value
+        if cursor.token.kind not in ("integer", "decimal"):
+            raise cursor.error()
+        return (sign if sign == "-" else "") + cursor.advance().value
+    token = cursor.token
+    if token.kind not in ("word", "quoted", "string", "integer", "decimal"):
+        raise cursor.error()
+    if token.kind == "word" and token.value in ("interval",):
+        raise FeatureNotSupported("SET TIME ZONE INTERVAL is not supported", position=token.position)
+    return cursor.advance().value
+
+
+def reset(cursor: Parser) -> v.Reset:
+    """Parses RESET {name | ALL}."""
+    cursor.advance()
+    if cursor.word("all"):
+        return v.Reset(None)
+    if cursor.word("time", "zone"):
+        return v.Reset("timezone")
+    if cursor.word("session", "authorization"):
+        return v.Reset("session_authorization")
+    if cursor.word("transaction", "isolation", "level"):
+        return v.Reset("transaction_isolation")
+    return v.Reset(setting_name(cursor))
+
+
+def discard(cursor: Parser) -> v.Discard:
+    """Parses DISCARD."""
+    cursor.advance()
+    match cursor.any_word("all", "plans", "sequences", "temp", "temporary"):
+        case "all" | "plans" | "sequences" | "temp" as what:
+            return v.Discard(what)
+        case "temporary":
+            return v.Discard("temp")
+    raise cursor.error()
+
+
+def unlisten(cursor: Parser) -> v.Unlisten:
+    """Parses UNLISTEN {name | *}."""
+    cursor.advance()
+    return v.Unlisten(None if cursor.sign("*") else name(cursor).name)
+
+
+def execute(cursor: Parser) -> v.Execute:
+    """Parses EXECUTE name [(arguments)]."""
+    cursor.advance()
+    this = name(cursor).name
+    if not cursor.at("("):
+        return v.Execute(this)
+    start = cursor.advance().end
+    if cursor.sign(")"):
+        return v.Execute(this)
+    found = cursor.expressions()
+    end = cursor.expect(")").position
+    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
+
+
+def deallocate(cursor: Parser) -> v.Deallocate:
+    """Parses DEALLOCATE [PREPARE] {name | ALL}."""
+    cursor.advance()
+    if cursor.peek().kind != "end":
+        cursor.word("prepare")
+    return v.Deallocate(None if cursor.word("all") else name(cursor).name)

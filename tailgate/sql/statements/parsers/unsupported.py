@@ -1,0 +1,149 @@
+"""Rejects statements of PostgreSQL, Materialize and ksqlDB that Tailgate does not support.
+
+The error names the statement, so that users do not search for a typo.
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.sql.grammar.parser import Parser
+
+TEMPORARY = "Use CREATE TABLE, in a separate schema if the name is in use, or CREATE TEMPORARY VIEW."
+KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
+
+# first words → hint; the longest match counts
+STATEMENTS: dict[tuple[str, ...], str | None] = {
+    ("merge",): "Use INSERT … ON CONFLICT.",
+    ("alter",): None,
+    ("analyze",): None,
+    ("analyse",): None,
+    ("call",): None,
+    ("checkpoint",): None,
+    ("cluster",): None,
+    ("do",): None,
+    ("import", "foreign", "schema"): None,
+    ("listen",): "Use TAIL to follow changes.",
+    ("notify",): "Use TAIL to follow changes.",
+    ("load",): None,
+    ("lock",): None,
+    ("reassign", "owned"): None,
+    ("refresh", "materialized", "view"): "Materialized views are always up to date.",
+    ("reindex",): None,
+    ("security", "label"): None,
+    ("vacuum",): None,
+    # Materialize
+    ("raise",): None,
+    # ksqlDB
+    ("describe",): "Use SHOW COLUMNS FROM, or \\d in psql.",
+    ("terminate",): "Use DROP.",
+    ("define",): None,
+    ("undefine",): None,
+    ("list",): "Use SHOW.",
+    ("run", "script"): None,
+    ("unset",): None,
+    ("assert",): None,
+}
+
+CREATIONS: dict[tuple[str, ...], str | None] = {
+    ("unlogged", "table"): "Use CREATE TABLE.",
+    ("temporary", "table"): TEMPORARY,
+    ("temp", "table"): TEMPORARY,
+    ("local", "temporary", "table"): TEMPORARY,
+    ("local", "temp", "table"): TEMPORARY,
+    ("global", "temporary", "table"): TEMPORARY,
+    ("global", "temp", "table"): TEMPORARY,
+    ("foreign",): None,
+    ("recursive", "view"): None,
+    ("database",): None,
+    ("cluster",): None,
+    ("procedure",): None,
+    ("aggregate",): None,
+    ("operator",): None,
+    ("sequence",): None,
+    ("trigger",): None,
+    ("rule",): None,
+    ("type",): None,
+    ("domain",): None,
+    ("extension",): None,
+    ("cast",): None,
+    ("collation",): None,
+    ("policy",): None,
+    ("publication",): None,
+    ("server",): None,
+    ("tablespace",): None,
+    ("statistics",): None,
+    ("language",): None,
+    ("access", "method"): None,
+    ("event", "trigger"): None,
+    ("conversion",): None,
+    ("transform",): None,
+    ("text", "search"): None,
+    # ksqlDB
+    ("stream",): KSQL,
+    ("source", "connector"): "Start connectors in Kafka Connect.",
+    ("sink", "connector"): "Start connectors in Kafka Connect.",
+    ("source", "stream"): KSQL,
+    ("source", "table"): KSQL,
+    ("or", "replace"): None,
+}
+
+SHOWINGS: dict[tuple[str, ...], str | None] = {
+    ("clusters",): None,
+    ("roles",): None,
+    ("streams",): "Use SHOW SOURCES.",
+    ("queries",): "Use SHOW MATERIALIZED VIEWS.",
+    ("connectors",): None,
+    ("properties",): "Use SHOW ALL.",
+    ("types",): None,
+    ("variables",): None,
+}
+
+
+POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex".split())
+
+
+def _known(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
+    """Returns the longest key of a table that the next words match, or None."""
+    return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
+
+
+def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
+    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
+
+
+def refuse(cursor: Parser) -> None:
+    """Raises 0A000 if the next words begin an unsupported statement of another system."""
+    words = _known(cursor, STATEMENTS)
+    # a single word such as `list` is a typo or an incomplete statement
+    if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
+        raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
+    if words is not None:
+        raise _refusal(" ".join(words).upper(), STATEMENTS[words], cursor.position)
+
+
+def refuse_create(cursor: Parser, start: int) -> TailgateError:
+    """Returns the error for CREATE with an unsupported or unknown object."""
+    if cursor.row[cursor.index - 1].value in ("source", "sink"):
+        cursor.index -= 1
+    words = _known(cursor, CREATIONS)
+    if words is None:
+        return cursor.error()
+    if words == ("or", "replace"):
+        what = cursor.peek(2)
+        return _refusal("CREATE OR REPLACE" + (" " + what.text.upper() if what.kind == "word" else ""), None, start)
+    return _refusal("CREATE " + " ".join(words).upper(), CREATIONS[words], start)
+
+
+def refuse_drop(cursor: Parser, start: int) -> TailgateError:
+    """Returns the error for DROP with an unsupported or unknown object."""
+    words = _known(cursor, CREATIONS)
+    if words is None or words[0] in ("or", "recursive", "unlogged"):
+        return cursor.error()
+    return _refusal("DROP " + " ".join(words).upper(), None, start)
+
+
+def refuse_show(cursor: Parser, position: int) -> None:
+    """Raises 0A000 for an unsupported SHOW of another system."""
+    words = _known(cursor, SHOWINGS)
+    if words is not None:
+        raise _refusal("SHOW " + " ".join(words).upper(), SHOWINGS[words], position)

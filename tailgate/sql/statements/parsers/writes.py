@@ -1,0 +1,241 @@
+"""Parses INSERT, UPDATE, DELETE and TRUNCATE.
+
+Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "TRUNCATE"; gram.y, InsertStmt, UpdateStmt, DeleteStmt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError
+from tailgate.sql.grammar import names, queries
+from tailgate.sql.grammar import tables as joins
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.clauses import query, relation_name
+from tailgate.sql.statements.values import QueryText
+from tailgate.sql.statements.writes import (
+    Assignment,
+    ColumnName,
+    Default,
+    Delete,
+    Expression,
+    Given,
+    Insert,
+    OnConflict,
+    Returned,
+    Truncate,
+    Update,
+)
+
+
+def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
+    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
+
+
+def after_with(cursor: Parser) -> Insert | Update | Delete | None:
+    """Parses WITH … {INSERT | UPDATE | DELETE}. Returns None and consumes nothing for a query."""
+    start = cursor.index
+    clause = queries.with_clause(cursor)
+    for word, reader in (("insert", insert), ("update", update), ("delete", delete)):
+        if cursor.at_word(word):
+            return replace(reader(cursor), ctes=clause)
+    cursor.index = start
+    return None
+
+
+def _syntax(message: str, at: int) -> TailgateError:
+    return SyntaxError_(message, position=at)
+
+
+def _since(cursor: Parser, start: int) -> str:
+    """Returns the text from an offset to the end of the last consumed token."""
+    return cursor.text[start : cursor.row[cursor.index - 1].end]
+
+
+# ---- INSERT --------------------------------------------------------------------------------------------------------------------
+
+
+def insert(cursor: Parser) -> Insert:
+    """Parses INSERT INTO."""
+    cursor.expect_word("insert", "into")
+    this = relation_name(cursor)
+    alias = names.name(cursor).name if cursor.word("as") else None
+    columns: tuple[ColumnName, ...] = ()
+    if cursor.at("(") and not at_query(cursor):
+        columns = _columns(cursor)
+    if cursor.at_word("overriding"):
+        raise _unsupported("OVERRIDING", cursor.position)
+    given: tuple[tuple[Given, ...], ...] | QueryText | None = None
+    if cursor.word("default", "values"):
+        pass
+    elif cursor.at_word("values"):
+        start = cursor.index
+        cursor.advance()
+        given = _rows(cursor)
+        if cursor.any_word("union", "intersect", "except", "order", "limit", "offset", "fetch") is not None:
+            cursor.index = start
+            given = query(cursor)
+    else:
+        given = query(cursor)
+    return Insert(this, given, columns, alias, _conflict(cursor), _returning(cursor))
+
+
+def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
+    """Parses ( column, … )."""
+    cursor.expect("(")
+    found = []
+    while True:
+        at = cursor.position
+        found.append(ColumnName(names.name(cursor).name, at))
+        if cursor.at("[") or cursor.at("."):
+            raise _unsupported("assigning to a part of a column", cursor.position)
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _given(cursor: Parser) -> Given:
+    """Parses an expression or DEFAULT."""
+    at = cursor.position
+    if cursor.word("default"):
+        return Default(at)
+    tree = cursor.expression()
+    return Expression(tree, _since(cursor, at))
+
+
+def _rows(cursor: Parser) -> tuple[tuple[Given, ...], ...]:
+    """Parses the rows of VALUES: (value, …), …"""
+    found: list[tuple[Given, ...]] = []
+    while True:
+        cursor.expect("(")
+        row = cursor.listed(_given)
+        cursor.expect(")")
+        found.append(tuple(row))
+        if not cursor.sign(","):
+            return tuple(found)
+
+
+def _conflict(cursor: Parser) -> OnConflict | None:
+    """Parses [ON CONFLICT …]."""
+    at = cursor.position
+    if not cursor.word("on", "conflict"):
+        return None
+    columns: tuple[ColumnName, ...] = ()
+    constraint = None
+    if cursor.word("on", "constraint"):
+        constraint = names.name(cursor).name
+    elif cursor.at("("):
+        opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
+        columns = tuple(ColumnName(c.name, opens) for c in _columns(cursor))
+        if cursor.at_word("where"):
+            raise _unsupported("a condition of a conflict's key", cursor.position)
+    cursor.expect_word("do")
+    if cursor.word("nothing"):
+        return OnConflict(columns, constraint, None, None, at)
+    cursor.expect_word("update", "set")
+    assignments = _assignments(cursor)
+    return OnConflict(columns, constraint, assignments, where(cursor), at)
+
+
+def _returning(cursor: Parser) -> tuple[Returned, ...]:
+    """Parses [RETURNING …]."""
+    if not cursor.word("returning"):
+        return ()
+    found = []
+    for tree in queries.targets(cursor):
+        found.append(Returned(tree, tree.sql("postgres")))
+    return tuple(found)
+
+
+# ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------------
+
+
+def update(cursor: Parser) -> Update:
+    """Parses UPDATE."""
+    cursor.expect_word("update")
+    cursor.word("only")
+    this = relation_name(cursor)
+    alias = _alias(cursor, "set")
+    cursor.expect_word("set")
+    assignments = _assignments(cursor)
+    sources = _sources(cursor) if cursor.word("from") else ()
+    return Update(this, assignments, alias, sources, where(cursor), _returning(cursor))
+
+
+def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
+    """Parses the assignments of SET: column = value, or (column, …) = [ROW] (value, …)."""
+    found: list[Assignment] = []
+    while True:
+        at = cursor.position
+        if cursor.at("("):
+            columns = _columns(cursor)
+            cursor.expect("=")
+            cursor.word("row")
+            values_at = cursor.position
+            if at_query(cursor):
+                raise _unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
+            cursor.expect("(")
+            values = cursor.listed(_given)
+            cursor.expect(")")
+            if len(values) != len(columns):
+                raise _syntax("number of columns does not match number of values", values_at)
+            found += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
+        else:
+            column = names.name(cursor).name
+            if cursor.at("[") or cursor.at("."):
+                raise _unsupported("assigning to a part of a column", cursor.position)
+            cursor.expect("=")
+            found.append(Assignment(column, _given(cursor), at))
+        if not cursor.sign(","):
+            return tuple(found)
+
+
+def where(cursor: Parser) -> Expression | None:
+    """Parses [WHERE condition]."""
+    if not cursor.word("where"):
+        return None
+    if cursor.at_word("current", "of"):
+        raise _unsupported("WHERE CURRENT OF", cursor.position)
+    at = cursor.position
+    return Expression(cursor.expression(), _since(cursor, at))
+
+
+def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:
+    found = cursor.listed(joins.table)
+    return tuple(found)
+
+
+def _alias(cursor: Parser, *ending: str) -> str | None:
+    """Parses [[AS] alias]. Without AS, a word of `ending` is not an alias."""
+    if cursor.word("as"):
+        return names.name(cursor).name
+    token = cursor.token
+    if names.is_name(token) and not (token.kind == "word" and token.value in ending):
+        return names.name(cursor).name
+    return None
+
+
+def delete(cursor: Parser) -> Delete:
+    """Parses DELETE FROM."""
+    cursor.expect_word("delete", "from")
+    cursor.word("only")
+    this = relation_name(cursor)
+    alias = _alias(cursor, "using", "where", "returning")
+    sources = _sources(cursor) if cursor.word("using") else ()
+    return Delete(this, alias, sources, where(cursor), _returning(cursor))
+
+
+def truncate(cursor: Parser) -> Truncate:
+    """Parses TRUNCATE."""
+    cursor.expect_word("truncate")
+    cursor.word("table")
+    cursor.word("only")
+    found = cursor.listed(relation_name)
+    cursor.word("continue", "identity") or cursor.word("restart", "identity")
+    if cursor.any_word("cascade", "restrict") == "cascade":
+        raise _unsupported("TRUNCATE … CASCADE", cursor.row[cursor.index - 1].position)
+    return Truncate(tuple(found))

@@ -1,0 +1,159 @@
+"""Statements that read: queries, TAIL, SHOW, EXPLAIN, cursors, FETCH, COPY TO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tailgate.lake.names import Name
+from tailgate.lake.types import Type
+from tailgate.sql.statements.definitions import CreateView
+from tailgate.sql.statements.kafka_statements import CreateSink
+from tailgate.sql.statements.values import Options, QueryText, Time
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query: SELECT, VALUES, WITH … or TABLE t. `as_of` is the time of AS OF."""
+
+    query: QueryText
+    as_of: Time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEnvelope:
+    """ENVELOPE {UPSERT | DEBEZIUM} (KEY (names)): one row for each key that changes at a time."""
+
+    kind: Literal["upsert", "debezium"]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderWithin:
+    """A sort key of WITHIN TIMESTAMP ORDER BY. `column`: a name, or a number; mz_diff has number 1."""
+
+    column: str | int
+    descending: bool = False
+    nulls_first: bool = False
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or query.
+
+    `as_of` is inclusive, `up_to` exclusive.
+    """
+
+    target: Name | QueryText
+    snapshot: bool = True
+    progress: bool = False
+    as_of: Time | None = None
+    up_to: Time | None = None
+    subscribes: bool = False
+    envelope: KeyEnvelope | None = None
+    order: tuple[OrderWithin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW.
+
+    `what`: one of SHOWS. `name`: the object of SHOW COLUMNS, SHOW CREATE and similar. `setting`: the name
+    of a setting, in lower case. `schema`: the schema whose objects to list.
+    """
+
+    what: str
+    name: Name | None = None
+    setting: str = ""
+    like: str | None = None
+    types: tuple[Type, ...] | None = None  # argument types of SHOW CREATE FUNCTION, if given
+    schema: Name | None = None
+
+
+SHOWS = (
+    "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
+    "schemas", "databases", "secrets", "connections", "create connection",
+    "create source", "create view", "create materialized view", "create sink", "create table",
+    "create function", "create index", "create subscription", "functions", "setting", "all",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}.
+
+    `analyze`: with statistics of the view's operators. `schema`: the part of EXPLAIN [KEY | VALUE] SCHEMA
+    FOR {SINK name | CREATE SINK …}.
+    """
+
+    target: Name | CreateView | CreateSink | Select | Tail
+    options: Options = ()
+    analyze: bool = False
+    schema: Literal["key", "value"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareCursor:
+    """DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR statement.
+
+    `scroll`: True for SCROLL, False for NO SCROLL, else None. The gateway rejects options that it does not
+    support.
+    """
+
+    name: str
+    statement: Select | Tail
+    hold: bool = False
+    scroll: bool | None = None
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH [way] [count | ALL] [FROM] cursor [WITH (timeout = …)]. A `count` of None means ALL.
+
+    `way`: forward, backward, absolute or relative. FIRST is absolute 1, LAST is absolute -1. `timeout`: as
+    typed, or None.
+    """
+
+    cursor: str
+    count: int | None = 1
+    timeout: str | int | float | None = None
+    move: bool = False  # MOVE, which returns no rows
+    way: str = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSubscription:
+    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)].
+
+    `count`, `timeout`: as in `Fetch`.
+    """
+
+    name: Name
+    count: int | None = 1
+    timeout: str | int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """ACKNOWLEDGE name UP TO time: the client has processed all changes up to and including the time."""
+
+    name: Name
+    up_to: int | QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCursor:
+    """CLOSE {name | ALL}. A `name` of None means ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed."""
+
+    statement: Select | Tail
+    format: Literal["text", "csv", "binary"] = "text"
+    options: Options = ()

@@ -1,0 +1,23 @@
+"""The names of other objects in a statement."""
+
+from __future__ import annotations
+
+from tailgate.lake.names import Name
+from tailgate.sql.statements.kafka_statements import Avro, CreateConnection, CreateSink, CreateSource, Protobuf
+from tailgate.sql.statements.values import Options, SecretName
+
+
+def named_connections(statement: object) -> list[Name]:
+    """Returns the names of the connections and secrets that a statement uses."""
+    if isinstance(statement, CreateConnection):
+        return _secrets(statement.options)
+    if not isinstance(statement, CreateSource | CreateSink):
+        return []
+    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]
+    connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
+    return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
+
+
+def _secrets(options: Options) -> list[Name]:
+    """Returns the names of the secrets in options."""
+    return [value.name for _, value in options if isinstance(value, SecretName)]

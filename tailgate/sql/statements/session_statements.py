@@ -1,0 +1,172 @@
+"""Statements about transactions, settings, prepared statements, roles and privileges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tailgate.lake.names import Name
+from tailgate.sql.statements.values import QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, or START TRANSACTION if `start`, which has a different command tag.
+
+    `modes`: the transaction modes, in lower case: 'isolation level serializable', 'read only', …
+    """
+
+    modes: tuple[str, ...] = ()
+    start: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT [AND CHAIN]."""
+
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK [AND CHAIN]."""
+
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """RELEASE [SAVEPOINT] name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTo:
+    """ROLLBACK TO [SAVEPOINT] name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """SET [SESSION | LOCAL] name {= | TO} value, … Empty `values` mean DEFAULT.
+
+    SET TRANSACTION is Set('transaction', modes). SET TRANSACTION SNAPSHOT is
+    Set('transaction snapshot', (name,)).
+    """
+
+    name: str
+    values: tuple[str, ...] = ()
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """RESET {name | ALL}. A `name` of None means ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """DISCARD {ALL | PLANS | SEQUENCES | TEMP}."""
+
+    what: Literal["all", "plans", "sequences", "temp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisten:
+    """UNLISTEN {name | *}, which has no effect, because there is no LISTEN. A `channel` of None means all."""
+
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """EXECUTE name [(arguments)]. `arguments` is a query with one row that computes them."""
+
+    name: str
+    arguments: QueryText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """DEALLOCATE [PREPARE] {name | ALL}. A `name` of None means ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """The options of CREATE ROLE and ALTER ROLE.
+
+    `login`, `superuser`: None if not given. `password`: None if not given, or for PASSWORD NULL, which
+    removes it; `sets_password` tells these apart. `password_at`: start and end of the password in the text,
+    including quotes, so that it can be removed.
+    """
+
+    login: bool | None = None
+    superuser: bool | None = None
+    password: str | None = field(default=None, repr=False)
+    sets_password: bool = False
+    password_at: tuple[int, int] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    """CREATE {ROLE | USER | GROUP} name options."""
+
+    name: Name
+    options: RoleOptions = RoleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    """ALTER {ROLE | USER | GROUP} name options."""
+
+    name: Name
+    options: RoleOptions = RoleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class DropRole:
+    """DROP {ROLE | USER | GROUP} [IF EXISTS] name, …"""
+
+    names: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRole:
+    """GRANT role, … TO member, … or, if not `grants`, REVOKE role, … FROM member, …
+
+    `admin`: GRANT WITH ADMIN OPTION, or REVOKE ADMIN OPTION FOR, which revokes only this option.
+    """
+
+    grants: bool
+    roles: tuple[Name, ...]
+    members: tuple[Name, ...]
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """GRANT or, if not `grants`, REVOKE of privileges.
+
+    `objects`: of the `kind`; schemas for 'relations of a schema'. `roles` may contain `public`, which means
+    every role.
+    """
+
+    grants: bool
+    privileges: tuple[str, ...]
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"]
+    objects: tuple[Name, ...]
+    roles: tuple[Name, ...]

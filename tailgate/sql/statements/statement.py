@@ -1,0 +1,90 @@
+"""The union of all statements, and PREPARE, which contains another statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tailgate.lake.types import Type
+from tailgate.sql.statements.definitions import (
+    AlterItem,
+    AlterSchema,
+    Comment,
+    CommentOnFunction,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+)
+from tailgate.sql.statements.kafka_statements import (
+    AlterSecret,
+    CreateConnection,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    DeleteDeadLetters,
+    Pause,
+    Print,
+    RefreshSchema,
+    ResumeSource,
+    RetryDeadLetters,
+    ValidateConnection,
+)
+from tailgate.sql.statements.queries import (
+    Acknowledge,
+    CloseCursor,
+    CopyTo,
+    DeclareCursor,
+    Explain,
+    Fetch,
+    FetchSubscription,
+    Select,
+    Show,
+    Tail,
+)
+from tailgate.sql.statements.session_statements import (
+    AlterRole,
+    Begin,
+    Commit,
+    CreateRole,
+    Deallocate,
+    Discard,
+    DropRole,
+    Execute,
+    Grant,
+    GrantRole,
+    Release,
+    Reset,
+    Rollback,
+    RollbackTo,
+    Savepoint,
+    Set,
+    Unlisten,
+)
+from tailgate.sql.statements.values import Empty
+from tailgate.sql.statements.writes import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement."""
+
+    name: str
+    types: tuple[Type, ...]
+    statement: Statement
+    text: str
+
+
+Statement: TypeAlias = (
+    CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
+    | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
+    | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
+    | CommentOnFunction
+    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
+)  # fmt: skip

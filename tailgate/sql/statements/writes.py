@@ -1,0 +1,169 @@
+"""Statements that create and write tables. Their trees are sqlglot's, created by `sql.grammar`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sqlglot import exp
+
+from tailgate.lake.types import Type
+
+if TYPE_CHECKING:
+    from tailgate.lake.names import Name
+    from tailgate.sql.statements.values import Options, QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of CREATE TABLE. `default`: the text of an expression, or None."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: str | None = None
+    position: int | None = field(default=None, compare=False)
+    default_position: int | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """CHECK (expression) of a table or column. `name`: None if the constraint has no name."""
+
+    name: str | None
+    text: str
+    position: int = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE name (column, … [, PRIMARY KEY (…)]) [WITH (options)].
+
+    `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
+    `options_at`: as for CreateView.
+    """
+
+    name: Name
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...] = ()
+    constraint: str | None = None
+    if_not_exists: bool = False
+    key_position: int | None = field(default=None, compare=False)
+    checks: tuple[Check, ...] = ()
+    options: Options = ()
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression as typed. Positions in its tree count from the start of the statement."""
+
+    tree: exp.Expr = field(compare=False, repr=False)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The word DEFAULT in place of an expression."""
+
+    position: int | None = field(default=None, compare=False)
+
+
+Given: TypeAlias = Expression | Default
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """An assignment `column = value` of SET."""
+
+    column: str
+    value: Given
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """An item of RETURNING: an expression with its label, * (`tree` is exp.Star), or name.*."""
+
+    tree: exp.Expr = field(compare=False, repr=False)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """The name of a column, with its position."""
+
+    name: str
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """ON CONFLICT [(columns) | ON CONSTRAINT name] {DO NOTHING | DO UPDATE SET … [WHERE …]}.
+
+    `update`: None for DO NOTHING.
+    """
+
+    columns: tuple[ColumnName, ...] = ()
+    constraint: str | None = None
+    update: tuple[Assignment, ...] | None = None
+    where: Expression | None = None
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO table [(columns)] …
+
+    `rows`: the rows of VALUES, a query, or None for DEFAULT VALUES. `columns`: () if none are named.
+    """
+
+    table: Name
+    rows: tuple[tuple[Given, ...], ...] | QueryText | None
+    columns: tuple[ColumnName, ...] = ()
+    alias: str | None = None
+    conflict: OnConflict | None = None
+    returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE table SET … [FROM …] [WHERE …]. `sources`: the items of FROM."""
+
+    table: Name
+    assignments: tuple[Assignment, ...]
+    alias: str | None = None
+    sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    where: Expression | None = None
+    returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM table [USING …] [WHERE …]. `sources`: the items of USING."""
+
+    table: Name
+    alias: str | None = None
+    sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    where: Expression | None = None
+    returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE name, …"""
+
+    tables: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """COPY table [(columns)] FROM STDIN. `options`: all options except the format, as typed."""
+
+    table: Name
+    columns: tuple[ColumnName, ...] = ()
+    format: Literal["text", "csv", "binary"] = "text"
+    options: Options = ()

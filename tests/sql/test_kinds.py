@@ -1,0 +1,51 @@
+"""The table of statement kinds covers all statements."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+
+from tailgate.gateway.execute.commands import COMMANDS
+from tailgate.gateway.security.ownership import check_change
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
+from tailgate.lake.roles import Role
+from tailgate.sql.statements import Empty, Statement, kinds, parse
+from tailgate.sql.statements.kinds import KINDS, TABLE, Place, nothing, running_at
+
+
+def test_each_statement_has_one_row() -> None:
+    assert sorted(kind.statement.__name__ for kind in TABLE) == sorted(c.__name__ for c in typing.get_args(Statement))
+
+
+def test_each_change_of_the_catalog_needs_something() -> None:
+    assert [c.__name__ for c in running_at(Place.CATALOG) if KINDS[c].needs is nothing] == []
+
+
+def test_the_session_executes_its_statements() -> None:
+    assert [c.__name__ for c in running_at(Place.SESSION) if c is not Empty and c not in COMMANDS] == []
+
+
+def test_other_statements_need_a_superuser() -> None:
+    with pytest.raises(InsufficientPrivilege, match="must be superuser"):
+        check_change(parse("SELECT 1"), Role(7, "ann"), Catalog(), "tailgate")
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("delete dead letters of s", "DeleteDeadLetters"),
+        ("delete from s", "Delete"),
+        ("unlisten *", "Unlisten"),
+        ("revoke r from a", "GrantRole"),
+    ],
+)
+def test_the_longest_words_choose_the_parser(text: str, statement: str) -> None:
+    assert type(parse(text)).__name__ == statement
+    assert kinds.kind_of(parse(text)).statement.__name__ == statement
+
+
+def test_listen_is_refused() -> None:
+    with pytest.raises(FeatureNotSupported, match="LISTEN is not supported"):
+        parse("LISTEN changes")
