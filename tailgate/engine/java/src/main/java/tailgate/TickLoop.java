@@ -173,7 +173,7 @@ public final class TickLoop implements AutoCloseable {
           case 'C' -> committed();
           default -> throw new IllegalStateException("not a word of the driver: " + word);
         }
-    } catch (IOException | RuntimeException e) {
+    } catch (Exception e) {
       if (!closed) LogManager.getLogger(TickLoop.class).error("the tick loop ends", e);
     } finally {
       closed = true;
@@ -206,7 +206,7 @@ public final class TickLoop implements AutoCloseable {
       for (Input reader : readers) {
         try {
           reason |= reader.look();
-        } catch (RuntimeException e) {
+        } catch (Exception e) {  // Scala throws checked exceptions without declaring them
           if (closed || !readers.remove(reader)) continue;  // it was removed meanwhile
           failures.put(reader.name, e);
           failed.add(reader.name);
