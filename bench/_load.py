@@ -96,9 +96,9 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
     requests that waited.
     """
     clients = [Client(dsn) for _ in range(connections)]
-    asked = query(sql)
+    request = query(sql)
     for client in clients:
-        client.ask(asked)
+        client.ask(request)
     by_number = {client.socket.fileno(): client for client in clients}
     idle, due_at, got = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
     latencies: list[float] = []
@@ -110,7 +110,7 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
         while idle and sent < many and began + sent / rate <= now:
             client = idle.popleft()
             due_at[client] = began + sent / rate
-            client.socket.sendall(asked)
+            client.socket.sendall(request)
             sent += 1
         wait = max(began + sent / rate - time.perf_counter(), 0.0) if idle and sent < many else 1.0
         for number in select.select(by_number, (), (), wait)[0]:
@@ -134,8 +134,8 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
 def quantiles(seconds: list[float]) -> dict[str, float]:
     """Returns p50, p95, p99 and max in ms."""
     ordered = sorted(seconds)
-    named = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-    return {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for name, p in named.items()}
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+    return {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for name, p in shares.items()}
 
 
 def figures(latencies: list[float], seconds: float) -> dict[str, float]:

@@ -26,7 +26,7 @@ import fastavro
 
 from tailgate.engine.ddl import Registry, create_source
 from tailgate.engine.plan import circuit
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.catalog import Catalog, Change
@@ -44,8 +44,8 @@ Message = tuple[bytes, bytes]  # key and value; an empty key means none
 
 
 def users(folder: str) -> list[Message]:
-    found = (m for m in messages(folder, "public.users") if m["value_b64"] is not None)
-    return [(base64.b64decode(m["key_b64"]), base64.b64decode(m["value_b64"])) for m in found]
+    values = (m for m in messages(folder, "public.users") if m["value_b64"] is not None)
+    return [(base64.b64decode(m["key_b64"]), base64.b64decode(m["value_b64"])) for m in values]
 
 
 def unkeyed(values: Iterable[str]) -> list[Message]:
@@ -70,16 +70,16 @@ def measured(session: Any, statement: str, values: list[Message], seconds: float
     decoder = circuits.decoder(source.decoder)
     shape = circuits.shape(str(decoder.schema().toDDL()), source.shape)
     packed = b"".join(struct.pack(">ii", len(k), len(v)) + k + v for k, v in values)
-    n, cpu, wall, decoding = session._jvm.tailgate.Decoding.measured(session._jsparkSession, decoder, shape, packed, seconds)
+    n, cpu, wall, decoding = session._jvm.tailgate.sources.Decoding.measured(session._jsparkSession, decoder, shape, packed, seconds)
     return {"rows": round(n / cpu * 1e9), "decoded": round(n / decoding * 1e9), "rows_by_the_clock": round(n / wall * 1e9)}
 
 
 def fastavro_users(folder: str, values: list[Message], seconds: float) -> int:
-    known = {s["id"]: fastavro.parse_schema(json.loads(s["schema"])) for s in schemas(folder)}
+    parsers = {s["id"]: fastavro.parse_schema(json.loads(s["schema"])) for s in schemas(folder)}
 
     def once() -> None:
         for _, v in values:
-            fastavro.schemaless_reader(io.BytesIO(v[5:]), known[int.from_bytes(v[1:5], "big")], None)
+            fastavro.schemaless_reader(io.BytesIO(v[5:]), parsers[int.from_bytes(v[1:5], "big")], None)
 
     return rate(once, len(values), seconds, time.process_time)
 
@@ -135,16 +135,16 @@ def main() -> None:
             }
             for name, (statement, values) in cases.items():
                 if options.only in name:
-                    found = measured(session, statement, values, options.seconds)
+                    rates = measured(session, statement, values, options.seconds)
                     size = round(sum(len(v) for _, v in values) / len(values))
-                    print(json.dumps({"format": name, "bytes": size, **found, "mark": MARKS.get(name)}), flush=True)
+                    print(json.dumps({"format": name, "bytes": size, **rates, "mark": MARKS.get(name)}), flush=True)
             if options.only in "fastavro":
-                found = {"rows": fastavro_users("postgres-avro", users("postgres-avro"), options.seconds / 2)}
-                print(json.dumps({"format": "Debezium Avro, fastavro", **found}), flush=True)
+                rates = {"rows": fastavro_users("postgres-avro", users("postgres-avro"), options.seconds / 2)}
+                print(json.dumps({"format": "Debezium Avro, fastavro", **rates}), flush=True)
             if options.only in "from_json":
                 columns = "user_id int, url string, channel string, received_at timestamp"
-                found = {"rows": from_json(session, page_views(), columns, options.seconds / 2)}
-                print(json.dumps({"format": "page views, Spark's from_json", **found}), flush=True)
+                rates = {"rows": from_json(session, page_views(), columns, options.seconds / 2)}
+                print(json.dumps({"format": "page views, Spark's from_json", **rates}), flush=True)
         finally:
             session.stop()
 

@@ -50,11 +50,11 @@ def table(rows: list[tuple[object, ...]]) -> pa.Table:
 
 
 def follower(dsn: str) -> socket.socket:
-    made = Client(dsn).socket
-    made.sendall(query("COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT"))
-    assert made.recv(4096)[:1] == b"H"
-    made.setblocking(False)
-    return made
+    connection = Client(dsn).socket
+    connection.sendall(query("COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT"))
+    assert connection.recv(4096)[:1] == b"H"
+    connection.setblocking(False)
+    return connection
 
 
 def tick(writer: Writer, item: Item, version: int, changes: int, followers: list[socket.socket]) -> list[float]:

@@ -38,21 +38,21 @@ def main() -> None:
     report.use_cores()
     print(report.header(), flush=True)
     print(report.head(("reader", *COLUMNS)), flush=True)
-    found = {}
+    turns_by_reader = {}
     for reader, allowance in READERS.items():
         if chosen.reader not in (None, reader):
             continue
         turn = turns.freshness(
             partial(Tailgate, reader=reader), Workload(chosen.customers), chosen.rate, chosen.changes, chosen.warm_up, chosen.seconds
         )
-        found[reader] = asdict(turn)
+        turns_by_reader[reader] = asdict(turn)
         cells = (turn.orders, *turn.ages_ms.values(), turn.cores["system"], turn.peak_mib, turn.late_ms["p99"])
         print(report.line((turn.reader, *cells)), flush=True)
         if marks := MARKS.get(chosen.rate):
             met = [report.mark(age, marks[name] + allowance) if name in marks else "" for name, age in turn.ages_ms.items()]
             print(report.line(("its marks", "", *met, "", "", "")), flush=True)
     print("\nThe reader's copy of the view equals the recompute.\n")
-    print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **found}))
+    print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **turns_by_reader}))
 
 
 if __name__ == "__main__":

@@ -60,9 +60,9 @@ def ticks(engine: EngineProcess, load: Load, seconds: float) -> dict[str, float]
     """Returns the percentiles of the ticks' times while the load runs."""
     load.start()
     time.sleep(seconds)
-    found = engine.get("/status")["tick_ms"]
+    durations = engine.get("/status")["tick_ms"]
     load.stop()
-    return dict(found)
+    return dict(durations)
 
 
 def main() -> None:

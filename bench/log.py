@@ -83,15 +83,15 @@ def run(folder: Path) -> None:
     print(f"snapshot now, {ROWS} rows             {timed(lambda: lake.snapshot(ids[0]), 20)}")
     print(f"newest(), nothing new               {timed(lake.log.newest, 1000)}")
     reader = Lake(folder)
-    seen: list[float] = []
+    delays: list[float] = []
 
     def follow() -> None:
         n = reader.log.newest().n  # type: ignore[union-attr]  # there are entries
-        while len(seen) < 40:
+        while len(delays) < 40:
             header = reader.log.wait(n, 5)
             assert header is not None
             n = header.n
-            seen.append(time.time() * 1e3 - header.extra["at"])
+            delays.append(time.time() * 1e3 - header.extra["at"])
 
     thread = threading.Thread(target=follow)
     thread.start()
@@ -100,7 +100,7 @@ def run(folder: Path) -> None:
         writer.append([(ids[0], changed(views[ids[0]]))], extra={"at": time.time() * 1e3})
         time.sleep(0.05)
     thread.join()
-    print(f"append begun to seen by a reader    {sorted(seen)[20]:8.2f} ms   max {max(seen):8.2f}")
+    print(f"append begun to seen by a reader    {sorted(delays)[20]:8.2f} ms   max {max(delays):8.2f}")
     print(f"sweep                               {timed(lambda: sweep(writer), 3)}")
     writer.close()
 

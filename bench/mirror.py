@@ -43,7 +43,7 @@ def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
         version = np.zeros(rows, np.int64)
         writer.append([(item.id, table(np.arange(rows), version, 1))])
         lake = Lake(Path(folder) / "lake")
-        mirrors = Mirrors(lake, open_sandbox(), Entries(lake), lambda state: None)
+        mirrors = Mirrors(lake, open_sandbox(), Entries(lake))
         before = resident_mb()
         began = time.perf_counter()
         for ready in mirrors.need([item]):
@@ -73,5 +73,5 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changed", type=int, default=500)
     parser.add_argument("--ticks", type=int, default=100)
-    given = parser.parse_args()
-    print(json.dumps(measure(given.rows, given.changed, given.ticks)))
+    options = parser.parse_args()
+    print(json.dumps(measure(options.rows, options.changed, options.ticks)))

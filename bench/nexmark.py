@@ -35,8 +35,8 @@ WARM = 4  # ticks
 def recompute_s(name: str, rows: dict[str, list[Row]]) -> float:
     with duckdb.connect() as engine:
         for table, columns in TABLES.items():
-            made = [dict(zip((c.name for c in columns), row, strict=True)) for row in rows[table]]
-            engine.register("given", pa.Table.from_pylist(made, schema=arrow_schema(columns)))
+            records = [dict(zip((c.name for c in columns), row, strict=True)) for row in rows[table]]
+            engine.register("given", pa.Table.from_pylist(records, schema=arrow_schema(columns)))
             engine.execute(f"CREATE TABLE {table} AS FROM given")
         began = time.monotonic()
         engine.execute(duckdb_query(name)).fetch_arrow_table()

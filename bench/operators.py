@@ -28,7 +28,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tailgate.engine.plan.graph import Graph, JoinNode, ReduceNode
+from tailgate.engine.plan.graph import Graph
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.types import INT4, INT8, TEXT, Field, Type
@@ -66,9 +66,9 @@ class Growing(Circuits):
     def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
         operators = tuple(
             replace(o, append_only=(True, True))
-            if isinstance(o, JoinNode)
+            if isinstance(o, graph.Join)
             else replace(o, append_only=True)
-            if isinstance(o, ReduceNode)
+            if isinstance(o, graph.Reduce)
             else o
             for o in graph.operators
         )
@@ -97,12 +97,12 @@ def cpu_us(session: Any) -> float:
 
 def tasks_us(pid: int) -> dict[str, float]:
     """Returns the CPU microseconds so far of each thread that runs tasks."""
-    found = {}
+    times = {}
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError):  # the thread may have ended
             if (thread / "comm").read_text().startswith(TASK):
-                found[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e3
-    return found
+                times[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e3
+    return times
 
 
 def measured(session: Any, name: str, query: str, options: argparse.Namespace, append_only: bool = False) -> dict[str, Any] | None:
@@ -124,12 +124,12 @@ def measured(session: Any, name: str, query: str, options: argparse.Namespace, a
         costs: dict[int, list[tuple[float, float, float]]] = {1: [], options.changes: []}
         for tick in range(2 * TICKS):
             count = options.changes if tick % 2 else 1
-            gone = [] if append_only else [present.pop(chance.randrange(len(present))) for _ in range(count // 2)]
-            new = [row(id + i, options.keys, chance) for i in range(count - len(gone))]
+            removed = [] if append_only else [present.pop(chance.randrange(len(present))) for _ in range(count // 2)]
+            new = [row(id + i, options.keys, chance) for i in range(count - len(removed))]
             id += count
             present += new
             tasks, process, wall = tasks_us(pid), cpu_us(session), time.perf_counter()
-            views.tick([(a, r, -1) for r in gone] + [(a, r, 1) for r in new])
+            views.tick([(a, r, -1) for r in removed] + [(a, r, 1) for r in new])
             took = (time.perf_counter() - wall) * 1e6, cpu_us(session) - process
             costs[count].append((sum(us - tasks.get(t, 0.0) for t, us in tasks_us(pid).items()), *took))
     of_one, of_many = ([statistics.mean(c) for c in zip(*costs[n][2:], strict=True)] for n in (1, options.changes))
@@ -158,8 +158,8 @@ def main() -> None:
             for name, query in QUERIES.items():
                 for append_only in (False, True) if name in APPEND_ONLY else (False,):
                     if options.only in name:
-                        found = measured(session, name, query, options, append_only)
-                        print(json.dumps(found or {"operator": name, "refused": True}), flush=True)
+                        figures = measured(session, name, query, options, append_only)
+                        print(json.dumps(figures or {"operator": name, "refused": True}), flush=True)
         finally:
             session.stop()
 

@@ -121,39 +121,39 @@ def postgresql() -> Iterator[tuple[str, Callable[[int], None]]]:
 @contextmanager
 def ticking(*ticks: Callable[[int], None], every: float = TICK_S) -> Iterator[list[int]]:
     """Runs ticks in a thread, at the same times on all servers."""
-    stop, made = threading.Event(), [0]
+    stop, count = threading.Event(), [0]
 
     def run() -> None:
         while not stop.wait(every):
             for one in ticks:
-                one(made[0])
-            made[0] += 1
+                one(count[0])
+            count[0] += 1
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield made
+        yield count
     finally:
         stop.set()
         thread.join()
 
 
-def measure(given: argparse.Namespace) -> dict[str, object]:
+def measure(options: argparse.Namespace) -> dict[str, object]:
     with ExitStack() as stack:
         theirs, their_tick = stack.enter_context(postgresql())
-        if given.dsn:
-            ours, ticks = given.dsn, [their_tick]
+        if options.dsn:
+            ours, ticks = options.dsn, [their_tick]
         else:
             ours, our_tick, _ = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
             ticks = [our_tick, their_tick]
         keys = list(range(ROWS))
-        if given.dsn:
-            with psycopg.connect(given.dsn) as connection:
-                keys = [k for (k,) in connection.execute(f"SELECT {given.key} FROM {given.relation}").fetchall()]  # type: ignore[arg-type]
-        made = stack.enter_context(ticking(*ticks))
+        if options.dsn:
+            with psycopg.connect(options.dsn) as connection:
+                keys = [k for (k,) in connection.execute(f"SELECT {options.key} FROM {options.relation}").fetchall()]  # type: ignore[arg-type]
+        count = stack.enter_context(ticking(*ticks))
         out: dict[str, object] = {
-            "connections": given.connections,
-            "seconds": given.seconds,
+            "connections": options.connections,
+            "seconds": options.seconds,
             "load": [round(x, 1) for x in os.getloadavg()],
         }
         for name, prepare, of in (
@@ -167,49 +167,49 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
             got: dict[str, list[float]] = {"tailgate": [], "postgresql": []}
             for _ in range(2):  # in turns, so that both see the same variance of the machine
                 for who, dsn, relation, key, some in (
-                    ("tailgate", ours, given.relation, given.key, keys),
+                    ("tailgate", ours, options.relation, options.key, keys),
                     ("postgresql", theirs, "v", "id", list(range(ROWS))),
                 ):
-                    got[who] += offered(dsn, given.connections, given.seconds / 2, prepare(relation, key), of(relation, key, some))
-            both = {who: figures(latencies, given.seconds) for who, latencies in got.items()}
+                    got[who] += offered(dsn, options.connections, options.seconds / 2, prepare(relation, key), of(relation, key, some))
+            both = {who: figures(latencies, options.seconds) for who, latencies in got.items()}
             out[name] = both | {"ratio": round(both["tailgate"]["per_second"] / both["postgresql"]["per_second"], 2)}
-        out["ticks"] = made[0]
+        out["ticks"] = count[0]
         return out
 
 
-def at_a_rate(given: argparse.Namespace) -> dict[str, object]:
+def at_a_rate(options: argparse.Namespace) -> dict[str, object]:
     """Polls the view `given.rate` times per second, from another process than that of the ticks."""
     with ExitStack() as stack:
         theirs, their_tick = stack.enter_context(postgresql())
         ours, our_tick, _ = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
         load = stack.enter_context(multiprocessing.get_context("spawn").Pool(1))
-        made = stack.enter_context(ticking(our_tick, their_tick, every=1.0))
+        count = stack.enter_context(ticking(our_tick, their_tick, every=1.0))
         got: dict[str, list[float]] = {"tailgate": [], "postgresql": []}
         stolen = {"tailgate": 0.0, "postgresql": 0.0}
-        for _ in range(max(round(given.seconds / SLICE_S), 1)):
+        for _ in range(max(round(options.seconds / SLICE_S), 1)):
             for who, dsn in (("tailgate", ours), ("postgresql", theirs)):
-                part, before = min(SLICE_S, given.seconds), stolen_ms()
-                got[who] += load.apply(steady, (dsn, given.connections, given.rate, part, "SELECT * FROM v"))
+                part, before = min(SLICE_S, options.seconds), stolen_ms()
+                got[who] += load.apply(steady, (dsn, options.connections, options.rate, part, "SELECT * FROM v"))
                 stolen[who] += stolen_ms() - before
-        both = {who: {**figures(latencies, given.seconds), "stolen_ms": stolen[who]} for who, latencies in got.items()}
-        held = {who: all(found[name] < mark for name, mark in MARK_MS.items()) for who, found in both.items()}
-        return {"rate": given.rate, "connections": given.connections, **both, "within_the_mark": held, "ticks": made[0]}
+        both = {who: {**figures(latencies, options.seconds), "stolen_ms": stolen[who]} for who, latencies in got.items()}
+        held = {who: all(quantiles[name] < mark for name, mark in MARK_MS.items()) for who, quantiles in both.items()}
+        return {"rate": options.rate, "connections": options.connections, **both, "within_the_mark": held, "ticks": count[0]}
 
 
-def at_rest(given: argparse.Namespace) -> dict[str, object]:
+def at_rest(options: argparse.Namespace) -> dict[str, object]:
     """Measures connections that have run one query and then stay open."""
     with tempfile.TemporaryDirectory() as folder, own_gateway(Path(folder)) as (dsn, _, pid):
         first = Client(dsn)
         first.ask(query("SELECT * FROM v"))
         before = resident_mib(pid)
-        there = [Client(dsn) for _ in range(given.idle)]
-        for one in there:
+        clients = [Client(dsn) for _ in range(options.idle)]
+        for one in clients:
             one.ask(query("SELECT * FROM v"))
         after = resident_mib(pid)
         began = time.perf_counter()
         first.ask(query("SELECT * FROM v"))
         return {
-            "idle": given.idle,
+            "idle": options.idle,
             "mib_before": before,
             "mib_with_them": after,
             "a_poll_beside_ms": round((time.perf_counter() - began) * 1000, 2),

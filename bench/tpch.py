@@ -52,7 +52,7 @@ def measured(session: Any, server: duckdb.DuckDBPyConnection, path: Path, rounds
             before = cpu_us(session)
             views.tick(changes)
             costs.append((cpu_us(session) - before) / len(changes))
-    found = {
+    figures = {
         "query": path.stem,
         "us_per_row_filled": round(filled / len(everything), 1),
         "us_per_changed_row": round(statistics.median(costs), 1),
@@ -60,7 +60,7 @@ def measured(session: Any, server: duckdb.DuckDBPyConnection, path: Path, rounds
         "spark_ms": milliseconds(lambda: session.sql(text).collect()),
     }
     server.execute("ROLLBACK")
-    return found
+    return figures
 
 
 def main() -> None:

@@ -47,13 +47,13 @@ def caught_up(lake: Lake, brokers: str) -> bool:
     newest = lake.log.newest()
     assert newest is not None
     at = {topic: parts for reader in newest.offsets.values() for topic, parts in reader.items()}
-    there = broker.look(brokers, ["orders", "customers"], {})
-    return all(at.get(t, {}).get(p, 0) >= high for t, found in there.items() for p, (_, high) in found.bounds.items())
+    topics = broker.look(brokers, ["orders", "customers"], {})
+    return all(at.get(t, {}).get(p, 0) >= high for t, state in topics.items() for p, (_, high) in state.bounds.items())
 
 
 def ticks_ms(lake: Lake, seconds: float) -> list[float]:
     """Returns the sorted times of the ticks of an interval: from the tick's time to the link of its entry."""
-    found = []
+    durations = []
     newest = lake.log.newest()
     assert newest is not None
     n, until = newest.n, time.monotonic() + seconds
@@ -64,8 +64,8 @@ def ticks_ms(lake: Lake, seconds: float) -> list[float]:
         for n in range(n + 1, newest.n + 1):  # noqa: B020  # continues after the last entry
             header = lake.log.header(n)
             if header.kind == "tick":
-                found.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)
-    return sorted(found)
+                durations.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)
+    return sorted(durations)
 
 
 def duckdb_ms(produced: Produced, queries: list[str]) -> tuple[float, list[Counter[tuple[Any, ...]]]]:
@@ -95,7 +95,7 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
             time.sleep(WARM_S)
             pids = {"driver": engine.pid, "jvm": engine.jvm}
             before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
-            found = ticks_ms(lake, seconds)
+            durations = ticks_ms(lake, seconds)
             after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
             produced = load.finish()
             until(lambda: caught_up(lake, kafka.address), ANSWER_S)
@@ -105,11 +105,11 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
             return {
                 "case": name,
                 "views": len(queries),
-                "ticks": len(found),
-                "p50_ms": round(found[len(found) // 2], 1),
-                "p95_ms": round(found[int(len(found) * 0.95)], 1),
-                "max_ms": round(found[-1], 1),
-                **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(found), 1) for p in pids},
+                "ticks": len(durations),
+                "p50_ms": round(durations[len(durations) // 2], 1),
+                "p95_ms": round(durations[int(len(durations) * 0.95)], 1),
+                "max_ms": round(durations[-1], 1),
+                **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(durations), 1) for p in pids},
                 "cpu_percent": round(sum(after[p] - before[p] for p in pids) / took * 100),
                 "duckdb_ms": round(recomputed, 1),
                 "load": os.getloadavg()[0],

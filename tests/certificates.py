@@ -34,11 +34,11 @@ class Authority:
 
     def _signed(self, name: str, key: ec.EllipticCurvePrivateKey, *, ca: bool) -> x509.Certificate:
         now = datetime.now(timezone.utc)
-        made = x509.CertificateBuilder(self._name, _name(name), key.public_key(), x509.random_serial_number(), now - DAY, now + DAY)
-        made = made.add_extension(x509.BasicConstraints(ca, None), critical=True)
+        builder = x509.CertificateBuilder(self._name, _name(name), key.public_key(), x509.random_serial_number(), now - DAY, now + DAY)
+        builder = builder.add_extension(x509.BasicConstraints(ca, None), critical=True)
         if not ca:
-            made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        return made.sign(self._key, hashes.SHA256())
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        return builder.sign(self._key, hashes.SHA256())
 
 
 def _name(name: str) -> x509.Name:

@@ -45,10 +45,10 @@ def _version(distribution: str) -> str:
 
 def _java_version() -> str:
     try:
-        said = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        output = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except OSError:
         return "missing"
-    return said.split('"')[1] if '"' in said else said.strip()
+    return output.split('"')[1] if '"' in output else output.strip()
 
 
 def pytest_report_header() -> list[str]:

@@ -86,8 +86,8 @@ def events(seed: int) -> Iterator[tuple[str, Row]]:
         else:
             auction = chance.randrange(max(0, auctions - 12), auctions)
             channel = chance.choice(CHANNELS)
-            known = f"https://www.nexmark.com/{chance.choice('abc')}/{chance.choice('de')}/item.htm?query=1"
-            url = known + (f"&channel_id={chance.randrange(100)}" if chance.random() < 0.5 else "")
+            page = f"https://www.nexmark.com/{chance.choice('abc')}/{chance.choice('de')}/item.htm?query=1"
+            url = page + (f"&channel_id={chance.randrange(100)}" if chance.random() < 0.5 else "")
             price = int(10 ** chance.uniform(1, 7.5))
             yield "bid", (auction, chance.randrange(people), price, channel, url, at, extra)
         n += 1

@@ -70,11 +70,11 @@ class Postgres:
             shutil.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         self._folder.chmod(0o700)
         initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        made = subprocess.run(
+        result = subprocess.run(
             self._as_user(initdb), cwd=self._folder, capture_output=True, text=True, timeout=INITDB_TIMEOUT.total_seconds(), check=False
         )
-        if made.returncode != 0:
-            raise RuntimeError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        if result.returncode != 0:
+            raise RuntimeError(f"initdb failed:\n{result.stdout}{result.stderr}")
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),

@@ -26,7 +26,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql import plan
-from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
@@ -61,7 +61,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return each(evaluate(input, tables), lambda row: [tuple(value(e, row) for e in expressions)])
         case plan.Join():
             return join(relation, evaluate(relation.left, tables), evaluate(relation.right, tables))
-        case plan.Aggregate():
+        case plan.Reduce():
             return aggregate(relation, evaluate(relation.input, tables))
         case plan.Sort(input=input):
             return evaluate(input, tables)
@@ -79,7 +79,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
         case plan.SetOperation(left=left, right=right):
             return combine(relation, evaluate(left, tables), evaluate(right, tables))
-        case plan.Union_(inputs=inputs):
+        case plan.UnionAll(inputs=inputs):
             out = Result()
             for i in inputs:
                 part = evaluate(i, tables)
@@ -111,7 +111,7 @@ def at(relation: plan.Relation, millis: int) -> plan.Relation:
 
     def told(scalar: plan.Scalar) -> plan.Scalar:
         if not isinstance(scalar, plan.Call) or scalar.function.name not in CLOCKS:
-            return rebuilt(scalar, told)
+            return rebuild(scalar, told)
         shown: Any = {"timestamp": naive, "timestamptz": naive.replace(tzinfo=timezone.utc)}.get(scalar.type.name, Decimal(millis))
         return plan.Literal(shown, scalar.type)
 
@@ -178,7 +178,7 @@ def columns(scalar: plan.Scalar) -> set[int]:
     def read(part: plan.Scalar) -> plan.Scalar:
         if isinstance(part, plan.Column):
             found.add(part.index)
-        return rebuilt(part, read)
+        return rebuild(part, read)
 
     read(scalar)
     return found
@@ -198,7 +198,7 @@ def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
     return out
 
 
-def aggregate(node: plan.Aggregate, input: Result) -> Result:
+def aggregate(node: plan.Reduce, input: Result) -> Result:
     out = Result(Counter(), Counter(input.errors))
     groups: dict[Row, list[tuple[Member | None, ...]]] = {} if node.keys else {(): []}
     for row, n in input.rows.items():
@@ -331,7 +331,7 @@ def value(scalar: plan.Scalar, row: Row) -> Value:
                 if (v := value(a, row)) is not None:
                     return v
             return None
-        case plan.Extreme(which=which, arguments=arguments):
+        case plan.GreatestLeast(which=which, arguments=arguments):
             values = [v for a in arguments if (v := value(a, row)) is not None]
             return (max if which == "greatest" else min)(values, key=order) if values else None
     raise NotImplementedError(type(scalar).__name__)

@@ -66,8 +66,8 @@ def in_order(call: plan.AggregateCall, members: Sequence[Member]) -> list[tuple[
 
     def place(member: Member) -> Any:
         arguments, keys, _ = member
-        asked = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, call.order, strict=True)]
-        return asked + [sort_key(v) for v in arguments]
+        order_key = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, call.order, strict=True)]
+        return order_key + [sort_key(v) for v in arguments]
 
     within = call.function.name in WITHIN_GROUP
     return [keys if within else arguments for arguments, keys, n in sorted(members, key=place) for _ in range(n)]
@@ -114,14 +114,14 @@ def extreme(call: plan.AggregateCall, rows: Rows) -> Value:
 
 def by_another(call: plan.AggregateCall, rows: Rows) -> Value:
     last = call.function.name == "max_by"
-    found = sorted((r for r in rows if r[1] is not None), key=lambda r: (sort_key(r[1], last), sort_key(r[0])))
-    return found[0][0] if found else None
+    candidates = sorted((r for r in rows if r[1] is not None), key=lambda r: (sort_key(r[1], last), sort_key(r[0])))
+    return candidates[0][0] if candidates else None
 
 
 def by_offset(call: plan.AggregateCall, rows: Rows) -> Value:
     last = call.function.name == "latest_by_offset"
-    found = sorted((r for r in rows if None not in r), key=lambda r: (sort_key(r[1], last), sort_key(r[0])))
-    return found[0][0] if found else None
+    candidates = sorted((r for r in rows if None not in r), key=lambda r: (sort_key(r[1], last), sort_key(r[0])))
+    return candidates[0][0] if candidates else None
 
 
 def bits(call: plan.AggregateCall, rows: Rows) -> Value:
@@ -148,11 +148,11 @@ def variance(call: plan.AggregateCall, rows: Rows) -> Value:
     if not all(map(math.isfinite, values)):
         return math.nan
     exact = list(map(Fraction, values))
-    found = (n * sum(v * v for v in exact) - sum(exact) ** 2) / (n * (n - 1 if name in SAMPLES else n))
+    result = (n * sum(v * v for v in exact) - sum(exact) ** 2) / (n * (n - 1 if name in SAMPLES else n))
     root = name.startswith("stddev")
     if call.type.name == "float8":
-        return float(rooted(found) if root else found)
-    return fit(Fraction(rooted(found)), call.type) if root else fit(found, call.type)
+        return float(rooted(result) if root else result)
+    return fit(Fraction(rooted(result)), call.type) if root else fit(result, call.type)
 
 
 def decimal(value: Fraction) -> Decimal:

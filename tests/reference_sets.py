@@ -56,10 +56,10 @@ def windows(time: Any, every: Any, size: Any) -> list[Row]:
 
 
 def of_kind(text: str, kind: type, message: str) -> Any:
-    found = json.loads(text)
-    if not isinstance(found, kind):
+    document = json.loads(text)
+    if not isinstance(document, kind):
         raise Failure("22023", message)
-    return found
+    return document
 
 
 def json_text(value: Any) -> str:

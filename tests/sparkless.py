@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.engine.plan.replacing import ANEW, switched
+from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, switch
 from tailgate.engine.runtime.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
@@ -130,12 +130,12 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """Switches to the replacements of views in one entry, with the changes of the rows."""
         engine, catalog = self.engine, self.engine.catalog
-        change = switched(coming, catalog, lambda item, after: item)
+        change = switch(coming, catalog, lambda item, after: item)
         after = catalog.apply(change)
         changes = []
         for item in coming:
             if item.kind == "materialized view":
-                id = item.id if item.options.get(ANEW) else item.replaces
+                id = item.id if item.options.get(HAS_NEW_COLUMNS) else item.replaces
                 rows = self._rows(after[id], after)
                 if id == item.replaces:
                     rows = total(
@@ -156,13 +156,13 @@ class Installation:
                 shape = mirror.shape(catalog[relation])
                 mirror.create(cursor, shape, temporary=True)
                 mirror.fill(cursor, shape, self.engine.lake.snapshot(relation, self.engine.newest.time))
-            found = cursor.execute(render(plan)).to_arrow_table()
+            rows = cursor.execute(render(plan)).to_arrow_table()
         except duckdb.Error as e:
             raise error_of(e) from None
         finally:
             cursor.close()
-        found = found.append_column(WEIGHT, pa.array([1] * found.num_rows, pa.int64()))
-        return total([mirror.conform(found, schema)], schema)
+        rows = rows.append_column(WEIGHT, pa.array([1] * rows.num_rows, pa.int64()))
+        return total([mirror.conform(rows, schema)], schema)
 
 
 class WithoutKafka(Statements):

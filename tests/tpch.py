@@ -109,7 +109,7 @@ class Shop:
         orders, lines = self.table("orders"), self.table("lineitem")
         keys = [k for (k,) in self.server.execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()]
         chosen = self.random.sample(keys, max(2, int(2 * SHARE * len(keys))))
-        copied, gone = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
+        copied, removed = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
         first = max(keys) + 1
         for number, key in enumerate(copied):
             for table in (orders, lines):
@@ -117,8 +117,8 @@ class Shop:
                     new = (first + number, *row[1:])
                     self.server.execute(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(new))})", new)
                     out.append((table, new, 1))
-        for key in gone:
+        for key in removed:
             for table in (orders, lines):
-                found = self.server.execute(f"DELETE FROM {table.name} WHERE {table.columns[0].name} = {key} RETURNING *").fetchall()
-                out += [(table, row, -1) for row in found]
+                rows = self.server.execute(f"DELETE FROM {table.name} WHERE {table.columns[0].name} = {key} RETURNING *").fetchall()
+                out += [(table, row, -1) for row in rows]
         return out

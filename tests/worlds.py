@@ -88,18 +88,18 @@ class World:
 
         for _ in range(count):
             table = self.random.choice(tables or self.tables)
-            there = sorted(self.rows[table.id], key=repr)
+            present = sorted(self.rows[table.id], key=repr)
             what = 1.0 if table.append_only else self.random.random()
-            if there and what < 0.25:
-                add(table, self.random.choice(there), -1)
+            if present and what < 0.25:
+                add(table, self.random.choice(present), -1)
                 continue
             row = self.random_row(table)
             if table.key is not None:
-                for old in there:
+                for old in present:
                     if all(old[k] == row[k] for k in table.key):
                         add(table, old, -1)
-            elif there and what < 0.5:
-                add(table, self.random.choice(there), -1)
+            elif present and what < 0.5:
+                add(table, self.random.choice(present), -1)
             add(table, row, self.random.choice([1, 1, 1, 2]) if table.key is None else 1)
         return out
 
@@ -197,8 +197,8 @@ class Writer:
             return f"{r.choice(['row_number()', 'ntile(3)'])} OVER ({split}{order})"
         if choice < 0.45:
             value = r.choice(scope).sql
-            given = r.choice([value, f"{value}, 2", f"{value}, {r.choice(['0', '-1', 's00.a'])}"])
-            return f"{r.choice(['lag', 'lead'])}({given if 's00.a' not in given else value}) OVER ({split}{order})"
+            arguments = r.choice([value, f"{value}, 2", f"{value}, {r.choice(['0', '-1', 's00.a'])}"])
+            return f"{r.choice(['lag', 'lead'])}({arguments if 's00.a' not in arguments else value}) OVER ({split}{order})"
         if choice < 0.6:
             value = r.choice(scope).sql
             call = r.choice([f"first_value({value})", f"last_value({value})", f"nth_value({value}, 2)"])
@@ -426,9 +426,9 @@ class Writer:
         if depth < 2 and choice < 0.17:
             return f"coalesce({self.expression(type, scope, depth + 1)}, {self.expression(type, scope, depth + 1)})"
         if depth < 2 and choice < 0.45:
-            made = self.computed(type, scope, depth + 1)
-            if made is not None:
-                return made
+            computed = self.computed(type, scope, depth + 1)
+            if computed is not None:
+                return computed
         return self.random.choice(same) if same and choice < 0.9 else self.literal(type)
 
     def computed(self, type: Type, scope: list[Name], depth: int) -> str | None:
@@ -440,11 +440,11 @@ class Writer:
                 return f"({self.expression(TEXT, scope, depth)})::{type}"
             return f"({a} {sign} {b})"
         if name == "text":
-            made = [
+            choices = [
                 f"({self.expression(TEXT, scope, depth)} || {self.expression(TEXT, scope, depth)})",
                 f"upper({self.expression(TEXT, scope, depth)})",
             ]
-            return self.random.choice([*made, f"({self.expression(INT4, scope, depth)})::text"])
+            return self.random.choice([*choices, f"({self.expression(INT4, scope, depth)})::text"])
         if name == "bool":
             return f"({self.condition(scope, depth)})"
         if name == "timestamp":

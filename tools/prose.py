@@ -4,7 +4,7 @@ Prints a table: one line for each folder, one column for each rule, and the tota
 
     --show RULE     lists the places that a rule found
     --since COMMIT  looks only at the files that have changed since a commit
-    --max N         exits with 1 if the total is above N
+    --max N         exits with 1 if the total is above N; otherwise prints the total only
 
 A finding is a place to look at, not a verdict: a clear sentence may stay. Fixtures, recorded files and
 generated files are skipped. Needs only Python and git.
@@ -145,10 +145,10 @@ def long_lines(name: str, text: str) -> Iterator[Finding]:
             yield Finding("long-line", name, number, f"{len(line)} characters")
 
 
-def table(found: list[Finding]) -> Iterator[str]:
+def table(places: list[Finding]) -> Iterator[str]:
     """Yields the lines of the table of counts."""
-    counts = Counter((f.folder, f.rule) for f in found)
-    folders = sorted({f.folder for f in found})
+    counts = Counter((f.folder, f.rule) for f in places)
+    folders = sorted({f.folder for f in places})
     width = max([len(f) for f in folders] + [len("total")])
     yield " ".join([f"{'folder':<{width}}", *(f"{rule:>10}" for rule in RULES), f"{'total':>7}"])
     for folder in [*folders, None]:
@@ -163,13 +163,18 @@ def main() -> int:
     parser.add_argument("--max", type=int)
     parser.add_argument("--since", metavar="COMMIT")
     options = parser.parse_args()
-    found = list(findings(options.folder, options.since))
-    for line in table(found):
+    places = list(findings(options.folder, options.since))
+    if options.max is not None and len(places) <= options.max:
+        print(f"{len(places)} findings, {options.max} are allowed")
+        return 0
+    for line in table(places):
         print(line)
-    for finding in found:
+    for finding in places:
         if finding.rule == options.show:
             print(f"{finding.file}:{finding.line}: {finding.text}")
-    return 1 if options.max is not None and len(found) > options.max else 0
+    if options.max is not None:
+        print(f'{len(places)} findings, {options.max} are allowed: `make prose ARGS="FOLDER --show RULE"` lists them', file=sys.stderr)
+    return 0 if options.max is None else 1
 
 
 if __name__ == "__main__":

@@ -50,51 +50,51 @@ def print_systems(chosen: list[str]) -> None:
     print(flush=True)
 
 
-def freshness(given: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
+def freshness(options: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
     print(report.head(("system", "read by", "p50 ms", "p95 ms", "p99 ms", "max ms", "cores", "peak MiB", "cores of the broker")))
-    found = []
-    for word in chosen * given.turns:
+    results = []
+    for word in chosen * options.turns:
         kind, make = systems()[word]
-        turn, why = attempted(lambda: turns.freshness(make, workload, given.rate, given.changes, given.warm_up, given.seconds))  # noqa: B023
+        turn, why = attempted(lambda: turns.freshness(make, workload, options.rate, options.changes, options.warm_up, options.seconds))  # noqa: B023
         if turn is None:
             print(report.line((kind.name, why, *[""] * 7)), flush=True)
             continue
-        found.append({"system": word, **asdict(turn)})
+        results.append({"system": word, **asdict(turn)})
         cells = (kind.name, turn.reader, *turn.ages_ms.values(), turn.cores["system"], turn.peak_mib, turn.cores["broker"])
         print(report.line(cells), flush=True)
     print()
-    return found
+    return results
 
 
-def catch_up(given: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
-    print(report.head(("system", "read by", f"s to catch up with {given.orders} orders", "CPU s", "peak MiB")))
-    found = []
-    for word in [word for word in chosen if word != "tailgate-select"] * given.turns:
+def catch_up(options: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
+    print(report.head(("system", "read by", f"s to catch up with {options.orders} orders", "CPU s", "peak MiB")))
+    results = []
+    for word in [word for word in chosen if word != "tailgate-select"] * options.turns:
         kind, make = systems()[word]
-        turn, why = attempted(lambda: turns.catch_up(make, workload, given.orders))  # noqa: B023
+        turn, why = attempted(lambda: turns.catch_up(make, workload, options.orders))  # noqa: B023
         if turn is None:
             print(report.line((kind.name, why, *[""] * 3)), flush=True)
             continue
-        found.append({"system": word, **asdict(turn)})
+        results.append({"system": word, **asdict(turn)})
         print(report.line((kind.name, turn.reader, turn.seconds, turn.cpu_s, turn.peak_mib)), flush=True)
     print()
-    return found
+    return results
 
 
 def main() -> None:
-    given = options()
-    chosen = given.systems.split(",")
+    settings = options()
+    chosen = settings.systems.split(",")
     if unknown := set(chosen) - systems().keys():
         sys.exit(f"unknown systems: {', '.join(sorted(unknown))}; there are {', '.join(systems())}")
     report.use_cores()
     print(report.header(), flush=True)
-    workload = Workload(given.customers)
+    workload = Workload(settings.customers)
     print_systems(chosen)
-    figures: dict[str, Any] = {"rate": given.rate, "changes": given.changes, "customers": given.customers}
-    if given.only != "catch-up":
-        figures["freshness"] = freshness(given, workload, chosen)
-    if given.only != "freshness":
-        figures["catch_up"] = catch_up(given, workload, chosen)
+    figures: dict[str, Any] = {"rate": settings.rate, "changes": settings.changes, "customers": settings.customers}
+    if settings.only != "catch-up":
+        figures["freshness"] = freshness(settings, workload, chosen)
+    if settings.only != "freshness":
+        figures["catch_up"] = catch_up(settings, workload, chosen)
     print(json.dumps(figures))
 
 

@@ -66,18 +66,18 @@ class KafkaStreams(Peer):
         return _jar_version("streams", "kafka-streams")
 
     @property
-    def given(self) -> dict[str, object]:
+    def options(self) -> dict[str, object]:
         """Returns the settings other than addresses and folders."""
         return {**self.chosen, "producer.linger.ms": LINGER_MS, "topology.optimization": "all", "num.stream.threads": 2}
 
     @property
     def settings(self) -> str:  # type: ignore[override]
-        return _words(self.given)
+        return _words(self.options)
 
     def start(self) -> None:
         own = {"application.id": "w1", "bootstrap.servers": self.brokers, "state.dir": self.folder / "state"}
         # Topics are read from the beginning, which is Kafka Streams' default.
-        self.run_java("streams", "Orders", *(f"{name}={value}" for name, value in {**own, **self.given}.items()))
+        self.run_java("streams", "Orders", *(f"{name}={value}" for name, value in {**own, **self.options}.items()))
 
 
 class KafkaStreamsExactlyOnce(KafkaStreams):
@@ -98,7 +98,7 @@ class Flink(Peer):
         return f"{_jar_version('flink', 'flink-table-runtime')}, connector {_jar_version('flink', 'flink-connector-kafka')}"
 
     @property
-    def given(self) -> dict[str, object]:
+    def options(self) -> dict[str, object]:
         """Returns the settings other than addresses and folders."""
         return {
             "execution.buffer-timeout.interval": "5 ms",
@@ -110,7 +110,7 @@ class Flink(Peer):
 
     @property
     def settings(self) -> str:  # type: ignore[override]
-        return _words({**self.given, **{f"sink: {name}": value for name, value in self.sink.items()}})
+        return _words({**self.options, **{f"sink: {name}": value for name, value in self.sink.items()}})
 
     def start(self) -> None:
         statements = (HERE / "flink" / "orders.sql").read_text()
@@ -118,7 +118,7 @@ class Flink(Peer):
         script = self.folder / "orders.sql"
         script.write_text(statements.replace("{brokers}", self.brokers).replace("{sink}", sink))
         own = {"execution.checkpointing.dir": (self.folder / "checkpoints").as_uri()}
-        self.run_java("flink", "Sql", str(script), *(f"{name}={value}" for name, value in {**own, **self.given}.items()))
+        self.run_java("flink", "Sql", str(script), *(f"{name}={value}" for name, value in {**own, **self.options}.items()))
 
 
 class FlinkExactlyOnce(Flink):
@@ -143,8 +143,8 @@ class Pathway(Peer):
 
     @property
     def version(self) -> str:  # type: ignore[override]
-        (found,) = _installed("pathway").glob("lib/python*/site-packages/pathway-*.dist-info")
-        return found.name.removeprefix("pathway-").removesuffix(".dist-info")
+        (metadata,) = _installed("pathway").glob("lib/python*/site-packages/pathway-*.dist-info")
+        return metadata.name.removeprefix("pathway-").removesuffix(".dist-info")
 
     @property
     def settings(self) -> str:  # type: ignore[override]
@@ -161,7 +161,7 @@ class PostgreSQL(System):
     name = "PostgreSQL, REFRESH in a loop"
     guarantee = "each answer is the view at one time; at least once from the topics into its tables"
     sql = True
-    given: Mapping[str, str] = {"fsync": "on", "shared_buffers": "1GB", "work_mem": "64MB", "max_wal_size": "4GB"}
+    options: Mapping[str, str] = {"fsync": "on", "shared_buffers": "1GB", "work_mem": "64MB", "max_wal_size": "4GB"}
 
     _server: Postgres | None = None
 
@@ -172,7 +172,7 @@ class PostgreSQL(System):
 
     @property
     def settings(self) -> str:  # type: ignore[override]
-        return f"{_words(self.given)}; REFRESH … CONCURRENTLY, one after the other"
+        return f"{_words(self.options)}; REFRESH … CONCURRENTLY, one after the other"
 
     @property
     def output(self) -> Output:
@@ -180,7 +180,7 @@ class PostgreSQL(System):
         return Output("select", self._server.dsn)
 
     def start(self) -> None:
-        self._server = Postgres(dict(self.given))
+        self._server = Postgres(dict(self.options))
         self._server.start()
         self.children.append(self._server.child)
         command = [sys.executable, "-m", "bench.peers.refresh", self.brokers, self._server.dsn]
@@ -196,14 +196,14 @@ class PostgreSQL(System):
 
 def systems() -> dict[str, tuple[type[System], Make]]:
     """Returns the systems by their names on the command line, Tailgate first."""
-    found: dict[str, tuple[type[System], Make]] = {
+    kinds: dict[str, tuple[type[System], Make]] = {
         "tailgate": (Tailgate, partial(Tailgate, reader="tail")),
         "tailgate-select": (Tailgate, partial(Tailgate, reader="select")),
     }
     for kind in (KafkaStreams, KafkaStreamsExactlyOnce, Flink, FlinkExactlyOnce, Pathway, PostgreSQL):
         word = kind.name.split(", REFRESH")[0].lower().replace(", ", "-").replace(" ", "-")
-        found[word] = (kind, kind)
-    return found
+        kinds[word] = (kind, kind)
+    return kinds
 
 
 def _installed(kind: str) -> Path:

@@ -33,7 +33,7 @@ def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since:
 
     `groups` has each order's group, or -1 for orders without a measured age. Raises Missing.
     """
-    found: list[np.ndarray] = []
+    ages: list[np.ndarray] = []
     times: list[np.ndarray] = []
     by_group = np.argsort(received.groups, kind="stable")
     bounds = np.searchsorted(received.groups[by_group], np.arange(groups.max(initial=-1) + 2))
@@ -41,14 +41,14 @@ def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since:
         mine = produced[groups == group]
         rows = by_group[bounds[group] : bounds[group + 1]]
         highest = np.maximum.accumulate(received.counts[rows])  # a smaller count that arrives late has no effect
-        wanted = np.arange(1, len(mine) + 1)
+        ranks = np.arange(1, len(mine) + 1)
         measured = (mine >= since) & (mine < until)
-        first = np.searchsorted(highest, wanted[measured])
+        first = np.searchsorted(highest, ranks[measured])
         if (first == len(highest)).any():
             raise Missing(f"{(first == len(highest)).sum()} orders of group {group} were not received")
-        found.append((received.times[rows][first] - mine[measured]) * 1000)
+        ages.append((received.times[rows][first] - mine[measured]) * 1000)
         times.append(mine[measured])
-    return np.concatenate([[], *found]), np.concatenate([[], *times])
+    return np.concatenate([[], *ages]), np.concatenate([[], *times])
 
 
 def quantiles(values: np.ndarray) -> dict[str, float]:

@@ -88,14 +88,14 @@ class Workload:
 
     def groups(self, count: int) -> np.ndarray:
         """Returns each order's group, or -1 if the group's count may shrink, for the first `count` orders."""
-        found = np.full(count, -1, dtype=np.int64)
+        groups = np.full(count, -1, dtype=np.int64)
         for chunk in range(-(-count // CHUNK)):
             part = self.orders(chunk)
             customers, items = np.array(part.customers), np.array(part.items)
             numbers = group(customers // 2 % SEGMENTS, items)
             first = chunk * CHUNK
-            found[first : first + CHUNK] = np.where(items % 2 == 0, numbers, -1)[: count - first]
-        return found
+            groups[first : first + CHUNK] = np.where(items % 2 == 0, numbers, -1)[: count - first]
+        return groups
 
     def fill(self, db: duckdb.DuckDBPyConnection, orders: int, changes: int) -> None:
         """Creates the tables with the first `orders` orders, and the customers after `changes` changes."""

@@ -118,11 +118,11 @@ class _Copy:
     def difference(self, answer: frozenset[Row]) -> str | None:
         """Describes the difference to the recompute; None if the copy is equal."""
         mine = Counter({(s, i, n, Decimal(amount) * self._unit): copies for (s, i, n, amount), copies in self._rows.items()})
-        wanted = Counter(answer)
-        if mine == wanted:
+        expected = Counter(answer)
+        if mine == expected:
             return None
-        more, less = dict(list((mine - wanted).items())[:SHOWN]), dict(list((wanted - mine).items())[:SHOWN])
-        return f"{len(mine)} rows, {len(wanted)} in the recompute; there are {more} that it lacks, and it has {less}"
+        more, less = dict(list((mine - expected).items())[:SHOWN]), dict(list((expected - mine).items())[:SHOWN])
+        return f"{len(mine)} rows, {len(expected)} in the recompute; there are {more} that it lacks, and it has {less}"
 
 
 def _serve(pipe: Connection) -> None:
@@ -198,10 +198,10 @@ def _select(output: Output) -> Iterator[list[Change]]:
         due = time.monotonic()
         while True:
             rows = db.execute(f"SELECT segment, item, orders, amount FROM {output.name}").fetchall()
-            found = {(segment, item): (orders, amount) for segment, item, orders, amount in rows}
-            gone = [(*key, *was, -1) for key, was in before.items() if found.get(key) != was]
-            yield [*gone, *((*key, *row, 1) for key, row in found.items() if before.get(key) != row)]
-            before = found
+            current = {(segment, item): (orders, amount) for segment, item, orders, amount in rows}
+            removed = [(*key, *was, -1) for key, was in before.items() if current.get(key) != was]
+            yield [*removed, *((*key, *row, 1) for key, row in current.items() if before.get(key) != row)]
+            before = current
             due = max(due + POLL_S, time.monotonic())
             time.sleep(max(due - time.monotonic(), 0.0))
 

@@ -65,10 +65,10 @@ def _parent(pid: int) -> float:
 
 def _of_each(figure, pids: Sequence[int]) -> list[float]:  # type: ignore[no-untyped-def]
     """Returns the figures of the processes that still run."""
-    found = []
+    figures = []
     for pid in pids:
         try:
-            found.append(figure(pid))
+            figures.append(figure(pid))
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return found
+    return figures

@@ -32,7 +32,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tailgate.embedded.children import Child, ChildFailed, await_free, free, free_port
 
-JARS = Path(os.environ.get("TAILGATE_JARS", Path(__file__).parents[2] / ".jars"))
+JARS = Path(__file__).parents[1] / "jars" / "kafka"  # from `make setup`, or part of an installed wheel
 
 FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
 READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill, when recovery reads the last segments again
@@ -272,10 +272,9 @@ class Kafka:
                 yield from ("--add-scram", f"{mechanism}=[name={user},password={password}]")
 
     def _java(self, *arguments: str) -> list[str]:
-        jars = JARS / "kafka"
-        if not any(jars.glob("kafka_*.jar")):
-            raise FileNotFoundError(f"no Kafka in {jars}: `make setup` brings it")
-        return [java(), *self._jvm, f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}", "-cp", f"{jars}/*", *arguments]
+        if not any(JARS.glob("kafka_*.jar")):
+            raise FileNotFoundError(f"no Kafka in {JARS}: `make setup` brings it")
+        return [java(), *self._jvm, f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}", "-cp", f"{JARS}/*", *arguments]
 
 
 def java() -> str:
@@ -283,7 +282,7 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
-        raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: a JDK 17 is needed")
+        raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
     return found
 
 

@@ -1,21 +1,32 @@
-"""The PostgreSQL endpoint: sessions over the lake. Imports only `lake` and `sql`, and uses neither Spark nor Kafka.
+"""The PostgreSQL endpoint: sessions over the lake. Imports only `lake`, `sql` and `values`, and uses neither Spark nor Kafka.
+
+The folders, from the bottom up; each imports only those before it:
+
+    resources   memory budgets, limits of concurrent work         results    rows of running statements, TAIL
+    protocol    PostgreSQL's wire protocol, without I/O           writes     the evaluation of INSERT, UPDATE, DELETE, COPY
+    encode      values to bytes                                   answers    cached results and look-ups by key
+    settings    SET, SHOW                                         session    the states of a session, and what sessions share
+    security    authentication, TLS, ownership                    execute    the statements by kind
+    workers     long computations in other processes              handlers   the messages of the protocol
+    catalog     pg_catalog and information_schema                 server     sockets and connections
+    mirrors     the lake's relations in memory                    presto     the Presto protocol in front of a gateway
+    serving     queries on the mirrors, and their followers
 
 The path of a statement:
 
-1. `server` accepts the connection (asyncio, without a thread per client). `connection` passes its bytes to `protocol`, which splits
-   them into messages.
-2. `polls` answers a query that was already answered at this time with cached bytes. `lookups` answers a look-up by a key or by the
-   columns of a CREATE INDEX (`keys`) from an `index` of rows. In both cases the text is not parsed.
-3. Otherwise `session` passes the message to `starting`, `simple` or `extended`. They parse the text with `sql.statements`, and
-   `routes` dispatches each statement: SELECT to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine
-   through `ddl`; SET, BEGIN, PREPARE and the like to `commands`; DECLARE and FETCH to `cursors`. INSERT, UPDATE, DELETE, TRUNCATE
-   and COPY FROM STDIN go to `writing`, which evaluates them on the mirrors and sends the net changes to the engine.
-4. `delivery` sends the result as fast as the client reads. `encode` converts Arrow columns to DataRow or COPY bytes, one column at
-   a time.
+1. `server.server` accepts the connection (asyncio, without a thread per client). `server.connection` passes its bytes to `protocol`,
+   which splits them into messages.
+2. `answers` answers a query that was already answered at this time with cached bytes (`polls`), and a look-up by a key or by the
+   columns of a CREATE INDEX from an `index` of rows (`lookups`). In both cases the text is not parsed.
+3. Otherwise `handlers.messages` passes the message to `startup`, `simple` or `extended`. They parse the text with `sql.statements`, and
+   `execute.dispatch` has an executor for each kind of statement: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog;
+   CREATE and DROP to the engine through `catalog_changes`; SET and BEGIN to `commands`; INSERT, UPDATE, DELETE, TRUNCATE and COPY FROM
+   STDIN to `writes`, which evaluates them on the mirrors; `committing` sends the net changes to the engine.
+4. `handlers.delivery` sends the result as fast as the client reads. `encode` converts Arrow columns to DataRow or COPY bytes, one
+   column at a time.
 
-The path of a follower: `tail` reads the log's changes from a time, one batch per tick. It passes them on as plain rows, as COPY data
-(`copying`), or to a cursor (`portals`) that FETCH reads with a timeout. For a subscription (`subscriptions`), the lake stores the
-acknowledged time.
+The path of a follower: `results.tail` reads the log's changes from a time, one batch per tick. It passes them on as plain rows, as COPY
+data, or to a cursor that FETCH reads with a timeout. For a subscription (`execute.subscriptions`), the lake stores the acknowledged time.
 """
 
 import os

@@ -14,10 +14,13 @@ from pathlib import Path
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.security.tls import Files, Tls
 from tailgate.gateway.server.pressure import Pressure
-from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.server.server import Server
 from tailgate.gateway.server.warm_up import warm
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
+from tailgate.lake import Lake
 from tailgate.sql.compute.regexp import search
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
@@ -54,9 +57,6 @@ def run(options: Options) -> int:
 
 
 async def _serve(options: Options) -> None:
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.lake import Lake
-
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     memory = options.memory or default()
@@ -67,7 +67,7 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    server = Server(Gateway(lake, serving, tls, insecure=options.insecure))
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -75,12 +75,12 @@ async def _serve(options: Options) -> None:
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        for host, port in await gateway.listen(options.host, options.port):
+        for host, port in await server.listen(options.host, options.port):
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()
         gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()
     finally:
         pressure.cancel()
-        await gateway.stop()
+        await server.stop()
         await serving.stop()

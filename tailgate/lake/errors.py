@@ -18,12 +18,22 @@ import errno
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+BY_SQLSTATE: dict[str, type[TailgateError]] = {}
+
 
 class TailgateError(Exception):
     """An error with the fields that PostgreSQL reports."""
 
     sqlstate: ClassVar[str] = "XX000"
     retriable: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, sqlstate: str | None = None, retriable: bool = False) -> None:
+        """Registers the class as the one of its SQLSTATE. A class without the argument is not found by its SQLSTATE."""
+        if sqlstate is not None:
+            if sqlstate in BY_SQLSTATE:
+                raise TypeError(f"SQLSTATE {sqlstate} has two names: {BY_SQLSTATE[sqlstate].__name__}, {cls.__name__}")
+            BY_SQLSTATE[sqlstate] = cls
+            cls.sqlstate, cls.retriable = sqlstate, retriable
 
     def __init__(
         self,
@@ -48,9 +58,6 @@ class TailgateError(Exception):
         return _again, (self.sqlstate, self.message, dict(self.__dict__))
 
 
-BY_SQLSTATE: dict[str, type[TailgateError]] = {}
-
-
 def of(sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None) -> TailgateError:
     """Returns an error with a SQLSTATE that is known only as text, for example from a row of a view's errors."""
     kind = BY_SQLSTATE.get(sqlstate)
@@ -65,100 +72,268 @@ def _again(sqlstate: str, message: str, state: dict[str, object]) -> TailgateErr
     return error
 
 
-def _condition(name: str, sqlstate: str, *, retriable: bool = False) -> type[TailgateError]:
-    kind = type(name, (TailgateError,), {"sqlstate": sqlstate, "retriable": retriable, "__module__": __name__})
-    if BY_SQLSTATE.setdefault(sqlstate, kind) is not kind:
-        raise ValueError(f"SQLSTATE {sqlstate} has two names: {BY_SQLSTATE[sqlstate].__name__}, {name}")
-    return kind
+# ---- class 08: the connection
 
 
-# class 08: the connection
-ProtocolViolation = _condition("ProtocolViolation", "08P01")
-ConnectionFailure = _condition("ConnectionFailure", "08006", retriable=True)
-# class 0A
-FeatureNotSupported = _condition("FeatureNotSupported", "0A000")
-InvalidGrantOperation = _condition("InvalidGrantOperation", "0LP01")
-# class 21, 22: data
-CardinalityViolation = _condition("CardinalityViolation", "21000")
-DataException = _condition("DataException", "22000")
-StringDataRightTruncation = _condition("StringDataRightTruncation", "22001")
-NumericValueOutOfRange = _condition("NumericValueOutOfRange", "22003")
-NullValueNotAllowed = _condition("NullValueNotAllowed", "22004")
-InvalidDatetimeFormat = _condition("InvalidDatetimeFormat", "22007")
-DatetimeFieldOverflow = _condition("DatetimeFieldOverflow", "22008")
-DivisionByZero = _condition("DivisionByZero", "22012")
-CharacterNotInRepertoire = _condition("CharacterNotInRepertoire", "22021")
-InvalidParameterValue = _condition("InvalidParameterValue", "22023")
-InvalidRegularExpression = _condition("InvalidRegularExpression", "2201B")
-InvalidRowCountInLimit = _condition("InvalidRowCountInLimit", "2201W")
-InvalidTextRepresentation = _condition("InvalidTextRepresentation", "22P02")
-InvalidBinaryRepresentation = _condition("InvalidBinaryRepresentation", "22P03")
-BadCopyFileFormat = _condition("BadCopyFileFormat", "22P04")
-# class 23: constraints
-NotNullViolation = _condition("NotNullViolation", "23502")
-UniqueViolation = _condition("UniqueViolation", "23505")
-CheckViolation = _condition("CheckViolation", "23514")
-# class 25, 26, 34, 40: transactions, statements, cursors
-ActiveSqlTransaction = _condition("ActiveSqlTransaction", "25001")
-ReadOnlySqlTransaction = _condition("ReadOnlySqlTransaction", "25006")
-NoActiveSqlTransaction = _condition("NoActiveSqlTransaction", "25P01")
-InFailedSqlTransaction = _condition("InFailedSqlTransaction", "25P02")
-InvalidSqlStatementName = _condition("InvalidSqlStatementName", "26000")
-InvalidAuthorizationSpecification = _condition("InvalidAuthorizationSpecification", "28000")
-InvalidPassword = _condition("InvalidPassword", "28P01")
-DependentObjectsStillExist = _condition("DependentObjectsStillExist", "2BP01")
-InvalidCursorName = _condition("InvalidCursorName", "34000")
-SerializationFailure = _condition("SerializationFailure", "40001", retriable=True)
-# class 3F: schemas
-InvalidSchemaName = _condition("InvalidSchemaName", "3F000")
-# class 42: the statement's text
-InsufficientPrivilege = _condition("InsufficientPrivilege", "42501")
-SyntaxError_ = _condition("SyntaxError_", "42601")
-InvalidName = _condition("InvalidName", "42602")
-DuplicateColumn = _condition("DuplicateColumn", "42701")
-AmbiguousColumn = _condition("AmbiguousColumn", "42702")
-DuplicateObject = _condition("DuplicateObject", "42710")
-DuplicateSchema = _condition("DuplicateSchema", "42P06")
-ReservedName = _condition("ReservedName", "42939")
-UndefinedColumn = _condition("UndefinedColumn", "42703")
-UndefinedObject = _condition("UndefinedObject", "42704")
-DuplicateAlias = _condition("DuplicateAlias", "42712")
-DuplicateFunction = _condition("DuplicateFunction", "42723")
-AmbiguousAlias = _condition("AmbiguousAlias", "42P09")
-AmbiguousFunction = _condition("AmbiguousFunction", "42725")
-GroupingError = _condition("GroupingError", "42803")
-DatatypeMismatch = _condition("DatatypeMismatch", "42804")
-WrongObjectType = _condition("WrongObjectType", "42809")
-CannotCoerce = _condition("CannotCoerce", "42846")
-UndefinedFunction = _condition("UndefinedFunction", "42883")
-UndefinedTable = _condition("UndefinedTable", "42P01")
-UndefinedParameter = _condition("UndefinedParameter", "42P02")
-DuplicateCursor = _condition("DuplicateCursor", "42P03")
-DuplicatePreparedStatement = _condition("DuplicatePreparedStatement", "42P05")
-DuplicateTable = _condition("DuplicateTable", "42P07")
-InvalidColumnReference = _condition("InvalidColumnReference", "42P10")
-InvalidFunctionDefinition = _condition("InvalidFunctionDefinition", "42P13")
-InvalidTableDefinition = _condition("InvalidTableDefinition", "42P16")
-InvalidObjectDefinition = _condition("InvalidObjectDefinition", "42P17")
-InvalidRecursion = _condition("InvalidRecursion", "42P19")
-IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
-# class 53: resources
-ConfigurationLimitExceeded = _condition("ConfigurationLimitExceeded", "53400")
-DiskFull = _condition("DiskFull", "53100", retriable=True)
-OutOfMemory = _condition("OutOfMemory", "53200")
-TooManyConnections = _condition("TooManyConnections", "53300", retriable=True)
-# class 54, 55: limits and states of objects
-ProgramLimitExceeded = _condition("ProgramLimitExceeded", "54000")
-StatementTooComplex = _condition("StatementTooComplex", "54001")
-ObjectNotInPrerequisiteState = _condition("ObjectNotInPrerequisiteState", "55000")
-CantChangeRuntimeParam = _condition("CantChangeRuntimeParam", "55P02")
-# class 57, 58: the operator and the system
-QueryCanceled = _condition("QueryCanceled", "57014")
-AdminShutdown = _condition("AdminShutdown", "57P01", retriable=True)
-CrashShutdown = _condition("CrashShutdown", "57P02", retriable=True)
-CannotConnectNow = _condition("CannotConnectNow", "57P03", retriable=True)
-SystemError_ = _condition("SystemError_", "58000", retriable=True)
-IoError = _condition("IoError", "58030", retriable=True)
+class ProtocolViolation(TailgateError, sqlstate="08P01"): ...
+
+
+class ConnectionFailure(TailgateError, sqlstate="08006", retriable=True): ...
+
+
+# ---- class 0A
+
+
+class FeatureNotSupported(TailgateError, sqlstate="0A000"): ...
+
+
+class InvalidGrantOperation(TailgateError, sqlstate="0LP01"): ...
+
+
+# ---- class 21, 22: data
+
+
+class CardinalityViolation(TailgateError, sqlstate="21000"): ...
+
+
+class DataException(TailgateError, sqlstate="22000"): ...
+
+
+class StringDataRightTruncation(TailgateError, sqlstate="22001"): ...
+
+
+class NumericValueOutOfRange(TailgateError, sqlstate="22003"): ...
+
+
+class NullValueNotAllowed(TailgateError, sqlstate="22004"): ...
+
+
+class InvalidDatetimeFormat(TailgateError, sqlstate="22007"): ...
+
+
+class DatetimeFieldOverflow(TailgateError, sqlstate="22008"): ...
+
+
+class DivisionByZero(TailgateError, sqlstate="22012"): ...
+
+
+class CharacterNotInRepertoire(TailgateError, sqlstate="22021"): ...
+
+
+class InvalidParameterValue(TailgateError, sqlstate="22023"): ...
+
+
+class InvalidRegularExpression(TailgateError, sqlstate="2201B"): ...
+
+
+class InvalidRowCountInLimit(TailgateError, sqlstate="2201W"): ...
+
+
+class InvalidTextRepresentation(TailgateError, sqlstate="22P02"): ...
+
+
+class InvalidBinaryRepresentation(TailgateError, sqlstate="22P03"): ...
+
+
+class BadCopyFileFormat(TailgateError, sqlstate="22P04"): ...
+
+
+# ---- class 23: constraints
+
+
+class NotNullViolation(TailgateError, sqlstate="23502"): ...
+
+
+class UniqueViolation(TailgateError, sqlstate="23505"): ...
+
+
+class CheckViolation(TailgateError, sqlstate="23514"): ...
+
+
+# ---- class 25, 26, 34, 40: transactions, statements, cursors
+
+
+class ActiveSqlTransaction(TailgateError, sqlstate="25001"): ...
+
+
+class ReadOnlySqlTransaction(TailgateError, sqlstate="25006"): ...
+
+
+class NoActiveSqlTransaction(TailgateError, sqlstate="25P01"): ...
+
+
+class InFailedSqlTransaction(TailgateError, sqlstate="25P02"): ...
+
+
+class InvalidSqlStatementName(TailgateError, sqlstate="26000"): ...
+
+
+class InvalidAuthorizationSpecification(TailgateError, sqlstate="28000"): ...
+
+
+class InvalidPassword(TailgateError, sqlstate="28P01"): ...
+
+
+class DependentObjectsStillExist(TailgateError, sqlstate="2BP01"): ...
+
+
+class InvalidCursorName(TailgateError, sqlstate="34000"): ...
+
+
+class SerializationFailure(TailgateError, sqlstate="40001", retriable=True): ...
+
+
+# ---- class 3F: schemas
+
+
+class InvalidSchemaName(TailgateError, sqlstate="3F000"): ...
+
+
+# ---- class 42: the statement's text
+
+
+class InsufficientPrivilege(TailgateError, sqlstate="42501"): ...
+
+
+class SyntaxError_(TailgateError, sqlstate="42601"): ...
+
+
+class InvalidName(TailgateError, sqlstate="42602"): ...
+
+
+class DuplicateColumn(TailgateError, sqlstate="42701"): ...
+
+
+class AmbiguousColumn(TailgateError, sqlstate="42702"): ...
+
+
+class DuplicateObject(TailgateError, sqlstate="42710"): ...
+
+
+class DuplicateSchema(TailgateError, sqlstate="42P06"): ...
+
+
+class ReservedName(TailgateError, sqlstate="42939"): ...
+
+
+class UndefinedColumn(TailgateError, sqlstate="42703"): ...
+
+
+class UndefinedObject(TailgateError, sqlstate="42704"): ...
+
+
+class DuplicateAlias(TailgateError, sqlstate="42712"): ...
+
+
+class DuplicateFunction(TailgateError, sqlstate="42723"): ...
+
+
+class AmbiguousAlias(TailgateError, sqlstate="42P09"): ...
+
+
+class AmbiguousFunction(TailgateError, sqlstate="42725"): ...
+
+
+class GroupingError(TailgateError, sqlstate="42803"): ...
+
+
+class DatatypeMismatch(TailgateError, sqlstate="42804"): ...
+
+
+class WrongObjectType(TailgateError, sqlstate="42809"): ...
+
+
+class CannotCoerce(TailgateError, sqlstate="42846"): ...
+
+
+class UndefinedFunction(TailgateError, sqlstate="42883"): ...
+
+
+class UndefinedTable(TailgateError, sqlstate="42P01"): ...
+
+
+class UndefinedParameter(TailgateError, sqlstate="42P02"): ...
+
+
+class DuplicateCursor(TailgateError, sqlstate="42P03"): ...
+
+
+class DuplicatePreparedStatement(TailgateError, sqlstate="42P05"): ...
+
+
+class DuplicateTable(TailgateError, sqlstate="42P07"): ...
+
+
+class InvalidColumnReference(TailgateError, sqlstate="42P10"): ...
+
+
+class InvalidFunctionDefinition(TailgateError, sqlstate="42P13"): ...
+
+
+class InvalidTableDefinition(TailgateError, sqlstate="42P16"): ...
+
+
+class InvalidObjectDefinition(TailgateError, sqlstate="42P17"): ...
+
+
+class InvalidRecursion(TailgateError, sqlstate="42P19"): ...
+
+
+class IndeterminateDatatype(TailgateError, sqlstate="42P18"): ...
+
+
+# ---- class 53: resources
+
+
+class ConfigurationLimitExceeded(TailgateError, sqlstate="53400"): ...
+
+
+class DiskFull(TailgateError, sqlstate="53100", retriable=True): ...
+
+
+class OutOfMemory(TailgateError, sqlstate="53200"): ...
+
+
+class TooManyConnections(TailgateError, sqlstate="53300", retriable=True): ...
+
+
+# ---- class 54, 55: limits and states of objects
+
+
+class ProgramLimitExceeded(TailgateError, sqlstate="54000"): ...
+
+
+class StatementTooComplex(TailgateError, sqlstate="54001"): ...
+
+
+class ObjectNotInPrerequisiteState(TailgateError, sqlstate="55000"): ...
+
+
+class CantChangeRuntimeParam(TailgateError, sqlstate="55P02"): ...
+
+
+# ---- class 57, 58: the operator and the system
+
+
+class QueryCanceled(TailgateError, sqlstate="57014"): ...
+
+
+class AdminShutdown(TailgateError, sqlstate="57P01", retriable=True): ...
+
+
+class CrashShutdown(TailgateError, sqlstate="57P02", retriable=True): ...
+
+
+class CannotConnectNow(TailgateError, sqlstate="57P03", retriable=True): ...
+
+
+class SystemError_(TailgateError, sqlstate="58000", retriable=True): ...
+
+
+class IoError(TailgateError, sqlstate="58030", retriable=True): ...
+
+
+# ---- errors of the lake, which share a SQLSTATE with others
 
 
 class Gone(TailgateError):

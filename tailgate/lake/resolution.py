@@ -104,5 +104,5 @@ def _digest(value: object) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _changed(what: str) -> SerializationFailure:  # type: ignore[valid-type]
+def _changed(what: str) -> SerializationFailure:
     return SerializationFailure(f"{what} changed while the statement was checked", hint="The statement might succeed if retried.")

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
-from tailgate.lake.names import Name
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
@@ -22,7 +21,7 @@ from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.plan import Query
-from tailgate.sql.plan.null_folding import folded
+from tailgate.sql.plan.null_folding import fold_nulls
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.values import QueryText
 
@@ -47,7 +46,7 @@ def bind_query(
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
     names = Names(catalog, widths=widths)
-    plan = folded(decorrelate(Queries(types, view).query(tree, names)))
+    plan = fold_nulls(decorrelate(Queries(types, view).query(tree, names)))
     for number, type in enumerate(types.types, 1):
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
@@ -63,25 +62,14 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
     bound = bind_query(statement.query, catalog, view=True)
     if len(statement.columns) > len(bound.columns):
         raise SyntaxError_("CREATE VIEW specifies more column names than columns")
-    given = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
-    columns = given + bound.columns[len(given) :]
-    seen: set[str] = set()
+    named_columns = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
+    columns = named_columns + bound.columns[len(named_columns) :]
+    names: set[str] = set()
     for column in columns:
-        if column.name in seen:
+        if column.name in names:
             raise DuplicateColumn(f'column "{column.name}" specified more than once')
-        seen.add(column.name)
+        names.add(column.name)
     return replace(bound, columns=columns)
-
-
-def relation_query(name: Name) -> QueryText:
-    """Returns the query SELECT * FROM name, for TAIL of a relation."""
-    table = exp.Table(this=exp.Identifier(this=name.name, quoted=True))
-    if name.schema:
-        table.set("db", exp.Identifier(this=name.schema, quoted=True))
-    if name.position is not None:
-        table.meta["position"] = name.position
-    tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
-    return QueryText(tree.sql("postgres"), name.position or 0, tree)
 
 
 def _tree(query: QueryText | str) -> exp.Expr:

@@ -47,7 +47,7 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
     return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
 
 
-def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
+def rename_references(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
     """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
     Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
@@ -68,15 +68,15 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
     if isinstance(statement, CreateSource) and statement.transactions is not None:
         text.name(statement.transactions.source.position, item.options["transactions"]["source"])
     for name in named_connections(statement):
-        there = before.find(name)
-        assert there is not None
-        text.name(name.position, there.id)
+        connection = before.find(name)
+        assert connection is not None
+        text.name(name.position, connection.id)
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
-        return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
+        return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction):
         return _function(item, statement, before, after, text)
-    return replace(item, sql=edited(item.sql, text.edits))
+    return replace(item, sql=apply_edits(item.sql, text.edits))
 
 
 def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:
@@ -93,17 +93,17 @@ def _function(item: Item, statement: CreateFunction, before: Catalog, after: Cat
     if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
         hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
         raise FeatureNotSupported(f"other names for what function {item.shown} reads are not supported", hint=hint)
-    return replace(item, sql=edited(item.sql, [*text.edits, *within]), query=_moved(body, within))
+    return replace(item, sql=apply_edits(item.sql, [*text.edits, *within]), query=_moved(body, within))
 
 
 def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the query's text after edits whose positions count from the start of the statement."""
-    return edited(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
+    return apply_edits(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
 
-def shown(item: Item, catalog: Catalog) -> Item:
+def for_search_path(item: Item, catalog: Catalog) -> Item:
     """Returns the item with its text written for the search path of the catalog."""
-    return item if catalog.path == catalog.stored.path or not item.sql else restated(item, catalog.stored, catalog)
+    return item if catalog.path == catalog.stored.path or not item.sql else rename_references(item, catalog.stored, catalog)
 
 
 class _Text:
@@ -139,15 +139,15 @@ class _Text:
         """
         assert at is not None
         first, last = self._parts(at)
-        said = self._said(first, last)
+        old = self._said(first, last)
         is_function = self._after[id].kind == "function"
-        found = self._after.functions(said) if is_function else (self._after.find(said),)
-        if any(f is not None and f.id == id for f in found):
+        matches = self._after.functions(old) if is_function else (self._after.find(old),)
+        if any(f is not None and f.id == id for f in matches):
             return
         new = self._after.name_of(self._after[id])
         if new.schema is None and new.name in taken:
             new = self._qualified(id)
-        behind = f" AS {quoted(said.name)}" if alias and new.name != said.name and not self._after_table(first) else ""
+        behind = f" AS {quoted(old.name)}" if alias and new.name != old.name and not self._after_table(first) else ""
         self.edits.append((at, self._row[last].end, new.sql + behind))
 
     def column(self, at: int, id: int) -> None:
@@ -156,10 +156,10 @@ class _Text:
         If the relation was renamed, its old name is now an alias, which is not qualified.
         """
         first, last = self._parts(at)
-        said, end = self._said(first, last - 2), self._row[last - 2].end
+        old, end = self._said(first, last - 2), self._row[last - 2].end
         if self._after[id].name != self._before[id].name:
-            self.edits.append((at, end, quoted(said.name)))
-        elif (found := self._after.find(said)) is None or found.id != id:
+            self.edits.append((at, end, quoted(old.name)))
+        elif (match := self._after.find(old)) is None or match.id != id:
             self.edits.append((at, end, self._qualified(id).sql))
 
     def _qualified(self, id: int) -> Name:
@@ -184,7 +184,7 @@ class _Text:
         return first > 0 and before.kind == "word" and before.value == "table"
 
 
-def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the text after replacing each range (begin, end) by its new text.
 
     >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])

@@ -27,8 +27,8 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     older, inside a transaction block, and may have temporary views. These hide items of the same name
     and are not in the result.
     """
-    known = {item.name for item in catalog.items.values()}
-    names = {name for name in names_in(text) if name.name in known}
+    item_names = {item.name for item in catalog.items.values()}
+    names = {name for name in names_in(text) if name.name in item_names}
     try:
         home = catalog.home(Name("")).name
         names |= {Name(name.name, home) for name in names if name.schema is None}
@@ -42,9 +42,9 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
             relations[name] = item.id
         if ids := tuple(function.id for function in catalog.functions(name) if function.id in base.items):
             functions[name] = ids
-    found = {*relations.values(), *(id for ids in functions.values() for id in ids)}
+    ids_of_names = {*relations.values(), *(id for ids in functions.values() for id in ids)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
-    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(found)}, authority(base))
+    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(ids_of_names)}, authority(base))
 
 
 def names_in(text: str) -> Iterator[Name]:

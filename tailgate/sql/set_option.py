@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.sql.definitions import edited
+from tailgate.sql.definitions import apply_edits
 from tailgate.sql.lexer.tokens import Token, tokens
 
 
@@ -23,13 +23,13 @@ def set_option(text: str, clause: tuple[int, int], name: str, value: str | None)
     for first in range(1, len(row) - len(words)):
         option = row[first : first + len(words)]
         if row[first - 1].value in ("(", ",") and [t.value for t in option if t.kind == "word"] == words:
-            return edited(text, [_replacement(row, first, first + len(words), new)])
+            return apply_edits(text, [_replacement(row, first, first + len(words), new)])
     if not new:
         return text
     if begin == end:
-        return edited(text, [(begin, end, f" WITH ({new})")])
+        return apply_edits(text, [(begin, end, f" WITH ({new})")])
     opening = next(t for t in row if t.value == "(" and t.position > begin)
-    return edited(text, [(opening.end, opening.end, f"{new}, ")])
+    return apply_edits(text, [(opening.end, opening.end, f"{new}, ")])
 
 
 def _replacement(row: tuple[Token, ...], first: int, value: int, new: str) -> tuple[int, int, str]:

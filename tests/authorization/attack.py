@@ -132,7 +132,7 @@ MEANWHILE = [
 def spellings() -> list[bytes]:
     """Returns the byte forms of the canary: text, binary formats, hexadecimal digits, base64."""
     digits = str(NUMBER)
-    found = [
+    result = [
         VERIFIER.encode(),
         VERIFIER.encode().hex().encode(),
         digits[:10].encode(),
@@ -140,11 +140,11 @@ def spellings() -> list[bytes]:
         pack(">q", NUMBER),
         pack(">d", float(NUMBER)),
     ]
-    found.append(b"".join(pack(">h", int(part)) for part in ("738", "2194", "6501", "8372")))  # numeric
-    found += [WORD.encode(), WORD.upper().encode(), WORD[::-1].encode(), WORD.encode().hex().encode(), digits.encode().hex().encode()]
+    result.append(b"".join(pack(">h", int(part)) for part in ("738", "2194", "6501", "8372")))  # numeric
+    result += [WORD.encode(), WORD.upper().encode(), WORD[::-1].encode(), WORD.encode().hex().encode(), digits.encode().hex().encode()]
     # in base64, only the letters that do not depend on the position in the text
-    found += [base64.b64encode(b"." * shift + WORD.encode())[4 if shift else 0 : -4] for shift in range(3)]
-    return found
+    result += [base64.b64encode(b"." * shift + WORD.encode())[4 if shift else 0 : -4] for shift in range(3)]
+    return result
 
 
 class Leak(AssertionError):
@@ -316,8 +316,12 @@ class Attack:
         message = f'invalid input syntax for type integer: "{WORD} {NUMBER}"'
         row = pa.table([["22P02"], [message], [1]], schema=arrow_schema(ERRORS, weight=True))
         world.writer.append([(bad.errors, row)])
-        said = {"status": "failing", "error": message, "last_error": message}
-        world.errors = {"views": {"own.bad": said, "m": said}, "sources": {"clicks": said, "own.clicks": said}, "sinks": {"own.sink": said}}
+        status = {"status": "failing", "error": message, "last_error": message}
+        world.errors = {
+            "views": {"own.bad": status, "m": status},
+            "sources": {"clicks": status, "own.clicks": status},
+            "sinks": {"own.sink": status},
+        }
 
     def run(self, count: int) -> None:
         """Sends `count` statements.
@@ -341,10 +345,10 @@ class Attack:
     def _restore(self, user: str) -> None:
         """Recreates the objects that an attacker has dropped."""
         catalog, schema = self.world.writer.catalog, ATTACKERS[user]
-        there = {i.name for i in catalog.visible if catalog.schema_of(i).name == schema}
+        names = {i.name for i in catalog.visible if catalog.schema_of(i).name == schema}
         with self.world.connect(user) as connection:
             for name, text in OWN.items():
-                if name not in there:
+                if name not in names:
                     with contextlib.suppress(psycopg.Error):  # the objects that it refers to may have changed
                         connection.execute(text.replace("{}", schema).encode())
 
@@ -359,9 +363,9 @@ class Attack:
         mine = {catalog.role(name).id for name in (*self._users, "staff")}
         items = {i.id: i for i in catalog.items.values() if i.owner not in mine and not i.name.startswith(CALLS)}
         schemas = {s.id: s for s in catalog.schemas.values() if s.owner not in mine}
-        known = {*items, *schemas, *(s.id for s in catalog.all_schemas().values() if s.owner not in mine)}
+        foreign = {*items, *schemas, *(s.id for s in catalog.all_schemas().values() if s.owner not in mine)}
         roles = {
-            r.id: (r.name, r.login, r.superuser, r.verifier, r.member_of, {o: g for o, g in r.grants.items() if o in known})
+            r.id: (r.name, r.login, r.superuser, r.verifier, r.member_of, {o: g for o, g in r.grants.items() if o in foreign})
             for r in catalog.roles.values()
         }
         return items, schemas, roles

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from tests.authorization.expressions import Expressions
 
+# Names of temporary views; objects of boss and of the attackers have them, too.
+TEMPORARY = ("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
 ROLES = ("low", "helper", "boss", "tailgate", "PUBLIC", "staff")
 
 
@@ -29,8 +31,10 @@ class Step:
 class Grammar(Expressions):
     def statements(self) -> list[Step]:
         """Generates one statement, or a few related ones."""
-        made = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
-        steps = [Step(step) if isinstance(step, str) else step for step in ([made] if isinstance(made, (str, Step)) else made)]
+        statement = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
+        steps = [
+            Step(step) if isinstance(step, str) else step for step in ([statement] if isinstance(statement, (str, Step)) else statement)
+        ]
         return [replace(step, follows=step.follows or " AS OF " in step.text) for step in steps]  # AS OF a future time may wait long
 
     def reads(self) -> str:
@@ -194,20 +198,20 @@ class Grammar(Expressions):
         mode = self.of("", " ISOLATION LEVEL SERIALIZABLE", " READ ONLY")
         return [f"{self.of('BEGIN', 'START TRANSACTION')}{mode}", *inside, self.of("COMMIT", "ROLLBACK")]
 
-    def temporary(self) -> list[str] | str:
-        """Generates a temporary view, often with the name of another object, and sometimes a change of that name."""
-        name = self.of("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
+    def temporary(self) -> str:
+        name = self.of(*TEMPORARY)
         if self.r.random() < 0.2:
             return f"DROP VIEW IF EXISTS pg_temp.{name} CASCADE"
-        create = f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
-        if self.r.random() < 0.7:
-            return create
-        schema = self.of("", "public.")
+        return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+
+    def hidden(self) -> list[str]:
+        """Generates a temporary view and a change of the object with its name, which belongs to boss or to nobody."""
+        name, schema = self.of(*TEMPORARY), self.of("", "public.")
         change = self.of(
             f"GRANT SELECT ON {schema}{name} TO low", f"GRANT USAGE ON SECRET {name} TO low", f"ALTER SECRET {name} AS 'x'",
             f"COMMENT ON VIEW {name} IS 'x'", f"DROP VIEW {schema}{name}", f"CREATE OR REPLACE VIEW {schema}{name} AS SELECT 1 AS n",
         )  # fmt: skip
-        return [create, change]
+        return [f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT 1::bigint AS n, 'x' AS name", change]
 
     def view(self) -> list[str] | str:
         replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
@@ -323,7 +327,8 @@ class Grammar(Expressions):
 WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
     Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,
-    Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.view: 5,
+    Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
+    Grammar.view: 5,
     Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
     Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.presto: 1.5,
 }  # fmt: skip

@@ -19,6 +19,7 @@ from tailgate.lake.resolution import Resolution
 from tailgate.sql.name_resolution import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World
+from tests.engine.runtime.inside import Waiting
 
 # Objects of boss with names that a temporary view may also have.
 OF_BOSS = [
@@ -189,7 +190,7 @@ class Between:
 
 
 def test_what_takes_a_name_meanwhile_is_not_what_was_checked(world: World) -> None:
-    """low drops its view and boss creates one of that name: the new check refuses the statement."""
+    """The role low drops its view and boss creates one of that name: the new check refuses the statement."""
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("low", "CREATE VIEW public.v AS SELECT 1 AS n")
     with Between(world, lambda: (world.sql("low", "DROP VIEW public.v"), world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries"))):
@@ -216,11 +217,11 @@ def test_the_engine_refuses_what_was_checked_of_something_else(world: World, cha
     resolution = resolve(text, world.lake.catalog(), world.lake.catalog())
     world.sql("tailgate", *changes)
     with pytest.raises(SerializationFailure):
-        world.execute(text, {"role": "low"}, resolution, None)
+        world.execute(text, {"role": "low"}, resolution, Waiting())
     before = world.lake.catalog()
     again = resolve(text, before, before)
     if before.find(Name("v", "lo")) is not None:
-        world.execute(text, {"role": "low"}, again, None)
+        world.execute(text, {"role": "low"}, again, Waiting())
 
 
 def test_what_has_nothing_to_do_with_it_may_change(world: World) -> None:
@@ -229,7 +230,7 @@ def test_what_has_nothing_to_do_with_it_may_change(world: World) -> None:
     resolution = resolve(text, world.lake.catalog(), world.lake.catalog())
     world.sql("low", "DROP VIEW lo.w", "CREATE VIEW lo.x AS SELECT n FROM lo.v")
     world.sql("boss", "INSERT INTO salaries VALUES (1)", "ALTER TABLE salaries RENAME TO wages")
-    world.execute(text, {"role": "low"}, resolution, None)
+    world.execute(text, {"role": "low"}, resolution, Waiting())
 
 
 def test_a_statement_whose_names_change_all_the_time_fails_with_40001(world: World) -> None:
@@ -248,7 +249,7 @@ def test_names_of_a_resolution_mean_nothing_else(world: World) -> None:
     catalog = world.lake.catalog()
     nothing = resolve("", catalog, catalog)
     with pytest.raises(TailgateError) as raised:
-        world.execute("GRANT SELECT ON v TO low", {"role": "low"}, nothing, None)
+        world.execute("GRANT SELECT ON v TO low", {"role": "low"}, nothing, Waiting())
     assert raised.value.sqlstate == "42P01"
     resolution = resolve("TABLE v", catalog, catalog)
     assert Resolution.from_json(json.loads(json.dumps(resolution.to_json()))) == resolution

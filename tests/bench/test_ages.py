@@ -50,8 +50,8 @@ def test_an_order_that_was_not_received_is_an_error() -> None:
 
 
 def test_the_times_belong_to_the_ages() -> None:
-    found, times = ages_ms(np.array([1.0, 2.0]), np.array([4, 2]), received((2.5, 2, 1), (1.1, 4, 1)), 0.0, 9.0)
-    assert dict(zip(times.tolist(), np.round(found, 6).tolist(), strict=True)) == {1.0: 100.0, 2.0: 500.0}
+    ages, times = ages_ms(np.array([1.0, 2.0]), np.array([4, 2]), received((2.5, 2, 1), (1.1, 4, 1)), 0.0, 9.0)
+    assert dict(zip(times.tolist(), np.round(ages, 6).tolist(), strict=True)) == {1.0: 100.0, 2.0: 500.0}
 
 
 def test_quantiles() -> None:

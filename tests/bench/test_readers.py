@@ -87,10 +87,10 @@ def test_select(postgres: str) -> None:
                 with pytest.raises(Different, match="'item 2', 3"):
                     reader.await_answer(ANSWER, 0.3)
                 db.execute(f"UPDATE {VIEW} SET orders = 3, amount = 4.50 WHERE item = 'item 2'")
-                found = reader.await_answer(ANSWER, ANSWER_S)
+                answered_at = reader.await_answer(ANSWER, ANSWER_S)
                 received = reader.received()
                 assert received.counts.tolist() == [2, 3]
-                assert before < received.times[0] < received.times[1] == found < time.monotonic()
+                assert before < received.times[0] < received.times[1] == answered_at < time.monotonic()
         finally:
             db.execute(f"DROP TABLE {VIEW}")
 

@@ -15,14 +15,14 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
 
 @pytest.mark.parametrize("reader", ["tail", "select"])
 def test_freshness(reader: str) -> None:
-    found = turns.freshness(partial(Tailgate, reader=reader), Workload(200), rate=500, changes=10, warm_up=1, seconds=4, parts=2)
-    assert 900 < found.orders < 1100
-    assert 0 < found.ages_ms["p50"] <= found.ages_ms["p95"] <= found.ages_ms["max"] < turns.EQUAL_S * 1000
-    assert len(found.parts) == 2
-    assert found.cores["system"] > 0
-    assert found.peak_mib > 100
+    result = turns.freshness(partial(Tailgate, reader=reader), Workload(200), rate=500, changes=10, warm_up=1, seconds=4, parts=2)
+    assert 900 < result.orders < 1100
+    assert 0 < result.ages_ms["p50"] <= result.ages_ms["p95"] <= result.ages_ms["max"] < turns.EQUAL_S * 1000
+    assert len(result.parts) == 2
+    assert result.cores["system"] > 0
+    assert result.peak_mib > 100
 
 
 def test_catch_up() -> None:
-    found = turns.catch_up(partial(Tailgate, reader="select"), Workload(200), orders=5_000)
-    assert 0 < found.seconds < turns.CATCH_UP_S
+    result = turns.catch_up(partial(Tailgate, reader="select"), Workload(200), orders=5_000)
+    assert 0 < result.seconds < turns.CATCH_UP_S

@@ -72,8 +72,8 @@ class Case:
         self.glances = 0
         self._awaited = self.scenario.refreshed
         # page views are not stored, so views of them cannot be recomputed
-        made = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
-        self._queries = {view[1]: view[2].rstrip(";") for view in made if view is not None and "pageviews" not in view[2]}
+        matches = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
+        self._queries = {view[1]: view[2].rstrip(";") for view in matches if view is not None and "pageviews" not in view[2]}
 
     # ---- setup ----------------------------------------------------------------------------------
 
@@ -103,8 +103,8 @@ class Case:
         snapshots = all(table.keyed for table in self.scenario.tables) and self.scenario.transaction is None
         self.worker.forgetful = self._mode == "standalone" and snapshots
         self.worker.make()
-        wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
-        until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
+        expected = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
+        until(lambda: expected <= set(admin.list_topics(timeout=10).topics), 60)
         if self.scenario.avro and "transaction" in self.scenario.topics:  # CREATE SOURCE needs the registered schema
             until(self._captured, 60)
         with psycopg.connect(self._dsn, autocommit=True) as db:
@@ -129,8 +129,8 @@ class Case:
             return f"{self.name}.transaction-value" in registry.get_subjects()
 
     def _here(self, statement: str) -> str:
-        for there, here in (("kafka:9092", self._kafka), ("http://schema-registry:8081", self._registry), ("{prefix}", self.name)):
-            statement = statement.replace(there, here)
+        for placeholder, here in (("kafka:9092", self._kafka), ("http://schema-registry:8081", self._registry), ("{prefix}", self.name)):
+            statement = statement.replace(placeholder, here)
         return statement
 
     def write(self) -> None:
@@ -160,10 +160,10 @@ class Case:
                 with self._connect() as db:
                     db.execute("SET real_time_recency = off")
                     db.execute(f"ALTER SOURCE {source} REFRESH SCHEMA")  # type: ignore[call-overload]
-                    found = db.execute(f"SELECT * FROM {source} LIMIT 0").description  # type: ignore[call-overload]
+                    columns = db.execute(f"SELECT * FROM {source} LIMIT 0").description  # type: ignore[call-overload]
             except psycopg.OperationalError:
                 return False  # the engine is restarting
-            self._awaited = None if column in [c.name for c in found or ()] else self._awaited
+            self._awaited = None if column in [c.name for c in columns or ()] else self._awaited
         return self._awaited is None
 
     def check_writers(self) -> None:
@@ -205,10 +205,10 @@ class Case:
 
     # ---- comparisons ----------------------------------------------------------------------------
 
-    def checks(self, told: Callable[[str, str | None], None]) -> None:
+    def checks(self, report: Callable[[str, str | None], None]) -> None:
         """Compares sources, views and sinks with the database.
 
-        Calls `told` with each check and its error, or None.
+        Calls `report` with each check and its error, or None.
         """
         session = self.server.session()
         held: dict[str, Counter[Row]] = {}
@@ -216,28 +216,28 @@ class Case:
             for table in self.scenario.tables:
                 ours = Counter(tuple(map(plain, row)) for row in db.execute(self._rows(table)))  # type: ignore[call-overload]
                 theirs = Counter(session.query(self._rows(table)))
-                told(f"source {table.name} is its table: {theirs.total()} rows", difference(ours, theirs))
+                report(f"source {table.name} is its table: {theirs.total()} rows", difference(ours, theirs))
             for view in self.scenario.views:
                 ours = Counter(tuple(map(plain, row)) for row in db.execute(view.ours))  # type: ignore[call-overload]
                 theirs = Counter(session.query(view.theirs))
-                told(f"view {view.name} is its query: {theirs.total()} rows", difference(ours, theirs))
+                report(f"view {view.name} is its query: {theirs.total()} rows", difference(ours, theirs))
                 held[view.name] = Counter(spelt(row) for row in db.execute(f"SELECT * FROM {view.name}"))  # type: ignore[call-overload]
             if self.scenario.refreshed is not None:
                 source, column = self.scenario.refreshed
                 last = f"SELECT {column} FROM {source} WHERE id = {MARK}"  # earlier rows have NULL
                 ours = Counter(tuple(map(plain, row)) for row in db.execute(last))  # type: ignore[call-overload]
-                told(f"source {source} has got column {column}", difference(ours, Counter(session.query(last))))
+                report(f"source {source} has got column {column}", difference(ours, Counter(session.query(last))))
         session.close()
         for view in self.scenario.views:
-            self._check_sink(view, held[view.name], told)
-        self._check_sources(told)
+            self._check_sink(view, held[view.name], report)
+        self._check_sources(report)
 
     def _rows(self, table: Table) -> str:
         columns = re.findall(r"(?:^|, )(\w+) ", table.columns)
         shown = table.shown or {}
         return f"SELECT id, {', '.join(shown.get(column, column) for column in columns)} FROM {table.name}"
 
-    def _check_sink(self, view: View, expected: Counter[Row], told: Callable[[str, str | None], None]) -> None:
+    def _check_sink(self, view: View, expected: Counter[Row], report: Callable[[str, str | None], None]) -> None:
         topic = f"{self.name}.sink.{view.name}"
         events, wrong = 0, "nothing was read"
         deadline = time.monotonic() + SINK_S
@@ -248,25 +248,25 @@ class Case:
             except Misfit as misfit:
                 wrong = str(misfit)
                 break
-        told(f"sink of {view.name}: {events} events fold to the view", wrong or ("there was something" if view.never and events else None))
+        report(
+            f"sink of {view.name}: {events} events fold to the view", wrong or ("there was something" if view.never and events else None)
+        )
         if f"{view.name}-consistency" in " ".join(self.scenario.statements()):
             try:
                 count = counted(self._topics, f"{topic}-consistency")
-                told(
+                report(
                     f"sink of {view.name}: its consistency topic counts them", None if count == events else f"it counts {count} of {events}"
                 )
             except Misfit as misfit:
-                told(f"sink of {view.name}: its consistency topic counts them", str(misfit))
+                report(f"sink of {view.name}: its consistency topic counts them", str(misfit))
 
-    def _check_sources(self, told: Callable[[str, str | None], None]) -> None:
+    def _check_sources(self, report: Callable[[str, str | None], None]) -> None:
         with self._connect() as db:
             for name in [*(table.name for table in self.scenario.tables), *(["raw_pageviews"] if self.pageviews else [])]:
-                found = db.execute(
-                    "SELECT status, error FROM tailgate.sources WHERE name = %s AND schema = %s", (name, self.name)
-                ).fetchone()
+                row = db.execute("SELECT status, error FROM tailgate.sources WHERE name = %s AND schema = %s", (name, self.name)).fetchone()
                 letters = db.execute(f"SELECT count(*) FROM {name}_dead_letters").fetchone()  # type: ignore[call-overload]
-                good = found is not None and found[0] == "running" and letters == (0,)
-                told(f"source {name} runs and has no dead letters", None if good else f"{found}, {letters}")
+                good = row is not None and row[0] == "running" and letters == (0,)
+                report(f"source {name} runs and has no dead letters", None if good else f"{row}, {letters}")
 
     def amount(self) -> str:
         """Returns the number of changes in the topics and how many of them are duplicates."""

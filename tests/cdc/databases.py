@@ -222,13 +222,13 @@ class PostgreSQL:
 
     def define(self, table: Table) -> list[str]:
         columns = table.columns.format(instant="TIMESTAMPTZ(6) NOT NULL", long="TEXT")
-        made = [f"CREATE TABLE {table.name} (id BIGINT{_key(table)}, {columns})"]
+        statements = [f"CREATE TABLE {table.name} (id BIGINT{_key(table)}, {columns})"]
         # External storage is not compressed, so long values are TOASTed, and an update of another
         # column sends a placeholder.
-        made += [
+        statements += [
             f"ALTER TABLE {table.name} ALTER COLUMN {name} SET STORAGE EXTERNAL" for name in re.findall(r"(\w+) \{long\}", table.columns)
         ]
-        return [*made, f"ALTER TABLE {table.name} REPLICA IDENTITY FULL"] if table.full else made
+        return [*statements, f"ALTER TABLE {table.name} REPLICA IDENTITY FULL"] if table.full else statements
 
     def session(self) -> Session:
         return _Connection(self._server.dsn)
@@ -279,9 +279,9 @@ class _Connection:
         (self._connection.commit if keep else self._connection.rollback)()
 
     def query(self, sql: str) -> list[Row]:
-        found = [tuple(map(plain, row)) for row in self._connection.execute(sql).fetchall()]  # type: ignore[call-overload]
+        rows = [tuple(map(plain, row)) for row in self._connection.execute(sql).fetchall()]  # type: ignore[call-overload]
         self._connection.rollback()
-        return found
+        return rows
 
     def close(self) -> None:
         self._connection.close()

@@ -68,14 +68,14 @@ def counted(topics: Topics, topic: str) -> int:
     """
     total, newest, open = 0, 0, False
     for message in topics.messages(topic):
-        told = json.loads(message.value())
-        time = int(told["id"])
-        if told["status"] == "BEGIN":
+        event = json.loads(message.value())
+        time = int(event["id"])
+        if event["status"] == "BEGIN":
             if open or time <= newest:
                 raise Misfit(f"{topic} offset {message.offset()}: {time} begins after {newest}")
             newest, open = time, True
         else:
             if not open or time != newest:
                 raise Misfit(f"{topic} offset {message.offset()}: {time} ends, which has not begun")
-            total, open = total + told["event_count"], False
+            total, open = total + event["event_count"], False
     return total

@@ -31,10 +31,10 @@ class Missing(Exception):
 
 def program(name: str) -> Path:
     """Returns the path of a program, also from the sbin folders."""
-    found = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") or shutil.which(name)
-    if found is None:
+    path = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") or shutil.which(name)
+    if path is None:
         raise Missing(f"{name} is not on this machine; on Debian and Ubuntu: {DEBIAN}")
-    return Path(found)
+    return Path(path)
 
 
 def postgresql() -> Path:

@@ -34,14 +34,14 @@ PAUSE_S = (0.0, 3.0)  # until a worker is restarted; the supervisor has other de
 
 
 def kills(supervisor: Supervisor, workers: list[Worker]) -> list[Fault]:
-    found = [*faults.engine_kills(supervisor), *2 * [faults.kill(supervisor, "sinks", "the sinks")]]
+    kinds = [*faults.engine_kills(supervisor), *2 * [faults.kill(supervisor, "sinks", "the sinks")]]
     for worker in workers:
         name = worker.name
-        found += 2 * [Fault(name, f"kill the worker of {name}", worker.kill, worker.start, PAUSE_S)]
-        found.append(Fault(name, f"restart the connector of {name}", worker.restart))
+        kinds += 2 * [Fault(name, f"kill the worker of {name}", worker.kill, worker.start, PAUSE_S)]
+        kinds.append(Fault(name, f"restart the connector of {name}", worker.restart))
         if worker.forgetful:
-            found.append(Fault(name, f"kill the worker of {name} and remove its offsets", worker.lose_offsets, worker.start, PAUSE_S))
-    return found
+            kinds.append(Fault(name, f"kill the worker of {name} and remove its offsets", worker.lose_offsets, worker.start, PAUSE_S))
+    return kinds
 
 
 class Run(Report):
@@ -77,7 +77,7 @@ class Run(Report):
         for case in cases:
             case.write()
         end = time.monotonic() + self.options.seconds
-        told = time.monotonic()
+        reported = time.monotonic()
         alter = end - self.options.seconds / 2
         while time.monotonic() < end:
             supervisor.watch()
@@ -90,8 +90,8 @@ class Run(Report):
                 for case in cases:
                     case.alter()
                     self.say(f"{case.name}: {'; '.join(case.scenario.alters)}")
-            if time.monotonic() > told + PROGRESS_S:
-                told = time.monotonic()
+            if time.monotonic() > reported + PROGRESS_S:
+                reported = time.monotonic()
                 self.say(", ".join(f"{case.name}: {case.transactions} transactions" for case in cases))
                 for case in cases:
                     self.wrong[case.name] = self.wrong.get(case.name) or case.glance()

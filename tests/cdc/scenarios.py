@@ -99,8 +99,8 @@ def _statements(file: Path) -> list[str]:
 
 def _made(statement: str) -> str | None:
     """Returns the name of the view that a statement creates."""
-    found = re.match(r"CREATE (?:MATERIALIZED )?VIEW (\w+)", statement)
-    return found and found[1]
+    match = re.match(r"CREATE (?:MATERIALIZED )?VIEW (\w+)", statement)
+    return match and match[1]
 
 
 # ---- scenario 1 --------------------------------------------------------------------------------

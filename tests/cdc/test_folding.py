@@ -22,7 +22,7 @@ class Topic:
     """Messages with the interface of `Topics`."""
 
     def __init__(self, *messages: tuple[bytes | None, Any]) -> None:
-        self._messages = [Message(i, key, None if said is None else json.dumps(said).encode()) for i, (key, said) in enumerate(messages)]
+        self._messages = [Message(i, key, None if value is None else json.dumps(value).encode()) for i, (key, value) in enumerate(messages)]
 
     def messages(self, topic: str) -> list[Message]:
         return self._messages

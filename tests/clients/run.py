@@ -113,10 +113,10 @@ def main(names: list[str]) -> int:
             psql(each, "-d", "shop", "-f", str(HERE / "world.sql"))
         print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
         for client in chosen:
-            told = {flavour: checks(client, flavour, servers, folder) for flavour in servers}
-            counts = [f"{len(good)}/{len(good) + len(bad)}" for good, bad in told.values()]
+            results = {flavour: checks(client, flavour, servers, folder) for flavour in servers}
+            counts = [f"{len(good)}/{len(good) + len(bad)}" for good, bad in results.values()]
             print(f"{counts[0]:>10} {counts[1]:>10}  {client.name}", flush=True)
-            for flavour, (good, bad) in told.items():
+            for flavour, (good, bad) in results.items():
                 passed = passed and bool(good) and not bad
                 for line in bad:
                     print(f"           {flavour}: {line}", flush=True)
@@ -161,17 +161,17 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
         "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         run = subprocess.run(
             client.command, cwd=CACHE / client.kind, env=environment, capture_output=True, text=True, timeout=CHECKS_TIMEOUT_S, check=False
         )
-        said, end = run.stdout, f"ended with {run.returncode}: {run.stderr[-300:]}"
+        output, end = run.stdout, f"ended with {run.returncode}: {run.stderr[-300:]}"
     except subprocess.TimeoutExpired as late:
-        said, end = (late.stdout or b"").decode(), f"took more than {time.monotonic() - begun:.0f} s"
-    good = re.findall(r"^ok \d+ - (.*)", said, re.MULTILINE)
-    bad = [f"{name}: {why[:1500]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", said, re.MULTILINE)]
-    if not re.search(r"^1\.\.\d+", said, re.MULTILINE):  # it did not run to the end
+        output, end = (late.stdout or b"").decode(), f"took more than {time.monotonic() - start:.0f} s"
+    good = re.findall(r"^ok \d+ - (.*)", output, re.MULTILINE)
+    bad = [f"{name}: {why[:1500]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", output, re.MULTILINE)]
+    if not re.search(r"^1\.\.\d+", output, re.MULTILINE):  # it did not run to the end
         bad.append(end.replace("\n", " | "))
     return good, bad
 

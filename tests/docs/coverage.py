@@ -34,16 +34,16 @@ _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 
 
 def wanted() -> set[str]:
-    found: set[str] = set()
+    words: set[str] = set()
     for kind in _classes(Statement, set()):
-        found.add(kind.__name__)
+        words.add(kind.__name__)
         hints = _hints(kind)
         for field in _fields(kind):
             choices = _VALUES.get((kind.__name__, field.name)) or _literals(hints[field.name])
-            found |= {_word(kind, field, choice) for choice in choices}
+            words |= {_word(kind, field, choice) for choice in choices}
             if not choices and not _missing(field):
-                found.add(f"{kind.__name__}.{field.name}")
-    return found - {Empty.__name__}
+                words.add(f"{kind.__name__}.{field.name}")
+    return words - {Empty.__name__}
 
 
 def shown(value: Any) -> set[str]:
@@ -53,13 +53,13 @@ def shown(value: Any) -> set[str]:
     kind = type(value)
     if not _ours(kind):
         return set()
-    found = {kind.__name__}
+    words = {kind.__name__}
     for field in _fields(kind):
         part = getattr(value, field.name)
-        found |= shown(part) | {_word(kind, field, part)}
+        words |= shown(part) | {_word(kind, field, part)}
         if not _missing(field) and part != _default(field):
-            found.add(f"{kind.__name__}.{field.name}")
-    return found
+            words.add(f"{kind.__name__}.{field.name}")
+    return words
 
 
 def _ours(kind: type) -> bool:
@@ -88,14 +88,14 @@ def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind, localns=_NAMES)
 
 
-def _classes(hint: Any, seen: set[type]) -> set[type]:
-    if isinstance(hint, type) and _ours(hint) and hint not in seen:
-        seen.add(hint)
+def _classes(hint: Any, visited: set[type]) -> set[type]:
+    if isinstance(hint, type) and _ours(hint) and hint not in visited:
+        visited.add(hint)
         for inner in _hints(hint).values():
-            _classes(inner, seen)
+            _classes(inner, visited)
     for inner in typing.get_args(hint):
-        _classes(inner, seen)
-    return seen
+        _classes(inner, visited)
+    return visited
 
 
 def _literals(hint: Any) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ def differences(server: str, page: list[Part]) -> list[str]:
         own.execute("CREATE DATABASE pages")
     terminal = Terminal(make_conninfo(server, dbname="pages"))
     terminal.type("SET client_min_messages = notice")
-    found = []
+    differing = []
     for part in page:
         if isinstance(part, Example) and not part.ours:
             got = terminal.type(plain(part.statement), part.data)
@@ -31,7 +31,7 @@ def differences(server: str, page: list[Part]) -> list[str]:
                 if not all(any(line.startswith(word) for line in lines) for lines in (expected, got)):
                     expected, got = (tuple(x for x in lines if not x.startswith(word)) for lines in (expected, got))
             if not same(expected, got, part.ordered):
-                found.append(
+                differing.append(
                     f"line {part.line}: {part.statement}\nthe page says\n" + "\n".join(expected) + "\nPostgreSQL\n" + "\n".join(got)
                 )
     terminal.close()
@@ -39,7 +39,7 @@ def differences(server: str, page: list[Part]) -> list[str]:
         own.execute("DROP DATABASE pages WITH (FORCE)")
         for (role,) in own.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_|^postgres$'").fetchall():
             own.execute(psycopg.sql.SQL("DROP ROLE {}").format(psycopg.sql.Identifier(role)))
-    return found
+    return differing
 
 
 def plain(text: str) -> str:

@@ -21,18 +21,18 @@ SLOW_S = 1.0  # slower statements are reported
 
 
 def record(system: System, page: Path) -> list[Part]:
-    found: list[Part] = []
+    page_parts: list[Part] = []
     terminal = system.terminal()
     for part in list(parts(page.read_text())):
         began = time.monotonic()
         printed = system.run(terminal, part, page.parent)
         if (took := time.monotonic() - began) > SLOW_S and isinstance(part, Example):
             print(f"{page.name}, line {part.line}: {took:.1f} s", file=sys.stderr, flush=True)
-        found.append(recorded(part, printed) if isinstance(part, Example) else part)
+        page_parts.append(recorded(part, printed) if isinstance(part, Example) else part)
     terminal.close()
     system.clear()
-    page.write_text(written(found))
-    return found
+    page.write_text(written(page_parts))
+    return page_parts
 
 
 def main(pages: list[Path]) -> None:

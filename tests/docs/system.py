@@ -86,8 +86,8 @@ class System:
             return ()
         if part.statement.startswith(INCLUDE):
             file = folder / part.statement.removeprefix(INCLUDE)
-            found = [terminal.type(self.here(s.text)) for s in split(file.read_text())]
-            return tuple(self.there(line) for lines in found for line in lines)
+            outputs = [terminal.type(self.here(s.text)) for s in split(file.read_text())]
+            return tuple(self.there(line) for lines in outputs for line in lines)
         until = len(part.output) - 1 if part.output and part.output[-1] == INTERRUPT else None
         return tuple(self.there(line) for line in terminal.type(self.here(part.statement), part.data, until))
 

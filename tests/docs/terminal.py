@@ -37,8 +37,8 @@ class Terminal:
         self._notices.clear()
         wire: PGconn = self._connection.pgconn
         out: list[str] = []
-        kept = re.search(r"\\gset( --.*)?$", statement)
-        result = wire.exec_(VARIABLE.sub(self._value, statement[: kept.start()] if kept else statement).encode())
+        gset = re.search(r"\\gset( --.*)?$", statement)
+        result = wire.exec_(VARIABLE.sub(self._value, statement[: gset.start()] if gset else statement).encode())
         if result.status == pq.ExecStatus.COPY_IN:
             for line in data:
                 wire.put_copy_data(line.encode() + b"\n")
@@ -58,7 +58,7 @@ class Terminal:
             if INTERRUPT in out:
                 return (*self._notices, *out)
             return (*self._notices, *out, *([] if result.status == pq.ExecStatus.COMMAND_OK else printed(result)))
-        if kept and result.status == pq.ExecStatus.TUPLES_OK:
+        if gset and result.status == pq.ExecStatus.TUPLES_OK:
             for c in range(result.nfields):
                 self._variables[(result.fname(c) or b"").decode()] = _cell(result.get_value(0, c))
             return tuple(self._notices)
@@ -100,8 +100,8 @@ class _Diagnostic:
 
 def printed(result: PGresult) -> list[str]:
     if result.status == pq.ExecStatus.FATAL_ERROR:
-        found = _Diagnostic(result)
-        return _told(found.severity, found.sqlstate, found.message_primary, found)
+        diagnostic = _Diagnostic(result)
+        return _told(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
     if result.status == pq.ExecStatus.TUPLES_OK:
         tag = (result.command_status or b"").decode()
         return [*table(result), *([tag] if re.match(r"INSERT|UPDATE|DELETE", tag) else [])]

@@ -60,7 +60,7 @@ def _at_last(system: System, terminal: Terminal, example: Example, folder: Path,
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_postgresql_prints_the_same(postgres: str, page: Path) -> None:
-    assert not (found := differences(postgres, list(parts(page.read_text())))), "\n\n".join(found)
+    assert not (wrong := differences(postgres, list(parts(page.read_text())))), "\n\n".join(wrong)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=_name)
@@ -69,14 +69,14 @@ def test_a_page_is_made_of_its_parts(page: Path) -> None:
 
 
 def test_every_statement_is_told() -> None:
-    told = set(UNPRINTABLE)
+    words = set(UNPRINTABLE)
     for page in PAGES:
         for example in examples(page):
             try:
-                told |= shown(parse(VARIABLE.sub("1", example.statement.replace("\\gset", ";"))))
+                words |= shown(parse(VARIABLE.sub("1", example.statement.replace("\\gset", ";"))))
             except TailgateError:
                 continue  # an example of an error
-    missing = sorted(wanted() - told)
+    missing = sorted(wanted() - words)
     assert not missing, f"no page of docs/sql has an example of {', '.join(missing)}"
 
 

@@ -38,9 +38,9 @@ def fresh(server: str) -> str:
 
 def typed(dsn: str, examples: list[Example]) -> list[tuple[str, ...]]:
     terminal = Terminal(dsn)
-    found = [terminal.type(plain(e.statement), e.data) for e in examples]
+    outputs = [terminal.type(plain(e.statement), e.data) for e in examples]
     terminal.close()
-    return found
+    return outputs
 
 
 def psql(dsn: str, examples: list[Example]) -> list[str]:
@@ -48,10 +48,10 @@ def psql(dsn: str, examples: list[Example]) -> list[str]:
     for e in examples:
         script += f"\\echo {MARK}\n{plain(e.statement)}\n" + "".join(f"{line}\n" for line in (*e.data, "\\.") if e.data)
     command = ["stdbuf", "-oL", "psql", "-X", dsn]
-    said = subprocess.run(
+    text = subprocess.run(
         command, input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
     ).stdout
-    said = re.sub(
-        r"^(LINE \d+: .*\n *\^|(LOCATION|SCHEMA NAME|TABLE NAME|COLUMN NAME|CONSTRAINT NAME): .*)\n", "", said, flags=re.MULTILINE
+    text = re.sub(
+        r"^(LINE \d+: .*\n *\^|(LOCATION|SCHEMA NAME|TABLE NAME|COLUMN NAME|CONSTRAINT NAME): .*)\n", "", text, flags=re.MULTILINE
     )
-    return ["\n".join(line.rstrip() for line in part.splitlines() if line != "" or "COPY" in part) for part in said.split(MARK + "\n")[1:]]
+    return ["\n".join(line.rstrip() for line in part.splitlines() if line != "" or "COPY" in part) for part in text.split(MARK + "\n")[1:]]

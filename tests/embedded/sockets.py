@@ -58,7 +58,7 @@ def listeners(pids: list[int]) -> list[Listener]:
             if fields[3] == LISTEN:
                 address, _, port = fields[1].rpartition(":")
                 ports[fields[9]] = (_host(address), int(port, 16))
-    found = set()
+    sockets = set()
     for pid in pids:
         for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
             try:
@@ -66,8 +66,8 @@ def listeners(pids: list[int]) -> list[Listener]:
             except OSError:
                 continue
             if match and match[1] in ports:
-                found.add(Listener(pid, *ports[match[1]]))
-    return sorted(found, key=lambda listener: (listener.pid, listener.port))
+                sockets.add(Listener(pid, *ports[match[1]]))
+    return sorted(sockets, key=lambda listener: (listener.pid, listener.port))
 
 
 def _host(hexadecimal: str) -> str:

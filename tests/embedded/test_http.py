@@ -38,12 +38,12 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 
 def answered(port: int, request: str) -> bytes:
     """Sends bytes. Returns everything received until the server closes the connection."""
-    found = b""
+    response = b""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(request.encode())
         while data := connection.recv(1 << 16):
-            found += data
-    return found
+            response += data
+    return response
 
 
 def status(answer: bytes) -> int:

@@ -109,8 +109,8 @@ def test_another_port_is_refused_for_a_folder_that_has_one(tmp_path: Path) -> No
 
 def test_a_taken_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "PREDECESSOR_ENDS", timedelta(milliseconds=100))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         with pytest.raises(ChildFailed, match=f"port {port} of 127.0.0.1 is in use by process {os.getpid()}"):
             Kafka(tmp_path, port).start()
 

@@ -116,8 +116,8 @@ def test_an_id_belongs_to_a_content(client: SchemaRegistryClient) -> None:
     registered = client.get_latest_version("b")
     assert (registered.subject, registered.version, registered.schema_id) == ("b", 1, 2)
     assert client.get_version("a", 1).schema.schema_str == USER
-    found = client.lookup_schema("a", avro(USER))
-    assert (found.version, found.schema_id) == (1, 1)
+    schema = client.lookup_schema("a", avro(USER))
+    assert (schema.version, schema.schema_id) == (1, 1)
     assert client.get_schema(2).schema_str == USER_WITH_EMAIL
     assert [(v.subject, v.version) for v in client.get_schema_versions(2)] == [("a", 2), ("b", 1)]
     assert client.get_subjects_by_schema_id(2) == ["a", "b"]
@@ -274,8 +274,8 @@ def test_protobuf(own: Registry, client: SchemaRegistryClient) -> None:
         client.register_schema("order", Schema('syntax = "proto3"; message Other { int64 id = 1; }', "PROTOBUF"))
     with refused(40901):
         client.register_schema("order", avro(USER))
-    found = client.get_latest_version("order")
-    assert (found.version, found.schema.schema_type, found.schema.schema_str) == (2, "PROTOBUF", order % "string note = 3;")
+    newest = client.get_latest_version("order")
+    assert (newest.version, newest.schema.schema_type, newest.schema.schema_str) == (2, "PROTOBUF", order % "string note = 3;")
     assert client.get_schema(3).schema_type == "PROTOBUF"
     assert call(own, "GET", "/schemas/ids/3/schema") == (200, order % "string note = 3;")
 

@@ -96,8 +96,10 @@ class Up:
 
         A process that has just been forked still has its parent's command line.
         """
-        found = descendants(self.process.pid)
-        return [pid for pid, words in found.items() if name in words and (name.startswith("/bin/sh") or not words.startswith("/bin/sh"))]
+        processes = descendants(self.process.pid)
+        return [
+            pid for pid, words in processes.items() if name in words and (name.startswith("/bin/sh") or not words.startswith("/bin/sh"))
+        ]
 
     def works(self, number: int, *, name: str, killed: int) -> bool:
         """Returns whether all parts serve again after `name` was killed.
@@ -138,11 +140,13 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
     """Returns the listening sockets of the process tree, in the form of SOCKETS."""
     family = descendants(up.process.pid)
-    found = listeners(list(family))
-    assert {listener.host for listener in found} == {"127.0.0.1"}
+    open_sockets = listeners(list(family))
+    assert {listener.host for listener in open_sockets} == {"127.0.0.1"}
     names = {name for name, _ in SOCKETS}
-    named = [(next((n for n in names if n in family[at.pid]), family[at.pid]), frozenset(verdicts(at.host, at.port))) for at in found]
-    return Counter(named)
+    labels = [
+        (next((n for n in names if n in family[at.pid]), family[at.pid]), frozenset(verdicts(at.host, at.port))) for at in open_sockets
+    ]
+    return Counter(labels)
 
 
 def test_every_listening_socket_asks_who_comes(up: Up) -> None:
@@ -166,9 +170,9 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_second_supervisor_of_a_folder_is_refused(up: Up) -> None:
-    found = command("up", "--data", str(up.data), "--listen", f"127.0.0.1:{free_port()}")
-    assert found.returncode == 1
-    assert f"{up.data} is in use by `tailgate up`, process {up.process.pid}" in found.stderr
+    result = command("up", "--data", str(up.data), "--listen", f"127.0.0.1:{free_port()}")
+    assert result.returncode == 1
+    assert f"{up.data} is in use by `tailgate up`, process {up.process.pid}" in result.stderr
 
 
 def test_a_port_belongs_to_one_lake(up: Up, tmp_path: Path) -> None:
@@ -176,11 +180,11 @@ def test_a_port_belongs_to_one_lake(up: Up, tmp_path: Path) -> None:
     for other in ("up", "gateway"):
         data = tmp_path / other
         Lake.create(data)
-        found = command(other, "--data", str(data), "--listen", f"127.0.0.1:{up.port}")
-        assert found.returncode == 1
-        assert f"port {up.port} of 127.0.0.1 is in use by process {gateway}" in found.stderr
-        assert f"over the data folder {up.data}" in found.stderr
-        assert "ready" not in found.stdout
+        result = command(other, "--data", str(data), "--listen", f"127.0.0.1:{up.port}")
+        assert result.returncode == 1
+        assert f"port {up.port} of 127.0.0.1 is in use by process {gateway}" in result.stderr
+        assert f"over the data folder {up.data}" in result.stderr
+        assert "ready" not in result.stdout
         assert marked(data) == []
 
 
@@ -189,9 +193,9 @@ def test_a_port_of_another_program_is_named(tmp_path: Path) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        found = command("up", "--data", str(tmp_path), "--listen", f"127.0.0.1:{free_port()}", "--presto", str(port))
-    assert found.returncode == 1
-    assert f"port {port} of 127.0.0.1 is in use by process {os.getpid()}" in found.stderr
+        result = command("up", "--data", str(tmp_path), "--listen", f"127.0.0.1:{free_port()}", "--presto", str(port))
+    assert result.returncode == 1
+    assert f"port {port} of 127.0.0.1 is in use by process {os.getpid()}" in result.stderr
 
 
 def test_gateways_of_a_lake_share_its_port(up: Up, tmp_path: Path) -> None:
@@ -214,10 +218,10 @@ def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
         other.listen()
         (tmp_path / "schema-registry" / "port").write_text(str(other.getsockname()[1]))
         listen = f"127.0.0.1:{free_port()}"
-        found = command("up", "--data", str(tmp_path), "--listen", listen, "--kafka", "embedded", "--schema-registry", "embedded")
-    assert found.returncode == 1
-    assert f"is in use by process {os.getpid()}" in found.stderr
-    assert "Traceback" not in found.stderr
+        result = command("up", "--data", str(tmp_path), "--listen", listen, "--kafka", "embedded", "--schema-registry", "embedded")
+    assert result.returncode == 1
+    assert f"is in use by process {os.getpid()}" in result.stderr
+    assert "Traceback" not in result.stderr
     assert marked(tmp_path) == []
 
 

@@ -63,9 +63,9 @@ def test_an_age_is_the_time_since_the_newest_page_view_was_sent() -> None:
     freshness = Freshness(lambda: True, warm_s=0.0)
     for age_ms in range(1, 101):
         freshness.add(time.time() * 1000 - age_ms * 1000)
-    found = freshness.percentiles()
+    percentiles = freshness.percentiles()
     marks = {"p50": 51_000, "p95": 96_000, "p99": 100_000, "max": 100_000}
-    assert {name: round(age, -3) for name, age in found.items()} == marks
+    assert {name: round(age, -3) for name, age in percentiles.items()} == marks
 
 
 def test_there_are_no_percentiles_without_ages() -> None:

@@ -37,7 +37,8 @@ Figures = dict[str, float]
 @dataclass
 class Target:
     """A gateway over a lake with a view `v` of a hundred rows; `ann` is a superuser, `low` and `bob` may read it, `low` without
-    a password."""
+    a password.
+    """
 
     folder: Path
     child: Child = field(init=False)

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tailgate.gateway.resources.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
+from tailgate.gateway.resources.budgets import TASK_BUDGET, UNNAMED_FREE, Budget, Cache, Charge, ChargedDict
 from tailgate.gateway.resources.memory import LEAST, Memory, parsed
 from tailgate.gateway.serving.fetching import CHARGED_MIN, fetched
 from tailgate.lake.errors import OutOfMemory
@@ -67,7 +67,7 @@ def test_caches_give_way() -> None:
 
 def test_what_has_a_name_is_charged() -> None:
     gateway, _, session = levels(10 * UNNAMED_FREE, 10 * UNNAMED_FREE, 4 * UNNAMED_FREE)
-    kept: Kept[int] = Kept(lambda value: value)
+    kept: ChargedDict[int] = ChargedDict(lambda value: value)
     kept.budget = session
     kept[""] = UNNAMED_FREE
     assert session.used == 0
@@ -87,7 +87,7 @@ def test_what_has_a_name_is_charged() -> None:
 
 def test_what_changes_is_charged_once() -> None:
     gateway, _, session = levels()
-    charged = Charged(session)
+    charged = Charge(session)
     for size in (10, 40, 5):
         charged.set(size)
         assert gateway.used == size
@@ -115,7 +115,7 @@ def test_many_threads() -> None:
 def test_results_are_charged_until_they_are_gone() -> None:
     gateway, _, session = levels(8 << 20, 8 << 20, 4 << 20)
     connection = duckdb.connect(config={"threads": 1})
-    token = CHARGED.set(session)
+    token = TASK_BUDGET.set(session)
     try:
         small = fetched(connection.execute("SELECT 1"), pa.schema([("x", pa.int32())]))
         assert (small.num_rows, gateway.used) == (1, 0)
@@ -128,7 +128,7 @@ def test_results_are_charged_until_they_are_gone() -> None:
         gc.collect()
         assert gateway.used == 0
     finally:
-        CHARGED.reset(token)
+        TASK_BUDGET.reset(token)
 
 
 def test_the_memory_of_a_gateway() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tailgate.gateway.results.envelopes import Plain
-from tailgate.gateway.results.tail import TailRows
+from tailgate.gateway.results.tail import TailOptions, TailRows
 from tailgate.gateway.serving.following import Batch
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import SystemError_
@@ -20,12 +20,13 @@ ITEM = Item(16384, "table", "t", COLUMNS, stored=True)
 
 
 class Failing:
-    """Changes that end with an error when `fail` is set."""
+    """A query service whose changes end with an error when `fail` is set."""
 
     time = 0
 
     def __init__(self) -> None:
         self.fail = asyncio.Event()
+        self.followers = self.progress = self
 
     async def changes(self, *arguments: Any, **words: Any) -> AsyncIterator[Batch]:
         await self.fail.wait()
@@ -39,7 +40,7 @@ async def ended() -> list[dict[str, Any]]:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: logged.append(context))
     serving = Failing()
-    rows = TailRows(serving, shared(Followed(ITEM)), Plain(COLUMNS), after=1, snapshot=False, progress=False)  # type: ignore[arg-type]
+    rows = TailRows(serving, shared(Followed(ITEM)), Plain(COLUMNS), TailOptions(1, snapshot=False, progress=False))  # type: ignore[arg-type]
     for step in (rows.fetch(None), rows.close()):
         task = asyncio.ensure_future(step)
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tailgate.gateway.catalog.catalog_query import JOINS_MAX
-from tailgate.gateway.resources.concurrency import ASKING, Asking, Quota, Turns
+from tailgate.gateway.resources.concurrency import REQUESTER, Limiter, Quota, Requester
 from tailgate.gateway.serving.prepared import analyzed
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.pool import Workers
@@ -78,8 +78,8 @@ async def until(true: Callable[[], bool]) -> None:
 
 def test_long_work_is_another_processs() -> None:
     async def work(workers: Workers) -> None:
-        assert await workers.aside(process) == os.getpid()
-        pids = await asyncio.gather(*(workers.aside(process, 0.05, long=True) for _ in range(3)))
+        assert await workers.run_bounded(process) == os.getpid()
+        pids = await asyncio.gather(*(workers.run_bounded(process, 0.05, long=True) for _ in range(3)))
         assert len({*pids, os.getpid()}) == 4
         await until(lambda: not any(map(alive, pids)))
 
@@ -89,7 +89,7 @@ def test_long_work_is_another_processs() -> None:
 def test_errors_come_back_whole() -> None:
     async def work(workers: Workers) -> None:
         with pytest.raises(UndefinedTable, match='relation "t" does not exist') as raised:
-            await workers.far(failing, "t")
+            await workers.run_in_worker(failing, "t")
         assert (raised.value.hint, raised.value.position) == ("Look.", 7)
 
     run(work)
@@ -99,9 +99,9 @@ def test_catalogs_and_tables_travel() -> None:
     async def work(workers: Workers) -> None:
         item = Item(16384, "table", "t", (Field("x", INT8, False),), (0,), stored=True)
         catalog = Catalog().apply(Change(put=(item,)))
-        assert await workers.far(named, catalog, catalog.along(("s",))) == ("t", "s", True)
+        assert await workers.run_in_worker(named, catalog, catalog.along(("s",))) == ("t", "s", True)
         table = pa.table({"x": pa.array(range(100_000))})
-        assert (await workers.far(cut, table)).column(0).to_pylist() == [10, 11, 12, 13, 14]
+        assert (await workers.run_in_worker(cut, table)).column(0).to_pylist() == [10, 11, 12, 13, 14]
 
     run(work)
 
@@ -109,7 +109,7 @@ def test_catalogs_and_tables_travel() -> None:
 def test_cancelled_work_ends() -> None:
     async def work(workers: Workers) -> None:
         for pause in (0.0, 0.2):  # before there is a process, and while it works
-            task = asyncio.create_task(workers.far(endless))
+            task = asyncio.create_task(workers.run_in_worker(endless))
             await asyncio.sleep(pause)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -136,28 +136,28 @@ def test_late_work_is_too_complex(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def work(workers: Workers) -> None:
         with pytest.raises(StatementTooComplex):
-            await workers.far(endless)
+            await workers.run_in_worker(endless)
 
     run(work)
 
 
 def test_work_that_takes_too_much_memory_is_refused() -> None:
     async def work(workers: Workers) -> None:
-        assert await workers.far(large, 10 << 20) == 10 << 20
+        assert await workers.run_in_worker(large, 10 << 20) == 10 << 20
         with pytest.raises(OutOfMemory):
-            await workers.far(large, 200 << 20)
+            await workers.run_in_worker(large, 200 << 20)
 
     run(work, 100 << 20)
 
 
 def test_a_template_that_was_killed_begins_anew() -> None:
     async def work(workers: Workers) -> None:
-        assert await workers.far(process)
+        assert await workers.run_in_worker(process)
         assert pool.TEMPLATE._process is not None
         before = pool.TEMPLATE._process.pid
         os.kill(before, signal.SIGKILL)
         pool.TEMPLATE._process.wait()
-        assert await workers.far(process)
+        assert await workers.run_in_worker(process)
         assert pool.TEMPLATE._process.pid != before
 
     run(work)
@@ -172,11 +172,11 @@ def test_a_slice_is_as_long_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         async def work(workers: Workers) -> None:
             began = time.thread_time()
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(workers.aside(endless), 1.0)
+                await asyncio.wait_for(workers.run_bounded(endless), 1.0)
             assert time.thread_time() - began < 0.5  # of this thread: the rest was another process's
-            assert await workers.aside(process) == os.getpid()
-            assert await workers.aside(spinning, 0.1) != os.getpid()
-            assert await workers.aside(finalizing) != os.getpid()
+            assert await workers.run_bounded(process) == os.getpid()
+            assert await workers.run_bounded(spinning, 0.1) != os.getpid()
+            assert await workers.run_bounded(finalizing) != os.getpid()
 
         run(work)
     finally:
@@ -203,19 +203,19 @@ def finalizing() -> int:
 
 # --- turns -----------------------------------------------------------------------------------------------------------------------
 
-LOW, OTHER, SUPER = Asking(1, False), Asking(2, False), Asking(10, True)
+LOW, OTHER, SUPER = Requester(1, False), Requester(2, False), Requester(10, True)
 
 
 def test_turns_of_a_role() -> None:
     async def work() -> None:
-        turns = Turns(3, 2)
+        turns = Limiter(3, 2)
         low = [turns.try_take(LOW) for _ in range(3)]
         assert [t is not None for t in low] == [True, True, False]
         third = asyncio.create_task(turns.take(LOW))
         await asyncio.sleep(0)
         other = turns.try_take(OTHER)  # goes past who waits for itself
         assert other is not None
-        assert turns.try_take(Asking(3, False)) is None
+        assert turns.try_take(Requester(3, False)) is None
         assert turns.try_take(SUPER) is not None
         other.release()
         await asyncio.sleep(0)
@@ -223,14 +223,14 @@ def test_turns_of_a_role() -> None:
         assert low[0] is not None
         low[0].release()
         low[0].release()
-        assert (await third).asking is LOW
+        assert (await third).requester is LOW
 
     asyncio.run(work())
 
 
 def test_long_ones_make_room() -> None:
     async def work() -> None:
-        turns = Turns(2, 1, 1, 1)
+        turns = Limiter(2, 1, 1, 1)
         first = turns.try_take(LOW)
         assert first is not None
         assert turns.try_take(LOW) is None
@@ -250,7 +250,7 @@ def test_long_ones_make_room() -> None:
 
 def test_a_turn_that_is_not_waited_for_goes_on() -> None:
     async def work() -> None:
-        turns = Turns(1, 1)
+        turns = Limiter(1, 1)
         first = turns.try_take(LOW)
         tasks = [asyncio.create_task(turns.take(LOW)) for _ in range(3)]
         await asyncio.sleep(0)
@@ -274,7 +274,7 @@ def test_quotas() -> None:
         quota.check(LOW)
     quota.opened(OTHER)
     with pytest.raises(ConfigurationLimitExceeded):
-        quota.check(Asking(3, False))
+        quota.check(Requester(3, False))
     quota.check(SUPER)
     quota.opened(SUPER)
     with pytest.raises(ConfigurationLimitExceeded):
@@ -285,10 +285,10 @@ def test_quotas() -> None:
 
 def test_who_asks_is_of_the_task() -> None:
     async def work() -> None:
-        async def asking(who: Asking) -> Asking:
-            ASKING.set(who)
+        async def asking(who: Requester) -> Requester:
+            REQUESTER.set(who)
             await asyncio.sleep(0)
-            return ASKING.get()
+            return REQUESTER.get()
 
         assert await asyncio.gather(*(asyncio.create_task(asking(who)) for who in (LOW, OTHER))) == [LOW, OTHER]
 

@@ -84,9 +84,9 @@ def compared(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool
     if len(theirs.results) != len(ours.results):
         return "number of results"
     for one, other in zip(theirs.results, ours.results, strict=True):
-        found = _results(one, other, sorted=sorted, binary=binary)
-        if found != "same":
-            return found
+        verdict = _results(one, other, sorted=sorted, binary=binary)
+        if verdict != "same":
+            return verdict
     if Counter(theirs.copied.splitlines()) != Counter(ours.copied.splitlines()):
         return "copied rows"
     return "same"

@@ -65,38 +65,38 @@ class Comparison:
             theirs = case.run(self.theirs, ours=False)
             if not of_rows(theirs):
                 break
-        ours, found = self._ours(case, theirs)
-        self.verdicts[found] += 1
+        ours, verdict = self._ours(case, theirs)
+        self.verdicts[verdict] += 1
         self.kinds[case.kind] += 1
         self.clauses.update(case.clauses)
-        if found == "refused":
+        if verdict == "refused":
             self.refusals[template(ours.message)] += 1
         else:
             self.used.update(case.used)
-        return None if found in AGREED else self._failure(number, case, found, ours)
+        return None if verdict in AGREED else self._failure(number, case, verdict, ours)
 
     def _ours(self, case: Case, theirs: Answer) -> tuple[Answer, str]:
         ours = case.run(self.ours, ours=True)
-        found = case.verdict(theirs, ours)
-        if found in ("crash", "hang"):
+        verdict = case.verdict(theirs, ours)
+        if verdict in ("crash", "hang"):
             self.revive()
-        return ours, found
+        return ours, verdict
 
-    def _failure(self, number: int, case: Case, found: str, ours: Answer) -> Failure:
-        wanted = (found, template(ours.message))
+    def _failure(self, number: int, case: Case, verdict: str, ours: Answer) -> Failure:
+        expected = (verdict, template(ours.message))
 
         def fails(tree: Node) -> bool:
             less = replace(case, tree=tree)
             theirs = less.run(self.theirs, ours=False)
-            if theirs.sqlstate[:2] in ("42", "25") and theirs.sqlstate not in found:
+            if theirs.sqlstate[:2] in ("42", "25") and theirs.sqlstate not in verdict:
                 return False
             ours, now = self._ours(less, theirs)
-            return (now, template(ours.message)) == wanted
+            return (now, template(ours.message)) == expected
 
-        seconds = self.shrinking_s if found not in ("hang", "crash") else 3 * self.shrinking_s
+        seconds = self.shrinking_s if verdict not in ("hang", "crash") else 3 * self.shrinking_s
         small = replace(case, tree=shrunk(case.tree, fails, seconds))
         theirs, (ours, _) = small.run(self.theirs, ours=False), self._ours(small, small.run(self.theirs, ours=False))
-        return Failure(self.statements.seed, number, found, case, small, theirs, ours)
+        return Failure(self.statements.seed, number, verdict, case, small, theirs, ours)
 
     def report(self, seconds: float) -> str:
         """Returns a summary of the run for people."""

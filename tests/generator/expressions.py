@@ -74,8 +74,8 @@ class Expressions:
             makers = [self._array] * 2 + [self._call] * 2
         if r.random() < 0.12:
             return self.literal(type)
-        made = r.choice(makers)(type, scope, depth - 1, exact)
-        return made if made is not None else self.expression(type, scope, depth - 1, exact=exact)
+        result = r.choice(makers)(type, scope, depth - 1, exact)
+        return result if result is not None else self.expression(type, scope, depth - 1, exact=exact)
 
     def literal(self, type: str, text: str | None = None, *, untyped: bool = False) -> Node:
         """Returns a literal of a type, or a parameter with that value.

@@ -38,31 +38,31 @@ class Materialized:
 
     def batch(self, number: int) -> list[str]:
         """Creates, reads and drops the views of a batch. Returns descriptions of the failures."""
-        wrong, made = [], {}
+        wrong, queries = [], {}
         for i in range(number * BATCH, (number + 1) * BATCH):
             query = self._query(i)
             answer = self.ours.query(f"CREATE MATERIALIZED VIEW g{i} AS {query}")
-            found = self._created(answer, query)
-            if found == "made":
-                made[i] = query
+            outcome = self._created(answer, query)
+            if outcome == "made":
+                queries[i] = query
             else:
-                self.verdicts[found] += 1
-                if found not in ("refused", "failed"):
-                    wrong.append(f"{found}: view {i} of seed {self.seed}: {answer.sqlstate} {answer.message}\n{query}")
+                self.verdicts[outcome] += 1
+                if outcome not in ("refused", "failed"):
+                    wrong.append(f"{outcome}: view {i} of seed {self.seed}: {answer.sqlstate} {answer.message}\n{query}")
         r = random.Random(f"{self.seed}/writes {number}")
-        verdicts = {i: {self._compared(i, query)} for i, query in made.items()}
+        verdicts = {i: {self._compared(i, query)} for i, query in queries.items()}
         for _ in range(WRITES):
             self._write(r)
-        for i, query in made.items():
+        for i, query in queries.items():
             verdicts[i].add(self._compared(i, query))
             followed = self._followed(i)
             if followed != "same":
                 verdicts[i].add(f"follower: {followed}")
             self.ours.execute(f"DROP MATERIALIZED VIEW g{i}")
-        for i, found in verdicts.items():
-            bad = sorted(found - AGREED)
-            self.verdicts[bad[0] if bad else max(found)] += 1
-            wrong += [f"{f}: view {i} of seed {self.seed}\n{made[i]}" for f in bad]
+        for i, outcome in verdicts.items():
+            bad = sorted(outcome - AGREED)
+            self.verdicts[bad[0] if bad else max(outcome)] += 1
+            wrong += [f"{f}: view {i} of seed {self.seed}\n{queries[i]}" for f in bad]
         return wrong
 
     def _query(self, number: int) -> str:
@@ -79,10 +79,10 @@ class Materialized:
         if not answer.failed:
             return "made"
         theirs = self.theirs.query(query)
-        found = verdict(theirs, answer)
-        if found == "refused":
+        outcome = verdict(theirs, answer)
+        if outcome == "refused":
             self.refusals[template(answer.message)] += 1
-        return "failed" if found in ("evaluated", "limit") else found
+        return "failed" if outcome in ("evaluated", "limit") else outcome
 
     def _compared(self, number: int, query: str) -> str:
         theirs, ours = self.theirs.query(query), self.ours.query(f"SELECT * FROM g{number}")

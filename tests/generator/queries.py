@@ -77,13 +77,13 @@ class Queries:
         clauses, before = self._with(depth), list(self._ctes)
         try:
             exact = r.random() < 0.7
-            made = self._top(types, depth, exact)
+            body = self._top(types, depth, exact)
         finally:
             self._ctes = before[: len(before) - len(clauses)]
         if clauses:
             self.clauses.add("WITH")
-            return Query(node("query", optional("WITH ", listed(clauses), " "), made.node), made.columns, made.sorted)
-        return made
+            return Query(node("query", optional("WITH ", listed(clauses), " "), body.node), body.columns, body.sorted)
+        return body
 
     def _top(self, types: list[str], depth: int, exact: bool) -> Query:
         r = self.random
@@ -215,9 +215,9 @@ class Queries:
         inner = node("query", "SELECT ", self._outputs(outputs, True), " FROM ", source.node, where)
         return node("query", f"SELECT DISTINCT ON ({on}) * FROM (", inner, f") AS q ORDER BY {order}")
 
-    def _outputs(self, made: list[Node], labelled: bool) -> Node:
+    def _outputs(self, outputs: list[Node], labelled: bool) -> Node:
         out = []
-        for i, output in enumerate(made):
+        for i, output in enumerate(outputs):
             label = f" AS o{i}" if labelled else self.random.choice(["", "", f" AS l{i}", f' AS "L {i}"'])
             out.append(node("output", output, label))
         return listed(out, least=len(out))
@@ -240,13 +240,13 @@ class Queries:
             keys.append(Name(self.expressions.expression(of, source.scope, 1), of))
         keys = [k for k in keys if not _constant(k.node.text)]
         calls = [c for c in (self._aggregate_name(source.scope, depth) for _ in range(r.randint(1, 2))) if c is not None]
-        wanted = [self.aggregate(t, source.scope, depth - 1) if r.random() < 0.5 else None for t in types]
+        aggregates = [self.aggregate(t, source.scope, depth - 1) if r.random() < 0.5 else None for t in types]
         scope = [*keys, *calls]
         if self.windows and r.random() < 0.1:
             call = self._window_call(r.choice(["int8", "int4", "numeric"]), scope)
-            wanted = [w if w is not None or t != call.type else call.node for t, w in zip(types, wanted, strict=True)]
-        made = [w if w is not None else self.expressions.expression(t, scope, 1) for t, w in zip(types, wanted, strict=True)]
-        parts: list[Node | str] = ["SELECT ", self._outputs(made, labelled), " FROM ", source.node, where]
+            aggregates = [w if w is not None or t != call.type else call.node for t, w in zip(types, aggregates, strict=True)]
+        outputs = [w if w is not None else self.expressions.expression(t, scope, 1) for t, w in zip(types, aggregates, strict=True)]
+        parts: list[Node | str] = ["SELECT ", self._outputs(outputs, labelled), " FROM ", source.node, where]
         if keys:
             parts.append(self._keys([k.node for k in keys]))
         elif r.random() < 0.1:
@@ -284,10 +284,10 @@ class Queries:
             order = node(
                 "clause", " WITHIN GROUP (ORDER BY ", expressions.expression(_ordered(signature), scope, depth), self.direction(), ")"
             )
-            given = node("clause", r.choice(["0", "0.25", "0.5", "1"]) if name != "mode" else "")
+            direct = node("clause", r.choice(["0", "0.25", "0.5", "1"]) if name != "mode" else "")
             if type.endswith("[]") and name == "percentile_disc":
-                given = node("clause", "ARRAY[0.2, 0.5]::float8[]")
-            return expression(type, f"{name}(", given, ")", order, self._filter(expressions, scope))
+                direct = node("clause", "ARRAY[0.2, 0.5]::float8[]")
+            return expression(type, f"{name}(", direct, ")", order, self._filter(expressions, scope))
         if not types:
             return expression(type, "count(*)", self._filter(expressions, scope))
         arguments = [expressions.expression(t, scope, depth) for t in types]
@@ -316,8 +316,8 @@ class Queries:
         self.clauses.add("OVER")
         calls = [self._window_call(t, source.scope, counting=i == 0) if self.random.random() < 0.6 else None for i, t in enumerate(types)]
         scope = source.scope + [c for c in calls if c is not None] + outer
-        made = [c.node if c is not None else self.expressions.expression(t, scope, 1) for t, c in zip(types, calls, strict=True)]
-        return node("query", "SELECT ", self._outputs(made, labelled), " FROM ", source.node, where)
+        outputs = [c.node if c is not None else self.expressions.expression(t, scope, 1) for t, c in zip(types, calls, strict=True)]
+        return node("query", "SELECT ", self._outputs(outputs, labelled), " FROM ", source.node, where)
 
     def _window_call(self, type: str, scope: Scope, *, counting: bool = True) -> Name:
         """Generates a window function call.

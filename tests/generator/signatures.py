@@ -55,22 +55,22 @@ def _concrete(function: Function) -> list[tuple[tuple[str, ...], str]]:
     if not families:
         result = function.result
         if callable(result):
-            made = result(tuple(map(declared, names)))
-            result = made.name + ("[]" if made.is_array else "")
+            type = result(tuple(map(declared, names)))
+            result = type.name + ("[]" if type.is_array else "")
         return [(names, result)]
     out = []
     elements = ANYTHING if families == {"any"} else COMPATIBLE if any(f.startswith("anycompatible") for f in families) else ELEMENTS
     for element in elements:
         if function.name == "array_agg" and element.endswith("[]"):
             continue
-        meant = {"anyelement": element, "anycompatible": element, "any": element, "anyarray": f"{element}[]",
+        concrete = {"anyelement": element, "anycompatible": element, "any": element, "anyarray": f"{element}[]",
             "anycompatiblearray": f"{element}[]"}  # fmt: skip
-        arguments = tuple(meant.get(n, n) for n in names)
+        arguments = tuple(concrete.get(n, n) for n in names)
         result = function.result
         if callable(result):
-            made = result(tuple(map(declared, arguments)))
-            result = made.name + ("[]" if made.is_array else "")
-        out.append((arguments, meant.get(result, result)))
+            type = result(tuple(map(declared, arguments)))
+            result = type.name + ("[]" if type.is_array else "")
+        out.append((arguments, concrete.get(result, result)))
     return out
 
 
@@ -95,8 +95,8 @@ def _exact(function: Function, arguments: tuple[str, ...]) -> bool:
 
 def _shows_scale(function: Function, arguments: tuple[str, ...], result: str) -> bool:
     """Returns whether a text or JSON result contains a numeric and so shows its scale."""
-    given = {a.removesuffix("[]") for a in arguments}
-    return "numeric" in given and result.removesuffix("[]") in ("text", "jsonb", "varchar", "bpchar", "name")
+    types = {a.removesuffix("[]") for a in arguments}
+    return "numeric" in types and result.removesuffix("[]") in ("text", "jsonb", "varchar", "bpchar", "name")
 
 
 KNOWN = frozenset(FACTS) - {"record", "unknown"}
@@ -110,11 +110,11 @@ ALL: tuple[Signature, ...] = tuple(
 
 
 def _by_result(*kinds: str) -> dict[str, dict[str, list[Signature]]]:
-    found: dict[str, dict[str, list[Signature]]] = defaultdict(lambda: defaultdict(list))
+    by_result: dict[str, dict[str, list[Signature]]] = defaultdict(lambda: defaultdict(list))
     for signature in ALL:
         if signature.function.kind in kinds:
-            found[signature.result][f"{signature.function.kind} {signature.name}"].append(signature)
-    return {result: dict(names) for result, names in found.items()}
+            by_result[signature.result][f"{signature.function.kind} {signature.name}"].append(signature)
+    return {result: dict(names) for result, names in by_result.items()}
 
 
 SCALARS = _by_result("function", "operator", "prefix", "cast")
@@ -122,9 +122,9 @@ AGGREGATES = _by_result("aggregate")
 TYPES = tuple(sorted(SCALARS))
 
 
-def pick(found: dict[str, dict[str, list[Signature]]], type: str, chance: random.Random, *, exact: bool) -> Signature | None:
+def pick(by_result: dict[str, dict[str, list[Signature]]], type: str, chance: random.Random, *, exact: bool) -> Signature | None:
     """Returns a random signature with this result type, or None. Each name is equally likely."""
-    names = found.get(type)
+    names = by_result.get(type)
     if not names:
         return None
     for _ in range(5):

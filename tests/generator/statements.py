@@ -88,8 +88,8 @@ class Statements:
     def case(self, number: int, attempt: int = 0) -> Case:
         r = random.Random(f"{self.seed}/{number}/{attempt}")
         kinds, weights = zip(*KINDS.items(), strict=True)
-        made: Callable[[Statements, random.Random], Case] = r.choices(kinds, weights)[0]
-        return made(self, r)
+        maker: Callable[[Statements, random.Random], Case] = r.choices(kinds, weights)[0]
+        return maker(self, r)
 
     def _queries(self, r: random.Random, parameters: list[tuple[str, str | None]] | None = None) -> Queries:
         return Queries(r, self.relations, parameters)
@@ -98,36 +98,36 @@ class Statements:
 
     def select(self, r: random.Random) -> Case:
         queries = self._queries(r)
-        made = queries.query()
-        return Case("select", made.node, sorted=made.sorted, **_covered(queries))
+        query = queries.query()
+        return Case("select", query.node, sorted=query.sorted, **_covered(queries))
 
     def prepared(self, r: random.Random) -> Case:
         """Generates a query for the extended protocol, where parameter types are inferred."""
         parameters: list[tuple[str, str | None]] = []
         queries = self._queries(r, parameters)
-        made = queries.query()
+        query = queries.query()
         values = tuple(v for _, v in parameters)
-        return Case("prepared", made.node, values=values, sorted=made.sorted, binary=r.random() < 0.3, **_covered(queries))
+        return Case("prepared", query.node, values=values, sorted=query.sorted, binary=r.random() < 0.3, **_covered(queries))
 
     def executed(self, r: random.Random) -> Case:
         """Generates a PREPARE with an EXECUTE."""
         parameters: list[tuple[str, str | None]] = []
         queries = self._queries(r, parameters)
-        made = queries.query()
+        query = queries.query()
         types = f" ({', '.join(t for t, _ in parameters)})" if parameters else ""
-        given = ", ".join("NULL" if v is None else quoted(v) for _, v in parameters)
-        steps = (f"PREPARE p{types} AS {HERE}", f"EXECUTE p{f' ({given})' if given else ''}")
-        return Case("executed", made.node, steps, cleanup=("DEALLOCATE ALL",), sorted=made.sorted, **_covered(queries))
+        arguments = ", ".join("NULL" if v is None else quoted(v) for _, v in parameters)
+        steps = (f"PREPARE p{types} AS {HERE}", f"EXECUTE p{f' ({arguments})' if arguments else ''}")
+        return Case("executed", query.node, steps, cleanup=("DEALLOCATE ALL",), sorted=query.sorted, **_covered(queries))
 
     def cursor(self, r: random.Random) -> Case:
         queries = self._queries(r)
         types = [r.choice(PLAIN) for _ in range(r.randint(1, 3))]
-        made = queries._sorted(types, r.randint(1, 2))
+        query = queries._sorted(types, r.randint(1, 2))
         moves = ["2", "ALL", "NEXT", "PRIOR", "FIRST", "LAST", "BACKWARD 2", "BACKWARD ALL", "FORWARD 3", "ABSOLUTE 2", "ABSOLUTE -1",
             "RELATIVE 2", "RELATIVE -1", "RELATIVE 0", "0"]  # fmt: skip
         fetched = tuple(f"{r.choice(['FETCH', 'FETCH', 'MOVE'])} {r.choice(moves)} FROM c" for _ in range(r.randint(1, 4)))
         steps = ("BEGIN", f"DECLARE c SCROLL CURSOR FOR {HERE}", *fetched, "CLOSE c", "COMMIT")
-        return Case("cursor", made.node, steps, sorted=True, **_covered(queries))
+        return Case("cursor", query.node, steps, sorted=True, **_covered(queries))
 
     def copied(self, r: random.Random) -> Case:
         queries = self._queries(r)

@@ -56,16 +56,16 @@ def test_what_was_found_before(both: Both) -> None:
             continue
         case = Case("found", node("text", text), values=tuple(json.loads(values)) if values else None)
         theirs, ours = case.run(both.theirs, ours=False), case.run(both.ours, ours=True)
-        found = case.verdict(theirs, ours)
-        if found not in ("same", "failed", "evaluated"):
-            wrong.append(f"{found}: {line}: {ours.sqlstate} {ours.message} {[r.rows[:4] for r in ours.results]}")
+        verdict = case.verdict(theirs, ours)
+        if verdict not in ("same", "failed", "evaluated"):
+            wrong.append(f"{verdict}: {line}: {ours.sqlstate} {ours.message} {[r.rows[:4] for r in ours.results]}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_random_statements(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
     comparison = Comparison(Statements(RANDOM, world.RELATIONS, world.TABLES), both.theirs, both.ours, both.gateway.revive)
     failures: list[str] = []
-    began = told = now()
+    began = reported = now()
     for number in range(COUNT):
         failure = comparison.run(number)
         if failure is not None:
@@ -74,10 +74,10 @@ def test_random_statements(both: Both, capsys: pytest.CaptureFixture[str]) -> No
                 print(f"\n{failure}", flush=True)
         if len(failures) >= FAILURES_MAX:
             break
-        if COUNT >= LONG and now() - told > PROGRESS_S:
-            told = now()
+        if COUNT >= LONG and now() - reported > PROGRESS_S:
+            reported = now()
             with capsys.disabled():
-                print(f"\n{number + 1} of {COUNT} statements in {told - began:.0f} s, seed {RANDOM}", end="", flush=True)
+                print(f"\n{number + 1} of {COUNT} statements in {reported - began:.0f} s, seed {RANDOM}", end="", flush=True)
     with capsys.disabled():
         print(f"\n{comparison.report(now() - began)}\n  seed {RANDOM}, {both.gateway.lives} lives of the gateway")
     assert not failures, "\n\n".join(failures)
@@ -88,13 +88,13 @@ def test_random_statements(both: Both, capsys: pytest.CaptureFixture[str]) -> No
 def test_random_materialized_views(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
     views = Materialized(RANDOM, both.theirs, both.ours)
     wrong: list[str] = []
-    began = told = now()
+    began = reported = now()
     for number in range(VIEWS // BATCH):
         wrong += views.batch(number)
-        if VIEWS >= LONG // 5 and now() - told > PROGRESS_S:
-            told = now()
+        if VIEWS >= LONG // 5 and now() - reported > PROGRESS_S:
+            reported = now()
             with capsys.disabled():
-                print(f"\n{(number + 1) * BATCH} of {VIEWS} materialized views in {told - began:.0f} s", end="", flush=True)
+                print(f"\n{(number + 1) * BATCH} of {VIEWS} materialized views in {reported - began:.0f} s", end="", flush=True)
         if len(wrong) >= FAILURES_MAX:
             break
     with capsys.disabled():

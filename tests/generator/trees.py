@@ -93,9 +93,9 @@ def smaller(tree: Node) -> Iterator[Node]:
     yield from _clauses(tree)
     for part in _within(tree, tree.kind):
         yield part
-    for made in simplest(tree.kind):
-        if len(made.text) < len(tree.text):
-            yield made
+    for candidate in simplest(tree.kind):
+        if len(candidate.text) < len(tree.text):
+            yield candidate
     if tree.separator is not None:
         yield from _shorter(tree)
     for i, part in sorted(enumerate(tree.parts), key=lambda p: -len(str(p[1]))):

@@ -56,9 +56,9 @@ def value(type: str, chance: random.Random) -> str:
         if edges:
             return chance.choice(edges)
     elif luck < EDGES + ANYTHING:
-        made = random_value(type, chance)
-        if steady(type, made):
-            return made
+        candidate = random_value(type, chance)
+        if steady(type, candidate):
+            return candidate
     return chance.choice(COMMON[type])
 
 

@@ -143,9 +143,9 @@ class Maintenance:
         steps, partitions = self.steps(r), number % 4 % 3 + 1
         self._empty()
         self._tell(steps[0])
-        made = [self._view(number * BATCH + i) for i in range(BATCH)]
+        batch = [self._view(number * BATCH + i) for i in range(BATCH)]
         failures = []
-        for view, why in self.run(made, steps, partitions, r):
+        for view, why in self.run(batch, steps, partitions, r):
             failures.append(self._failure(view, why, steps, partitions))
         return failures
 
@@ -171,7 +171,7 @@ class Maintenance:
 
     def steps(self, r: random.Random) -> tuple[Step, ...]:
         rows = world.rows(r)
-        there = {name: list(of) for name, of in rows.items()}
+        present = {name: list(of) for name, of in rows.items()}
         first = [(name, row, 1) for name, of in rows.items() for row in of]
         r.shuffle(first)
         steps = [Step(tuple(first), lost=r.random() < 0.2)]
@@ -181,8 +181,8 @@ class Maintenance:
             coming = world.rows(r)
             for _ in range(CHANGES):
                 name = r.choice([t.name for t in world.TABLES])
-                if there[name] and r.random() < 0.5:
-                    row = there[name].pop(r.randrange(len(there[name])))
+                if present[name] and r.random() < 0.5:
+                    row = present[name].pop(r.randrange(len(present[name])))
                     changes.append((name, row, -1))
                     if r.random() < 0.3:
                         continue
@@ -190,27 +190,27 @@ class Maintenance:
                     row = r.choice(coming[name]) if coming[name] else ("1", "a", "0.5")
                     if TABLES[name].key is not None:
                         row, fresh = (str(fresh), *row[1:]), fresh + 1
-                    there[name].append(row)
+                    present[name].append(row)
                     changes.append((name, row, 1))
             steps.append(Step(tuple(changes), r.random() < 0.3, r.random() < 0.2))
         return tuple(steps)
 
     # ---- one run --------------------------------------------------------------------------------
 
-    def run(self, made: list[View], steps: tuple[Step, ...], partitions: int, r: random.Random) -> Iterable[tuple[View, str]]:
+    def run(self, batch: list[View], steps: tuple[Step, ...], partitions: int, r: random.Random) -> Iterable[tuple[View, str]]:
         """Runs the ticks. Yields each view with a wrong result once, with a description."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         views = Straight(self.session, self.folder, Given(tuple(TABLES.values()), r), partitions)  # type: ignore[arg-type]
         try:
-            yield from self._ticked(views, made, steps)
+            yield from self._ticked(views, batch, steps)
         finally:
             views.end()
 
-    def _ticked(self, views: Straight, made: list[View], steps: tuple[Step, ...]) -> Iterable[tuple[View, str]]:
+    def _ticked(self, views: Straight, batch: list[View], steps: tuple[Step, ...]) -> Iterable[tuple[View, str]]:
         self._empty()
         left = []
-        for view in made:
+        for view in batch:
             why = self._bound(view, views)
             if why == "":
                 left.append(view)
@@ -290,10 +290,10 @@ class Maintenance:
             )
         except TailgateError:
             return "same"  # a value without a stored form
-        found = Counter(tuple(shown(v, t, False) for v, t in zip(row, types, strict=True)) for row in views.rows[item.id].elements())
-        if found == expected:
+        actual = Counter(tuple(shown(v, t, False) for v, t in zip(row, types, strict=True)) for row in views.rows[item.id].elements())
+        if actual == expected:
             return "same"
-        return f"missing {dict(expected - found)}, too much {dict(found - expected)}"
+        return f"missing {dict(expected - actual)}, too much {dict(actual - expected)}"
 
     # ---- shrinking of a failure -----------------------------------------------------------------
 
@@ -306,8 +306,8 @@ class Maintenance:
                 return ""
             counted = replace_counters(self)
             try:
-                for _, found in self.run([View(view.number, tree, query)], steps, partitions, random.Random(0)):
-                    return found
+                for _, reason in self.run([View(view.number, tree, query)], steps, partitions, random.Random(0)):
+                    return reason
                 return ""
             except Exception as error:  # noqa: BLE001  # an internal error is a failure, too
                 return f"{type(error).__name__}"
@@ -328,10 +328,10 @@ class Maintenance:
 
 def replace_counters(of: Maintenance) -> Any:
     """Saves the counters of `of`. Returns a function that restores them after shrinking."""
-    kept = Counter(of.verdicts), Counter(of.refusals)
+    saved = Counter(of.verdicts), Counter(of.refusals)
 
     def back() -> None:
-        of.verdicts, of.refusals = kept
+        of.verdicts, of.refusals = saved
 
     return back
 

@@ -55,11 +55,11 @@ def rows(chance: random.Random) -> dict[str, list[Row]]:
     """Returns the rows of each table. Tables without a key have some duplicate rows."""
     out: dict[str, list[Row]] = {}
     for table in TABLES:
-        made: list[Row] = []
+        new_rows: list[Row] = []
         for n in range(ROWS[table.name]):
-            twice = table.key is None and made and chance.random() < 0.15
-            made.append(chance.choice(made) if twice else row(table, n, chance))
-        out[table.name] = made
+            twice = table.key is None and new_rows and chance.random() < 0.15
+            new_rows.append(chance.choice(new_rows) if twice else row(table, n, chance))
+        out[table.name] = new_rows
     return out
 
 

@@ -117,10 +117,10 @@ class Disk:
 
     def _pin(self, path: Path, inode: int) -> None:
         """Keeps the file, and so its inode number, even if its name is removed."""
-        kept = self._shadow / str(inode)
-        if not kept.exists():
+        link = self._shadow / str(inode)
+        if not link.exists():
             try:
-                os.link(path, kept)
+                os.link(path, link)
             except FileNotFoundError:
                 return
 

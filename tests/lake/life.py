@@ -94,14 +94,14 @@ class Life:
         def done() -> None:
             self.keyed[key] = after
 
-        self._append({KEYED.id: changes(KEYED, rows), BAG.id: changes(BAG, bag)}, done=done)
+        self._append({KEYED.id: changes(KEYED, rows), BAG.id: changes(BAG, bag)}, succeeded=done)
 
     def large(self) -> None:
         """Runs a tick whose changes leave the JVM as a file."""
         table = changes(BAG, [([n, "large"], 1) for n in range(50)])
         path = self.path.parent / f"spilled-{self.writer.newest.n}"
         path.write_bytes(stream(table))
-        self._append({BAG.id: table}, given=[(BAG.id, path)])
+        self._append({BAG.id: table}, streams=[(BAG.id, path)])
         path.unlink()
 
     def statement(self) -> None:
@@ -121,7 +121,7 @@ class Life:
         """Runs the tick that reads the inbox."""
         upto = self.inbox.newest
         list(self.inbox.read(self.consumed, upto))
-        self._append({}, inbox=upto, done=lambda: self._consumed(upto))
+        self._append({}, inbox=upto, succeeded=lambda: self._consumed(upto))
         self.inbox.remove(0, upto)
 
     def acknowledge(self) -> None:
@@ -143,10 +143,10 @@ class Life:
 
     def _append(
         self,
-        made: dict[int, pa.Table],
+        changes_by_relation: dict[int, pa.Table],
         *,
-        given: list[tuple[int, Any]] | None = None,
-        done: Callable[[], None] = lambda: None,
+        streams: list[tuple[int, Any]] | None = None,
+        succeeded: Callable[[], None] = lambda: None,
         **fields: Any,
     ) -> None:
         n = self.writer.newest.n + 1
@@ -156,22 +156,22 @@ class Life:
             """Adds a failed append to the model if it reached the log after all."""
             newest = lake.log.newest()
             if newest is not None and newest.n >= n and lake.log.header(n).epoch == epoch:
-                self.history.entries.append((lake.log.header(n), made))
-                done()
+                self.history.entries.append((lake.log.header(n), changes_by_relation))
+                succeeded()
 
         self.unknown.append(found)
-        header = self.writer.append(given if given is not None else list(made.items()), **fields)
+        header = self.writer.append(streams if streams is not None else list(changes_by_relation.items()), **fields)
         self.unknown.remove(found)
-        self.history.entries.append((header, made))
-        done()
+        self.history.entries.append((header, changes_by_relation))
+        succeeded()
 
     # ---- invariants --------------------------------------------------------------------------------------------------------
 
     def check(self, lake: Lake | None = None) -> None:
         """Checks that the lake has everything that was acknowledged, once, and nothing else."""
         lake = lake or Lake(self.path)
-        for found in self.unknown:
-            found(lake)
+        for check in self.unknown:
+            check(lake)
         self.unknown.clear()
         newest = lake.log.newest()
         assert newest is not None

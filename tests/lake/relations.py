@@ -152,10 +152,10 @@ class History:
     def __init__(self) -> None:
         self.entries: list[tuple[Header, dict[int, pa.Table]]] = []
 
-    def append(self, writer: Writer, made: dict[int, pa.Table], **fields: Any) -> Header:
+    def append(self, writer: Writer, changes_by_relation: dict[int, pa.Table], **fields: Any) -> Header:
         """Appends an entry with these changes to the log and to the model."""
-        header = writer.append(list(made.items()), **fields)
-        self.entries.append((header, made))
+        header = writer.append(list(changes_by_relation.items()), **fields)
+        self.entries.append((header, changes_by_relation))
         return header
 
     def at(self, relation: int, time: int) -> Counter[str]:

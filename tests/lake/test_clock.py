@@ -13,7 +13,7 @@ from tailgate.lake.writing import AHEAD_MS, open_epoch
 
 def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     writer = open_epoch(Lake.create(tmp_path / "lake"))
-    begun = writer.newest.time
+    start = writer.newest.time
 
     def warnings(clock: int) -> int:
         monkeypatch.setattr(writing, "now", lambda: clock)
@@ -23,9 +23,9 @@ def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: py
         assert times == sorted(set(times))
         return len([r for r in caplog.records if "ahead of the clock" in r.message])
 
-    assert warnings(begun + 1) == 0
-    assert warnings(begun - AHEAD_MS - 1000) == 1
-    assert warnings(begun - AHEAD_MS - 1000) == 0  # it was said
-    assert warnings(begun + 10_000) == 0
-    assert warnings(begun - AHEAD_MS) == 1
+    assert warnings(start + 1) == 0
+    assert warnings(start - AHEAD_MS - 1000) == 1
+    assert warnings(start - AHEAD_MS - 1000) == 0  # it was said
+    assert warnings(start + 10_000) == 0
+    assert warnings(start - AHEAD_MS) == 1
     writer.close()

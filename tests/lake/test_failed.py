@@ -26,8 +26,8 @@ OTHER = item(16388, COLUMNS, None, errors=16389)
 Rows = list[tuple[Sequence[Any], int]]
 
 
-def append(writer: Writer, *made: tuple[Item, Rows]) -> None:
-    writer.append([(relation.id, changes(relation, rows)) for relation, rows in made])
+def append(writer: Writer, *relation_rows: tuple[Item, Rows]) -> None:
+    writer.append([(relation.id, changes(relation, rows)) for relation, rows in relation_rows])
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small tables", "large tables"])

@@ -86,7 +86,7 @@ def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: in
     life = goes_on(begun, folder / "lake")
     disk = Disk(life.path, folder / "shadow")
     newest = life.writer.newest
-    said = f"operation {number} of {step}, {'after' if after else 'before'}"
+    context = f"operation {number} of {step}, {'after' if after else 'before'}"
     with disk.recording():
         disk.fail_at(number, after, lambda: OSError(code, os.strerror(code)))
         try:
@@ -99,13 +99,13 @@ def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: in
                     life.writer.append() if step != "write" else life.write()
                 life.start()  # a new process takes over
             elif step in APPENDS:
-                assert life.writer.newest == newest, said
-    said += f": {disk.faulted}"
-    print(said)
-    assert disk.faulted is not None or not failed, said
+                assert life.writer.newest == newest, context
+    context += f": {disk.faulted}"
+    print(context)
+    assert disk.faulted is not None or not failed, context
     reader = Lake(life.path)
-    assert reader.log.newest() == life.lake.log.newest(), said
-    assert reader.catalog() == life.writer.catalog == life.lake.catalog(), said
+    assert reader.log.newest() == life.lake.log.newest(), context
+    assert reader.catalog() == life.writer.catalog == life.lake.catalog(), context
     life.check(reader)
     life.check_inbox(life.inbox)
     for again in (step, "write", "consume", "tick", "statement", "round", "sweep", "tick", "round", "sweep"):

@@ -69,7 +69,7 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
     """
     old = goes_on(begun, folder / "lake")
     new = object.__new__(Life)
-    made: dict[Path, bytes] = {}
+    written: dict[Path, bytes] = {}
 
     def successor() -> None:
         before = contents(old.path)
@@ -78,7 +78,7 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
         new.resume()
         for name in SUCCESSOR:
             new.step(name)
-        made.update({p: c for p, c in contents(old.path).items() if before.get(p) != c})
+        written.update({p: c for p, c in contents(old.path).items() if before.get(p) != c})
 
     acknowledged = len(old.history.entries)
     with Pause(number, after, successor) as pause:
@@ -90,10 +90,10 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
     if pause.done is None:
         old.writer.close()
         return False
-    said = f"operation {number} of {step}, {'after' if after else 'before'}: {pause.done}"
+    context = f"operation {number} of {step}, {'after' if after else 'before'}: {pause.done}"
     now = contents(old.path)
-    for path, content in made.items():
-        assert now.get(path) == content, (said, path)
+    for path, content in written.items():
+        assert now.get(path) == content, (context, path)
     if step == "write" and not raised:
         # The write was taken over, or it was durable before the pause: the successor's
         # `check_inbox` verifies it.
@@ -105,8 +105,8 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
     for forbidden in ("tick", "statement", "write", "round", "sweep"):
         with pytest.raises((Replaced, Uncertain, FileNotFoundError)):
             old.step(forbidden)
-    for path, content in made.items():
-        assert contents(old.path).get(path) == content, (said, path)
+    for path, content in written.items():
+        assert contents(old.path).get(path) == content, (context, path)
     new.unknown.clear()
     new.check()
     new.check_inbox(new.inbox)

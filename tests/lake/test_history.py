@@ -56,23 +56,23 @@ class Rows:
 
         They are inserts, updates of a key, and more or fewer copies of a row.
         """
-        made: list[tuple[list[Any], int]] = []
+        pairs: list[tuple[list[Any], int]] = []
         for row in data.draw(st.lists(st.sampled_from(pool), max_size=4)):
             name = self._name(row)
-            there, count = self.rows.get(name, (row, 0))
+            present, count = self.rows.get(name, (row, 0))
             if self.item.key is None:
                 change = data.draw(st.integers(-count, 2))
-                made.append((row, change))
+                pairs.append((row, change))
                 self.rows[name] = (row, count + change)
                 continue
             if count:
-                made.append((there, -1))
+                pairs.append((present, -1))
             if not count or data.draw(st.booleans()):
-                made.append((row, 1))
+                pairs.append((row, 1))
                 self.rows[name] = (row, 1)
             else:
                 del self.rows[name]
-        return made
+        return pairs
 
     def table(self) -> pa.Table:
         return changes(self.item, [(row, count) for row, count in self.rows.values() if count])
@@ -152,8 +152,8 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
         relations = [Rows(keyed), Rows(bag)]
         for step in data.draw(st.lists(st.sampled_from(STEPS), min_size=3, max_size=14)):
             if step == "tick":
-                made = {r.item.id: changes(r.item, r.change(data, pool)) for r, pool in zip(relations, pools, strict=True)}
-                run.history.append(run.writer, {id: net(t) for id, t in made.items()})
+                tables = {r.item.id: changes(r.item, r.change(data, pool)) for r, pool in zip(relations, pools, strict=True)}
+                run.history.append(run.writer, {id: net(t) for id, t in tables.items()})
             elif step == "round":
                 run.follower.round()
             elif step == "broken round":

@@ -38,7 +38,7 @@ def work(path: Path) -> None:
         if not lake.catalog().items:
             add(writer, *ITEMS)
         tick = writer.newest.batch + 1
-        parts = [(i.id, changes(i, made)) for i, made in zip(ITEMS, rows(tick), strict=True)]
+        parts = [(i.id, changes(i, new_rows)) for i, new_rows in zip(ITEMS, rows(tick), strict=True)]
         if tick == 4:  # the relation is backfilled again: its old rows are discarded
             if "began" not in writer.newest.extra:
                 add(writer, Item(ANEW.id, ANEW.kind, ANEW.name, ANEW.columns, None, stored=True, ready=False))
@@ -62,8 +62,8 @@ def expected() -> dict[int, Counter[str]]:
     for tick in range(TICKS):
         if tick == 4:
             sums[ANEW.id] = Counter()
-        for i, made in zip(ITEMS, rows(tick), strict=True):
-            sums[i.id].update(counted(changes(i, made)))
+        for i, new_rows in zip(ITEMS, rows(tick), strict=True):
+            sums[i.id].update(counted(changes(i, new_rows)))
     return {id: Counter({row: weight for row, weight in total.items() if weight}) for id, total in sums.items()}
 
 

@@ -28,16 +28,16 @@ BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
 
 
 def test_a_lake_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
-    made: list[str] = []
-    threads = [threading.Thread(target=lambda: made.append(Lake.create(tmp_path / "lake").id)) for _ in range(8)]
+    ids: list[str] = []
+    threads = [threading.Thread(target=lambda: ids.append(Lake.create(tmp_path / "lake").id)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 8
-    assert len(set(made)) == 1
+    assert len(ids) == 8
+    assert len(set(ids)) == 1
     assert (tmp_path / "lake").stat().st_mode & 0o777 == 0o700
-    assert Lake.open(tmp_path / "lake").id == made[0]
+    assert Lake.open(tmp_path / "lake").id == ids[0]
 
 
 def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
     assert 0.04 < time.monotonic() - began < 1
     timer = threading.Timer(0.05, writer.append)
     timer.start()
-    found = reader.log.wait(1, 10)
-    assert found is not None
-    assert found.n == 2
+    header = reader.log.wait(1, 10)
+    assert header is not None
+    assert header.n == 2
     timer.join()
 
 
@@ -91,15 +91,15 @@ def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tailgate.lake.log.POLL_S", 30.0)
     writer = open_epoch(lake)
     reader = Lake(lake.path)
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(reader.log.wait(1, 20)))
+    headers: list[Any] = []
+    thread = threading.Thread(target=lambda: headers.append(reader.log.wait(1, 20)))
     thread.start()
     time.sleep(0.1)
     writer.append()
     reader.log.notify()
     thread.join(5)
-    assert found
-    assert found[0].n == 2
+    assert headers
+    assert headers[0].n == 2
 
 
 def test_a_reader_far_behind_finds_the_newest(lake: Lake) -> None:
@@ -124,8 +124,8 @@ def test_an_entry_by_time(lake: Lake) -> None:
     start = writer.newest.time
     times = [writer.append(time=start + 10 * i).time for i in range(1, 20)]
     for at, n in ((start - 1, None), (start, 1), (start + 9, 1), (times[0], 2), (times[7] + 5, 9), (times[-1] + 100, 20)):
-        found = lake.log.find(at)
-        assert (found and found.n) == n
+        header = lake.log.find(at)
+        assert (header and header.n) == n
 
 
 def test_a_large_section_lies_beside_its_entry(lake: Lake, tmp_path: Path) -> None:
@@ -160,9 +160,14 @@ def test_the_next_engine_waits_for_the_jvm_of_the_last(lake: Lake, monkeypatch: 
         writer = open_epoch(lake)
         writer.announce(address="127.0.0.1:1", token="secret", jvm=jvm.pid)
         assert (lake.path / "engine.json").stat().st_mode & 0o777 == 0o600
-        there = engines.announced(Lake(lake.path))
-        assert there is not None
-        assert (there.epoch, there.address, there.token, there.jvm) == (1, "127.0.0.1:1", "secret", Process.of(jvm.pid))
+        announcement = engines.announced(Lake(lake.path))
+        assert announcement is not None
+        assert (announcement.epoch, announcement.address, announcement.token, announcement.jvm) == (
+            1,
+            "127.0.0.1:1",
+            "secret",
+            Process.of(jvm.pid),
+        )
         writer._lock.release()  # as if the Python driver had been killed
         monkeypatch.setattr(engines, "GONE_TIMEOUT_S", 0.2)
         with pytest.raises(ObjectNotInPrerequisiteState, match="JVM"):

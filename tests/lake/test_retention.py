@@ -130,7 +130,7 @@ def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, l
     subscriptions.begin(lake, FEED, writer.newest.n, writer.newest.time)
     add(writer, FEED)
     lake.hold("sink-16401", writer.newest.n)
-    begun = writer.newest.n
+    start = writer.newest.n
     wall, monotonic = writing.now, ages.now
     monkeypatch.setattr(writing, "now", lambda: wall() + jump)
     history.entries += ticks(writer, follower, 5).entries
@@ -156,7 +156,7 @@ def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, l
     assert subscription is not None
     assert subscription.stopped is not None
     assert [hold.stopped for hold in readers.holds(lake) if hold.reader == "sink-16401"] == [None]
-    assert 1 < lake.log.first() <= begun + 1
+    assert 1 < lake.log.first() <= start + 1
 
 
 def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,10 +231,10 @@ def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pyte
 def test_checkpoints_are_thinned_and_since_keeps_its_own() -> None:
     age = 10_000_000_000
     all = [Checkpoint(n, age - (5_000 - n) * 1_000, age - (5_000 - n) * 1_000, {}, {}, {}) for n in range(5_001)]
-    kept = checkpoints.thinned(all, age, age - 3_600_000)
-    assert kept[0].time <= age - 3_600_000 < kept[1].time
-    assert kept[-1] == all[-1]
-    assert [c.n for c in kept if age - c.age < checkpoints.RECENT_MS] == list(range(4_991, 5_001))
-    assert len(kept) < 60 + 62
-    assert checkpoints.thinned(kept, age, age - 3_600_000) == kept
+    remaining = checkpoints.thinned(all, age, age - 3_600_000)
+    assert remaining[0].time <= age - 3_600_000 < remaining[1].time
+    assert remaining[-1] == all[-1]
+    assert [c.n for c in remaining if age - c.age < checkpoints.RECENT_MS] == list(range(4_991, 5_001))
+    assert len(remaining) < 60 + 62
+    assert checkpoints.thinned(remaining, age, age - 3_600_000) == remaining
     assert checkpoints.thinned(all[:1], age, age) == all[:1]

@@ -50,8 +50,8 @@ KEYED = item(16384, COLUMNS, (0,))
 BAG = item(16385, COLUMNS, None)
 
 
-def rows(*made: tuple[tuple[Any, Any], int]) -> pa.Table:
-    return changes(BAG, made)
+def rows(*pairs: tuple[tuple[Any, Any], int]) -> pa.Table:
+    return changes(BAG, pairs)
 
 
 def write(writer: Writer, count: int = 1, **fields: Any) -> History:
@@ -83,25 +83,25 @@ def check_w2(lake: Lake) -> None:
 
     No reader sees a partial entry at any moment.
     """
-    done: list[str] = []
+    steps: list[str] = []
     fsync, link = os.fsync, os.link
 
     def fsynced(descriptor: int) -> None:
         fsync(descriptor)
         path = os.readlink(f"/proc/self/fd/{descriptor}")
-        done.append("folder" if os.path.isdir(path) else "content")
+        steps.append("folder" if os.path.isdir(path) else "content")
 
     def linked(source: Path, target: Path) -> None:
         link(source, target)
-        done.append("name")
+        steps.append("name")
 
     writer = open_epoch(lake)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fsynced)
         patch.setattr(os, "link", linked)
-        patch.setattr(lake.log, "announce", lambda header: done.append("told") or header)
+        patch.setattr(lake.log, "announce", lambda header: steps.append("told") or header)
         write(writer)
-    assert done == ["content", "name", "folder", "told"]
+    assert steps == ["content", "name", "folder", "told"]
 
 
 def check_w2_reader(lake: Lake) -> None:
@@ -146,11 +146,11 @@ def check_w3(lake: Lake) -> None:
 def check_w3_temporary(lake: Lake) -> None:
     """Checks that each writer has a separate folder for temporary files."""
     old = open_epoch(lake)
-    seen: list[Path] = []
+    sources: list[Path] = []
     link = os.link
 
     def linked(source: Path, target: Path) -> None:
-        seen.append(Path(source))
+        sources.append(Path(source))
         link(source, target)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -158,7 +158,7 @@ def check_w3_temporary(lake: Lake) -> None:
         write(old)
         new = open_epoch(Lake(lake.path), take_over=True)
         write(new)
-    assert len({p.parent for p in seen}) == 2
+    assert len({p.parent for p in sources}) == 2
     assert not old.folder.path.exists()
 
 
@@ -284,15 +284,15 @@ def check_w5_conflict(lake: Lake) -> None:
     history.entries += write(old, 1).entries
     apply = merging.apply
 
-    def paused(*given: Any) -> pa.Table | None:
+    def paused(*arguments: Any) -> pa.Table | None:
         with contextlib.suppress(RuntimeError):
-            if given[1].id == BAG.id and not new_writers:
+            if arguments[1].id == BAG.id and not new_writers:
                 new = open_epoch(Lake(lake.path), take_over=True)
                 new_writers.append(new)
                 with pytest.MonkeyPatch.context() as inner:
                     inner.setattr(merging, "apply", apply)
                     Follower(Lake(lake.path), new.epoch).round()
-        return apply(*given)
+        return apply(*arguments)
 
     new_writers: list[Writer] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -422,10 +422,10 @@ def check_r2(lake: Lake) -> None:
     writer.append([(KEYED.id, rows(((0, "x"), 1)))])
     follower = Follower(lake, writer.epoch)
     for i in range(6):
-        here, there = (KEYED.id, BAG.id) if i % 2 == 0 else (BAG.id, KEYED.id)
+        here, second = (KEYED.id, BAG.id) if i % 2 == 0 else (BAG.id, KEYED.id)
         time_ = writer.newest.time
         before = snapshot(lake, KEYED, time_)
-        writer.append([(here, rows(((0, "x"), -1))), (there, rows(((0, "x"), 1)))])
+        writer.append([(here, rows(((0, "x"), -1))), (second, rows(((0, "x"), 1)))])
         if i == 3:
             follower.round()
         assert sum(before.values()) + sum(snapshot(lake, BAG, time_).values()) == 1
@@ -503,9 +503,9 @@ def _unfenced_replacing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fencing.WriterFolder, "revoke_others", lambda self: None)
 
 
-def _on_top(table: Any, *given: Any, apply: Any = merging.apply) -> Any:
+def _on_top(table: Any, *arguments: Any, apply: Any = merging.apply) -> Any:
     table.update_incremental()
-    return apply(table, *given)
+    return apply(table, *arguments)
 
 
 def _visible_first(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda: None) -> bool:
@@ -538,10 +538,10 @@ def _without_change(header: Any, *, encode: Any = writing.encode_header) -> byte
     return encode(writing.replace(header, catalog=None))  # type: ignore[no-any-return]
 
 
-def _all_noted(self: Any, newest: Any, wanted: Any, *, bring: Any = Follower._note) -> None:
+def _all_noted(self: Any, newest: Any, versions: Any, *, bring: Any = Follower._note) -> None:
     for table in self._tables.values():
         table.version = min(table.version, 1)
-    bring(self, newest, wanted)
+    bring(self, newest, versions)
 
 
 RULES: dict[Callable[[Lake], None], Break] = {

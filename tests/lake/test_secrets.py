@@ -74,6 +74,6 @@ def test_settings_change_with_their_secrets() -> None:
     def catalog(token: str) -> Catalog:
         return Catalog().apply(Change(put=(Item(20_000, SECRET, "s", options={SEALED: token}),)))
 
-    said = {"password": {"secret": 20_000}, "ca": {"file": "x"}, "protocol": "SASL_SSL"}
-    assert settings(said, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
-    assert settings(said, catalog("a")) == settings(json.loads(json.dumps(said)), catalog("a")) != settings(said, catalog("b"))
+    options = {"password": {"secret": 20_000}, "ca": {"file": "x"}, "protocol": "SASL_SSL"}
+    assert settings(options, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
+    assert settings(options, catalog("a")) == settings(json.loads(json.dumps(options)), catalog("a")) != settings(options, catalog("b"))

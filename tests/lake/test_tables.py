@@ -65,8 +65,8 @@ def filled(lake: Lake) -> History:
     history = History()
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
-    for made in (ROWS[:2], ROWS[2:]):
-        table = {KEYED.id: changes(KEYED, [(r, 1) for r in made]), BAG.id: changes(BAG, [(r, 2) for r in [*made, ROWS[0]]])}
+    for part in (ROWS[:2], ROWS[2:]):
+        table = {KEYED.id: changes(KEYED, [(r, 1) for r in part]), BAG.id: changes(BAG, [(r, 2) for r in [*part, ROWS[0]]])}
         history.append(writer, table)
         follower.round()
     writer.close()
@@ -103,9 +103,9 @@ def test_duckdb_reads_every_type(lake: Lake) -> None:
     connection = duck()
     for relation in (KEYED, BAG):
         path = table_path(lake, relation.id)
-        seen = connection.execute(f"SELECT * FROM delta_scan('{path}')").to_arrow_table()
-        there = DeltaTable(str(path)).to_pyarrow_table()
-        assert rows(seen.cast(there.schema)) == rows(there)
+        actual = connection.execute(f"SELECT * FROM delta_scan('{path}')").to_arrow_table()
+        expected = DeltaTable(str(path)).to_pyarrow_table()
+        assert rows(actual.cast(expected.schema)) == rows(expected)
         first = lake.checkpoint(reading.since(lake))
         assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
 
@@ -133,7 +133,7 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
     """Spark and rounds write to the same table: Spark compacts it, and rounds continue."""
     from pyspark.sql import SparkSession
 
-    jars = sorted((repository / ".jars" / "spark").glob("*.jar"))
+    jars = sorted((repository / "tailgate" / "jars" / "spark").glob("*.jar"))
     filled(lake)
     spark = (
         SparkSession.builder.master("local[1]")
@@ -152,11 +152,11 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
         spark.sparkContext.setLogLevel("ERROR")
         for relation in (KEYED, BAG):
             path = table_path(lake, relation.id)
-            there = DeltaTable(str(path)).to_pyarrow_table()
+            expected = DeltaTable(str(path)).to_pyarrow_table()
             frame = spark.read.format("delta").load(str(path))
             declared = ", ".join(f"CAST(NULL AS {c.type.spark}) AS {c.name}" for c in relation.columns)
             assert [f.dataType for f in frame.schema][: len(EVERY)] == [f.dataType for f in spark.sql(f"SELECT {declared}").schema]
-            assert rows(frame.toArrow().cast(there.schema)) == rows(there)
+            assert rows(frame.toArrow().cast(expected.schema)) == rows(expected)
             spark.sql(f"OPTIMIZE delta.`{path}`")
         writer = open_epoch(lake)
         before = {r.id: snapshot(lake, r) for r in (KEYED, BAG)}
@@ -266,9 +266,9 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
     from tailgate.lake import retention
     from tailgate.lake.catalog import Change
 
-    kept, dropped = item(16384, SMALL, (0,)), item(16385, SMALL, None)
+    remaining, dropped = item(16384, SMALL, (0,)), item(16385, SMALL, None)
     writer = open_epoch(lake)
-    add(writer, kept, dropped)
+    add(writer, remaining, dropped)
     follower = Follower(lake, writer.epoch)
     header = writer.append([(dropped.id, changes(dropped, [([1, "x"], 1)]))])
     follower.round()
@@ -280,8 +280,8 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
     assert sum(snapshot(lake, dropped, header.time).values()) == 1
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
     for _ in range(3):
-        writer.append([(kept.id, changes(kept, [([writer.newest.n, "x"], 1)]))])
+        writer.append([(remaining.id, changes(remaining, [([writer.newest.n, "x"], 1)]))])
         follower.round()
         sweep(writer)
     assert not table_path(lake, dropped.id).exists()
-    assert table_path(lake, kept.id).exists()
+    assert table_path(lake, remaining.id).exists()

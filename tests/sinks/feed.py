@@ -55,11 +55,11 @@ class Feed:
     def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Item:
         """Creates a sink of the view and returns its item. `options` override the defaults."""
         value_format = {"type": "avro", "registry": registry, "options": {}}
-        given = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
-        sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**given, **options})
+        defaults = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
+        sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**defaults, **options})
         self.writer.append(kind="catalog", catalog=Change(put=(sink,)))
-        wanted = options.get("snapshot", True)
-        self.expected = self._ordered({k: (None, row) for k, row in self.rows.items()}) if wanted else []
+        snapshot = options.get("snapshot", True)
+        self.expected = self._ordered({k: (None, row) for k, row in self.rows.items()}) if snapshot else []
         return sink
 
     def drop(self, id: int) -> None:
@@ -107,9 +107,9 @@ class Feed:
         pairs = {k: pair for k, pair in changed.items() if pair[0] != pair[1]}
         if self.keyed:
             return [pairs[k] for k in sorted(pairs, key=lambda k: _bytes(schema.key(COLUMNS[:1]), {"k": k}))]
-        gone = sorted((p[0] for p in pairs.values() if p[0] is not None), key=_row_bytes)
+        removed = sorted((p[0] for p in pairs.values() if p[0] is not None), key=_row_bytes)
         come = sorted((p[1] for p in pairs.values() if p[1] is not None), key=_row_bytes)
-        return [(row, None) for row in gone] + [(None, row) for row in come]
+        return [(row, None) for row in removed] + [(None, row) for row in come]
 
 
 def _money() -> Any:
@@ -118,8 +118,8 @@ def _money() -> Any:
     return random.choice([None, Decimal(random.randrange(-10000, 10000)) / 100])
 
 
-def _table(wanted: pa.Schema, rows: list[Any]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(wanted.names, row, strict=True)) for row in rows], wanted)
+def _table(schema: pa.Schema, rows: list[Any]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def _bytes(of: Any, record: Any) -> bytes:

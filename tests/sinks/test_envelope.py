@@ -110,8 +110,8 @@ def test_json_events() -> None:
         (b'{"k":1}', b'{"before":{"k":1,"v":"o\\"ld"},"after":{"k":1,"v":"new"}}', ()),
         (b'{"k":2}', b'{"before":null,"after":{"k":2,"v":null}}', ()),
     ]
-    gone = changes((1, "a", -1))
-    assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(gone) == [(b"1", None, ())]
+    deletion = changes((1, "a", -1))
+    assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(deletion) == [(b"1", None, ())]
 
 
 def test_an_envelope_without_words_for_what_goes() -> None:

@@ -153,9 +153,9 @@ def test_the_broker_goes_and_comes_back(feed: Feed, registry: Registry, topic: s
         until(lambda: copy(feed.lake).get("status") == "retrying")
         # at the latest on the second attempt, if the broker was shutting down during the first
         until(lambda: broker.address in copy(feed.lake)["error"])
-        kept = copy(feed.lake)["n"]
+        position = copy(feed.lake)["n"]
         time.sleep(1)
-        assert copy(feed.lake)["n"] == kept
+        assert copy(feed.lake)["n"] == position
         broker.start()
         until(lambda: copy(feed.lake).get("status") == "running")
         ticking.stop()

@@ -66,13 +66,13 @@ def test_a_source_reads_what_a_sink_writes(session: Any, tmp_path: Path) -> None
     schema = schemas.upsert(COLUMNS, "shop.total")
     text = schema.replace("'", "''")
     statement = f"CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 't' FORMAT PROTOBUF MESSAGE 'shop.total' USING SCHEMA '{text}'"
-    made = Source(session, tmp_path, statement + " (confluent_wire_format = true)")
+    source = Source(session, tmp_path, statement + " (confluent_wire_format = true)")
     form = protobuf.Protobuf(7)
     values = [form.value(row) for row in encoded([FULL, EMPTY])]
     assert values[0][:6] == b"\0\0\0\0\7\0"
-    assert made.given([sent(i, v) for i, v in enumerate(values)]) == [SHOWN, NOTHING]
-    assert [c.name for c in made.item.columns][6] == "a_name"
-    assert [c.nullable for c in made.item.columns][:2] == [False, True]
+    assert source.given([sent(i, v) for i, v in enumerate(values)]) == [SHOWN, NOTHING]
+    assert [c.name for c in source.item.columns][6] == "a_name"
+    assert [c.nullable for c in source.item.columns][:2] == [False, True]
 
 
 def test_an_envelope_is_two_rows() -> None:

@@ -184,13 +184,13 @@ def expected_value(type: Type, value: Any) -> Any:
 def test_each_types_bytes_are_avros(type: Type, values: list[Any], nullable: bool) -> None:
     field = Field("c", type, nullable)
     parsed = fastavro.parse_schema(schema.upsert((field, Field("end", types.INT4, False))))
-    given = [*values, None] if nullable else values
-    padding = given[:1]
-    array = pa.array([*padding, *given], type.arrow).slice(1)  # the array's offset must be respected
-    end = pa.array(range(len(given)), pa.int32())
-    encoded = avro.rows((field, Field("end", types.INT4, False)), [array, end], len(given))
+    column = [*values, None] if nullable else values
+    padding = column[:1]
+    array = pa.array([*padding, *column], type.arrow).slice(1)  # the array's offset must be respected
+    end = pa.array(range(len(column)), pa.int32())
+    encoded = avro.rows((field, Field("end", types.INT4, False)), [array, end], len(column))
     got = [decoded(row, parsed) for row in encoded]
-    assert got == [{"c": expected_value(type, value), "end": i} for i, value in enumerate(given)]
+    assert got == [{"c": expected_value(type, value), "end": i} for i, value in enumerate(column)]
 
 
 def test_no_type_lacks_values() -> None:

@@ -30,13 +30,13 @@ def settings(address: str, topic: str, **options: Any) -> Settings:
     return Settings(brokers=address, topic=topic, registry="", envelope="debezium", **options)
 
 
-def sees(kafka: Kafka, topic: str, wanted: list[tuple[bytes | None, bytes | None]]) -> None:
+def sees(kafka: Kafka, topic: str, expected: list[tuple[bytes | None, bytes | None]]) -> None:
     """Waits until a read_committed consumer reads the expected records.
 
     The broker writes the marker of a transaction shortly after the commit.
     """
-    until(lambda: len(records(kafka.address, topic)) >= len(wanted), 10)
-    assert records(kafka.address, topic) == wanted
+    until(lambda: len(records(kafka.address, topic)) >= len(expected), 10)
+    assert records(kafka.address, topic) == expected
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
 
 
 def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: str) -> None:
-    """This happens after a pause in which the broker aborted the session's transaction."""
+    """A fence is released after a pause in which the broker aborted the session's transaction."""
     session = opened(kafka, lake_id, "a")
     session.commit([], Progress(1, 1, 0, True, "a"))
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
@@ -146,8 +146,8 @@ def test_an_absent_broker_is_named(lake_id: str) -> None:
 
 
 def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None:
-    wanted = settings(kafka.address, f"made-{lake_id}", partitions=3, replication=1, topic_config={"retention.ms": "60000"})
-    session = Session(wanted, lake_id, SINK, "a", unstopped)
+    options = settings(kafka.address, f"made-{lake_id}", partitions=3, replication=1, topic_config={"retention.ms": "60000"})
+    session = Session(options, lake_id, SINK, "a", unstopped)
     session.open()
     metadata = session._admin.list_topics(topic=f"made-{lake_id}", timeout=5)
     assert len(metadata.topics[f"made-{lake_id}"].partitions) == 3

@@ -24,7 +24,7 @@ def test_the_least_that_is_needed() -> None:
 
 
 def test_options_of_with_go_where_they_belong() -> None:
-    given = {
+    options = {
         "PARTITION_COUNT": 3,
         "replication_factor": "2",
         "retention_ms": 1000,
@@ -32,7 +32,7 @@ def test_options_of_with_go_where_they_belong() -> None:
         "compression_type": "LZ4",
         "reuse_topic": True,
     }
-    got = settings(item(**{"with": given, "kafka": {"protocol": "SASL_SSL", "username": "u"}, "envelope": "upsert", "key": [1]}))
+    got = settings(item(**{"with": options, "kafka": {"protocol": "SASL_SSL", "username": "u"}, "envelope": "upsert", "key": [1]}))
     assert (got.partitions, got.replication, got.topic_config) == (3, 2, {"retention.ms": "1000"})
     assert got.client == {"security.protocol": "SASL_SSL", "sasl.username": "u"}
     assert (got.value_name, got.compression, got.envelope, got.key) == ("a.b", "lz4", "upsert", (1,))

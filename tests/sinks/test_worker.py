@@ -166,7 +166,7 @@ def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, runn
     assert value.schema.schema_type == key.schema.schema_type == "PROTOBUF"
     lines = ["int32 k = 1;", "optional string v = 2;", "optional string amount = 3;"]
     assert [line.strip() for line in value.schema.schema_str.splitlines()[2:-1]] == lines
-    of_key, of_value = (b"\0" + found.schema_id.to_bytes(4, "big") + b"\0" for found in (key, value))
+    of_key, of_value = (b"\0" + schema.schema_id.to_bytes(4, "big") + b"\0" for schema in (key, value))
     assert records(kafka.address, topic) == [
         (of_key + b"\x08\1", of_value + b"\x08\1\x12\1a"),
         (of_key + b"\x08\2", of_value + b"\x08\2\x12\1b"),
@@ -342,8 +342,8 @@ def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, run
     The consistency topic counts the events of each time.
     """
     feed.tick({k: (k, "v", Decimal("1.50")) for k in range(3)})
-    given = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
-    feed.create_sink(kafka.address, "", topic, value_format={"type": "json"}, key=[0], **{"with": given})
+    options = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
+    feed.create_sink(kafka.address, "", topic, value_format={"type": "json"}, key=[0], **{"with": options})
     feed.tick({1: (1, "new", None), 2: None})
     until(lambda: reached(feed))
     got = records(kafka.address, topic)

@@ -46,7 +46,7 @@ def rows(connection: psycopg.Connection[Any], text: str) -> Counter[Row]:
     return Counter(connection.execute(text).fetchall())  # type: ignore[call-overload]
 
 
-def views(connection: psycopg.Connection[Any], at: int, queries: Mapping[str, str], told: Told) -> None:
+def views(connection: psycopg.Connection[Any], at: int, queries: Mapping[str, str], report: Told) -> None:
     """Compares each view with its query, at the same time of the log.
 
     The query reads stored relations. The time replaces `mz_now()`.
@@ -54,28 +54,28 @@ def views(connection: psycopg.Connection[Any], at: int, queries: Mapping[str, st
     for name, query in queries.items():
         query = query.replace("mz_now()", f"to_timestamp({at} / 1000.0)")  # outside a view, mz_now() is the wall clock
         ours, theirs = rows(connection, f"SELECT * FROM {name} AS OF {at}"), rows(connection, f"{query} AS OF {at}")
-        told(f"view {name} is its query: {theirs.total()} rows", difference(ours, theirs))
+        report(f"view {name} is its query: {theirs.total()} rows", difference(ours, theirs))
 
 
-def view_over_topics(connection: psycopg.Connection[Any], topics: Topics, view: str, watch: Callable[[], None], told: Told) -> None:
+def view_over_topics(connection: psycopg.Connection[Any], topics: Topics, view: str, watch: Callable[[], None], report: Told) -> None:
     expected, messages = topics.view()
 
     def look() -> str | None:
         ours = Counter(plain(row) for row in connection.execute(f"SELECT * FROM {view}").fetchall())  # type: ignore[call-overload]
         return difference(ours, expected)
 
-    told(f"view {view} is the recompute of {messages} messages: {len(expected)} rows", eventually(look, watch))
+    report(f"view {view} is the recompute of {messages} messages: {len(expected)} rows", eventually(look, watch))
 
 
-def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: str, envelope: str, relation: str, told: Told) -> None:
+def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: str, envelope: str, relation: str, report: Told) -> None:
     """Checks that a sink's events fit each other and add up to the rows of its relation."""
     expected = Counter(spelt(row) for row in connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload]
     events, deadline = 0, time.monotonic() + ARRIVES_S
     wrong: str | None = "nothing was read"
     while wrong and time.monotonic() < deadline:
         try:
-            found, events = fold(topics, topic, envelope)
-            wrong = difference(found, expected)
+            actual, events = fold(topics, topic, envelope)
+            wrong = difference(actual, expected)
         except Misfit as misfit:
             wrong = str(misfit)
             break
@@ -83,10 +83,10 @@ def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: 
             wrong = f"there is no topic {topic}"
         if wrong:
             time.sleep(1)
-    told(f"sink {name}: {events} events fold to {relation}", wrong)
+    report(f"sink {name}: {events} events fold to {relation}", wrong)
 
 
-def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch: Callable[[], None], told: Told) -> None:
+def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch: Callable[[], None], report: Told) -> None:
     """Compares the rows of a relation's Delta table, as any Delta reader sees them."""
     lake = Lake(data)
     schema, _, name = relation.rpartition(".")
@@ -94,20 +94,20 @@ def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch:
 
     def look() -> str | None:
         table = DeltaTable(str(table_path(lake, item.id))).to_pyarrow_table()
-        found: Counter[Row] = Counter()
+        actual: Counter[Row] = Counter()
         for row in table.to_pylist():
             copies = row.pop(COUNT, 1)
-            found[spelt(row.values())] += copies
+            actual[spelt(row.values())] += copies
         expected = Counter(spelt(row) for row in connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload]
-        return difference(found, expected)
+        return difference(actual, expected)
 
-    told(f"the Delta table of {relation} has its rows", eventually(look, watch, 60.0))
+    report(f"the Delta table of {relation} has its rows", eventually(look, watch, 60.0))
 
 
-def status(connection: psycopg.Connection[Any], told: Told) -> None:
+def status(connection: psycopg.Connection[Any], report: Told) -> None:
     """Checks that sources, sinks and views run, and that there are no dead letters."""
     for kind, good in (("sources", "running"), ("sinks", "running"), ("materialized_views", "running")):
-        found = connection.execute(f"SELECT name, status, error FROM tailgate.{kind} WHERE status <> '{good}'").fetchall()  # type: ignore[call-overload]
-        told(f"all {kind.replace('_', ' ')} are running", "; ".join(map(str, found)) or None)
+        failing = connection.execute(f"SELECT name, status, error FROM tailgate.{kind} WHERE status <> '{good}'").fetchall()  # type: ignore[call-overload]
+        report(f"all {kind.replace('_', ' ')} are running", "; ".join(map(str, failing)) or None)
     letters = connection.execute("SELECT name, dead_letters FROM tailgate.sources WHERE dead_letters > 0").fetchall()
-    told("no record became a dead letter", "; ".join(map(str, letters)) or None)
+    report("no record became a dead letter", "; ".join(map(str, letters)) or None)

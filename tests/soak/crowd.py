@@ -88,8 +88,8 @@ class Follower(threading.Thread):
                 self.what.fetch(connection)
 
     def _done(self) -> bool:
-        seen = self.what.seen if isinstance(self.what, Tail) else self.what.saved
-        return self.upto is not None and seen is not None and seen >= self.upto
+        position = self.what.seen if isinstance(self.what, Tail) else self.what.saved
+        return self.upto is not None and position is not None and position >= self.upto
 
 
 class Crowd:

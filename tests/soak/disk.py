@@ -26,8 +26,8 @@ def missing() -> str | None:
         return None
     if sys.platform != "linux" or shutil.which("unshare") is None:
         return "Linux and unshare (util-linux)"
-    found = subprocess.run([*_unshare(), "true"], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S)
-    return None if found.returncode == 0 else f"root, or namespaces of users ({found.stderr.strip()})"
+    result = subprocess.run([*_unshare(), "true"], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S)
+    return None if result.returncode == 0 else f"root, or namespaces of users ({result.stderr.strip()})"
 
 
 def enter(module: str, words: list[str]) -> None:
@@ -55,8 +55,8 @@ class Disk:
         self._mount("-t", "tmpfs", "-o", f"size={size},mode=0700", "tailgate-soak")
 
     def used(self) -> int:
-        found = os.statvfs(self.folder)
-        return (found.f_blocks - found.f_bfree) * found.f_frsize
+        status = os.statvfs(self.folder)
+        return (status.f_blocks - status.f_bfree) * status.f_frsize
 
     def fill(self) -> None:
         """Shrinks the file system to its used size, so that every write fails."""

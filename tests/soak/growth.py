@@ -67,12 +67,12 @@ class Growth:
         return self._growing(self._sizes, FOLDER_SLACK), self._growing(self._memory, MEMORY_SLACK)
 
     def _growing(self, samples: Mapping[str, list[tuple[float, int]]], slack: int) -> str | None:
-        found = []
-        for name, taken in samples.items():
-            _, second, _, last = self._quarters(taken)
+        findings = []
+        for name, values in samples.items():
+            _, second, _, last = self._quarters(values)
             if last > FACTOR * second + slack:
-                found.append(f"{name} grew from {second >> 20} to {last >> 20} MiB")
-        return "; ".join(found) or None
+                findings.append(f"{name} grew from {second >> 20} to {last >> 20} MiB")
+        return "; ".join(findings) or None
 
     def _quarters(self, samples: list[tuple[float, int]]) -> list[int]:
         end = max((at for at, _ in samples), default=0.0) + 1
@@ -81,14 +81,14 @@ class Growth:
 
 def size(folder: Path) -> int:
     """Returns the bytes that the files below a folder occupy."""
-    found = 0
+    total = 0
     for place, _, names in os.walk(folder):
         for name in names:
             try:
-                found += os.lstat(os.path.join(place, name)).st_blocks * 512
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
             except OSError:
                 continue  # the file was removed meanwhile
-    return found
+    return total
 
 
 def resident(pid: int) -> int:

@@ -137,7 +137,7 @@ class Run(Report):
     # ---- the run --------------------------------------------------------------------------------
 
     def live(self, supervisor: Supervisor, crowd: Crowd, growth: Growth, struck: Faults) -> None:
-        began = told = time.monotonic()
+        began = reported = time.monotonic()
         while (now := time.monotonic()) < began + self.options.seconds:
             supervisor.watch()
             for event in self.events:
@@ -148,8 +148,8 @@ class Run(Report):
                     struck.counts[event.name] += 1
             struck.step()
             growth.step()
-            if now > told + PROGRESS_S:
-                told = now
+            if now > reported + PROGRESS_S:
+                reported = now
                 self.say(f"{crowd}; {sum(struck.counts.values())} events")
             time.sleep(STEP_S)
         struck.end()
@@ -175,8 +175,8 @@ class Run(Report):
             checks.view_over_topics(connection, topics, VIEW, supervisor.watch, self.told)
             self.told(f"tables hold what was acknowledged, once: {crowd}", writing.wrong(connection, crowd.writers))
             checks.views(connection, _newest(supervisor), VIEWS | scratch, self.told)
-            found = connection.execute(f"SELECT name FROM tailgate.materialized_views WHERE schema = '{SCHEMA}'").fetchall()
-            more, less = {n for (n,) in found} - set(changer.views), set(changer.views) - {n for (n,) in found}
+            rows = connection.execute(f"SELECT name FROM tailgate.materialized_views WHERE schema = '{SCHEMA}'").fetchall()
+            more, less = {n for (n,) in rows} - set(changer.views), set(changer.views) - {n for (n,) in rows}
             wrong = f"too many: {sorted(more)}, missing: {sorted(less)}" if more or less else None
             self.told(f"the {len(changer.views)} views that DDL has left are there, and no others", wrong)
             self.check_followers(connection, supervisor, crowd)
@@ -209,10 +209,10 @@ class Run(Report):
         self.told("no folder has grown beyond its retention", folders)
         self.told("memory is flat", memory)
         total = struck.counts.total()
-        wanted = int(EVENTS_AN_HOUR * self.options.seconds / 3600)
-        self.told(f"{total} events", None if total >= wanted else f"at least {wanted} were to happen")
-        wanted = int(WRITES_AN_HOUR * self.options.seconds / 3600)
-        enough = f"at least {wanted} were to be" if self.acknowledged < wanted else None
+        minimum = int(EVENTS_AN_HOUR * self.options.seconds / 3600)
+        self.told(f"{total} events", None if total >= minimum else f"at least {minimum} were to happen")
+        minimum = int(WRITES_AN_HOUR * self.options.seconds / 3600)
+        enough = f"at least {minimum} were to be" if self.acknowledged < minimum else None
         self.told(f"{self.acknowledged} writes were acknowledged while faults happened", enough)
         others = {part: n - struck.fatal[part] for part, n in supervisor.ends.items() if n > struck.fatal[part]}
         lines = [
@@ -241,10 +241,10 @@ class Run(Report):
 
 def _faults(supervisor: Supervisor) -> list[Fault]:
     """Returns the faults. A third of them hit the engine, which takes longest to restart."""
-    found = [*faults.engine_kills(supervisor), *faults.engine_pauses(supervisor), faults.kill_watcher()]
+    kinds = [*faults.engine_kills(supervisor), *faults.engine_pauses(supervisor), faults.kill_watcher()]
     for part, name in (("gateway", "the gateway"), ("sinks", "the sinks"), ("kafka", "the broker"), ("registry", "the registry")):
-        found += [faults.kill(supervisor, part, name), faults.pause(supervisor, part, name)]
-    return [*found, faults.kill(supervisor, "gateway", "the gateway"), faults.kill(supervisor, "sinks", "the sinks")]
+        kinds += [faults.kill(supervisor, part, name), faults.pause(supervisor, part, name)]
+    return [*kinds, faults.kill(supervisor, "gateway", "the gateway"), faults.kill(supervisor, "sinks", "the sinks")]
 
 
 def _newest(supervisor: Supervisor) -> int:

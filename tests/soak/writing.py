@@ -110,10 +110,10 @@ class Writer(threading.Thread):
             self._own = [*self._own, *ids][-KEPT:]
 
     def _alone(self, connection: psycopg.Connection[Any], text: str, id: int, amount: Amount) -> None:
-        done = self._ask(connection, text)
-        if done:
+        outcome = self._ask(connection, text)
+        if outcome:
             self.possible[id] = {amount}
-        elif done is None:
+        elif outcome is None:
             self.possible[id] |= {amount}
             if id in self._own:
                 self._own.remove(id)  # its value is unknown, so it is not changed any more
@@ -156,21 +156,21 @@ def wrong(connection: psycopg.Connection[Any], writers: list[Writer]) -> str | N
         ledger: dict[int, int] = dict(connection.execute("SELECT id, amount FROM ledger").fetchall())
         journal: Counter[int] = Counter(id for (id,) in connection.execute("SELECT id FROM journal").fetchall())
         counters: dict[int, int] = dict(connection.execute("SELECT writer, n FROM counters").fetchall())
-    found: list[str] = []
+    findings: list[str] = []
     for writer in writers:
         for id, possible in writer.possible.items():
             if ledger.get(id) not in possible:
-                found.append(f"ledger has {ledger.get(id)} for {id}, where it may be {possible}")
+                findings.append(f"ledger has {ledger.get(id)} for {id}, where it may be {possible}")
             committed = writer.inserted[id]
             copies = journal[id]
             if copies not in ((0, 1) if committed is None else (int(committed),)):
-                found.append(f"journal has {id} {copies} times, and its block was {'not ' if not committed else ''}acknowledged")
+                findings.append(f"journal has {id} {copies} times, and its block was {'not ' if not committed else ''}acknowledged")
             if committed is None and len(possible) == 2 and (id in ledger) != (copies == 1):
-                found.append(f"half of the block of {id} is there: ledger {id in ledger}, journal {copies}")
+                findings.append(f"half of the block of {id} is there: ledger {id in ledger}, journal {copies}")
         copies = sum(journal[id] for id in writer.possible)
         if counters.get(writer.number) != copies:
-            found.append(f"counter {writer.number} is {counters.get(writer.number)}, and its blocks have {copies} rows")
-    known = {id for writer in writers for id in writer.possible}
-    found += [f"ledger has {id}, which nobody wrote" for id in set(ledger) - known]
-    found += [f"journal has {id}, which nobody wrote" for id in set(journal) - known]
-    return None if not found else f"{len(found)} differences: " + "; ".join(found[:5])
+            findings.append(f"counter {writer.number} is {counters.get(writer.number)}, and its blocks have {copies} rows")
+    written = {id for writer in writers for id in writer.possible}
+    findings += [f"ledger has {id}, which nobody wrote" for id in set(ledger) - written]
+    findings += [f"journal has {id}, which nobody wrote" for id in set(journal) - written]
+    return None if not findings else f"{len(findings)} differences: " + "; ".join(findings[:5])

@@ -35,14 +35,14 @@ class Case:
 
 
 def cases(path: Path) -> list[Case]:
-    found = []
+    result = []
     for block in re.split(r"\n\n+(?=[#>])", path.read_text().strip("\n")):
         lines = block.splitlines()
         comment = [line for line in lines if line.startswith("#")]
         cut = lines.index("---") if "---" in lines else len(lines)
         statement = "\n".join(line[2:] for line in lines[len(comment) : cut])
-        found.append(Case("\n".join(comment), statement, "\n".join(lines[cut + 1 :]).strip("\n")))
-    return found
+        result.append(Case("\n".join(comment), statement, "\n".join(lines[cut + 1 :]).strip("\n")))
+    return result
 
 
 def written(all: list[Case]) -> str:
@@ -99,6 +99,7 @@ def shown(statement: Statement) -> str:
     """Returns a statement's value without positions and default values."""
     text = repr(statement)
     text = re.sub(r", position=(None|\d+)", "", text)
+    text = re.sub(r", options_at=\(\d+, \d+\)", "", text)
     text = re.sub(r", offset=-?\d+", "", text)
     text = re.sub(r"Type\(name='(\w+)', modifiers=\(\), declared=True, is_array=False, fields=\(\)\)", r"\1", text)
     return re.sub(r", schema=None", "", text)

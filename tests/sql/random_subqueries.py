@@ -83,8 +83,8 @@ class Writer:
         """Generates a query. Returns it with its columns."""
         types = types or [self.type() for _ in range(width)]
         sources, scope = self.sources(outer, depth, cte)
-        seen = scope + outer
-        outputs = [self.expression(t, seen, depth) for t in types]
+        visible = scope + outer
+        outputs = [self.expression(t, visible, depth) for t in types]
         names = [f"o{self.alias()}" for _ in types]
         text = (
             "SELECT "
@@ -93,7 +93,7 @@ class Writer:
         )
         text += f" FROM {sources}"
         if self.random.random() < 0.75:
-            text += f" WHERE {self.condition(seen, depth)}"
+            text += f" WHERE {self.condition(visible, depth)}"
         return text, list(zip(names, types, strict=True))
 
     def grouped(self, outer: list[Name], depth: int, types: tuple[str, ...] = ()) -> str:
@@ -135,13 +135,13 @@ class Writer:
             if choice < 0.25 and depth:
                 inner, columns = self.lateral(scope, outer, depth)
                 name = self.alias()
-                named = [(f"{name}.{c}", t) for c, t in columns]
+                qualified = [(f"{name}.{c}", t) for c, t in columns]
                 if self.random.random() < 0.5:
                     text = f"{text}, LATERAL ({inner}) AS {name}"
                 else:
-                    on = "true" if self.random.random() < 0.6 else self.simple(scope + named)
+                    on = "true" if self.random.random() < 0.6 else self.simple(scope + qualified)
                     text = f"{text} {self.random.choice(['', 'LEFT '])}JOIN LATERAL ({inner}) AS {name} ON {on}"
-                scope = scope + named
+                scope = scope + qualified
                 continue
             item, columns = self.item(outer, depth, cte)
             if choice < 0.4:
@@ -282,9 +282,9 @@ class Writer:
         choice = self.random.random()
         if choice < 0.1:
             inner, columns = self.top(outer, depth)
-            found = [c for c, t in columns if t == type]
-            if found:
-                return f"SELECT {found[0]} FROM ({inner}) AS {self.alias()}"
+            candidates = [c for c, t in columns if t == type]
+            if candidates:
+                return f"SELECT {candidates[0]} FROM ({inner}) AS {self.alias()}"
         if choice < 0.2:
             one, other = (self.select(outer, depth, types=[type])[0] for _ in range(2))
             return f"{one} {self.set_operation()} {other}"
@@ -307,8 +307,8 @@ class Writer:
         return self.random.choice(["true", "false"]) if type == "bool" else str(self.random.randint(0, 3))
 
     def value(self, type: str, scope: list[Name]) -> str:
-        found = [n for n, t in scope if t == type]
-        return self.random.choice(found) if found and self.random.random() < 0.85 else self.literal(type)
+        candidates = [n for n, t in scope if t == type]
+        return self.random.choice(candidates) if candidates and self.random.random() < 0.85 else self.literal(type)
 
     def expression(self, type: str, scope: list[Name], depth: int) -> str:
         choice = self.random.random()

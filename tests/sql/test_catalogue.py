@@ -16,7 +16,7 @@ from tailgate.sql.functions.catalogue import ROWS
 from tests.sql.oracle import EXPRESSIONS, EXTENSIONS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
 ROOT = Path(__file__).parents[2]
-JAR = ROOT / "tailgate" / "engine" / "java" / "target" / "tailgate.jar"
+JAR = ROOT / "tailgate" / "jars" / "tailgate.jar"
 EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in EXTENSIONS]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
 

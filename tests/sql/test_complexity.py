@@ -17,10 +17,11 @@ from tailgate.sql.definitions import bind_definition
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Call, Column, Query, Scalar, Value
-from tailgate.sql.plan.traversal import places
+from tailgate.sql.plan.traversal import tree_size
+from tailgate.sql.render.dialects import DUCKDB, SPARK, Dialect
 from tailgate.sql.render.duckdb import arguments, render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tailgate.sql.render.scalars import DUCKDB, SPARK, Dialect, spelled
+from tailgate.sql.render.scalars import render_scalar
 from tailgate.sql.statements import parse
 from tests.limited import limited
 
@@ -110,7 +111,7 @@ def test_thirty_views_that_each_name_the_one_before_twice(name: str, database: d
             query = bind_definition(item, catalog)
             catalog = catalog.apply(Change(put=(replace(item, columns=query.columns, depends=query.depends),)))
         assert answered(database, "SELECT x FROM v30", catalog) == 1
-    assert places(bound("SELECT x FROM v30", catalog).plan) > 2**30
+    assert tree_size(bound("SELECT x FROM v30", catalog).plan) > 2**30
 
 
 # --- templates that use an argument more than once ----------------------------------------------
@@ -140,15 +141,15 @@ def nestable() -> Iterator[tuple[Function, int]]:
 
 @pytest.mark.parametrize("dialect", [DUCKDB, SPARK], ids=["duckdb", "spark"])
 def test_sql_grows_with_the_calls_that_it_nests(dialect: Dialect) -> None:
-    seen = 0
+    checked = 0
     for row, place in nestable():
         try:
-            lengths = [len(spelled(nested(row, place, depth), dialect)) for depth in (8, 16)]
+            lengths = [len(render_scalar(nested(row, place, depth), dialect)) for depth in (8, 16)]
         except FeatureNotSupported:
             continue
         assert lengths[1] <= 3 * lengths[0] + 400, (str(row), place, lengths)
-        seen += 1
-    assert seen > 200
+        checked += 1
+    assert checked > 200
 
 
 @pytest.mark.parametrize(

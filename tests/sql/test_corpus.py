@@ -19,7 +19,7 @@ import pytest
 from tests.sql.corpus import EXPECTED, HEADER, corpus, expected, on_duckdb
 
 ROOT = Path(__file__).parents[2]
-JAR = ROOT / "tailgate" / "engine" / "java" / "target" / "tailgate.jar"
+JAR = ROOT / "tailgate" / "jars" / "tailgate.jar"
 # The corpus was recorded in C.UTF-8. In the test server's C locale, only ASCII letters have case.
 LOCALE = {"text-036", "text-041"}
 

@@ -34,9 +34,9 @@ def theirs(server: psycopg.Connection[Any], text: str) -> Said | None:
     try:
         server.execute(text)  # type: ignore[arg-type]
     except psycopg.Error as error:
-        said = error.diag
-        position = int(said.statement_position) if said.statement_position else None
-        return said.sqlstate or "", said.message_primary or "", position, said.message_hint
+        diagnostic = error.diag
+        position = int(diagnostic.statement_position) if diagnostic.statement_position else None
+        return diagnostic.sqlstate or "", diagnostic.message_primary or "", position, diagnostic.message_hint
     return None
 
 

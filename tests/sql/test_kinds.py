@@ -6,7 +6,7 @@ import typing
 
 import pytest
 
-from tailgate.gateway.execute.commands import COMMANDS
+from tailgate.gateway.execute.dispatch import EXECUTORS
 from tailgate.gateway.security.ownership import check_change
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
@@ -23,8 +23,25 @@ def test_each_change_of_the_catalog_needs_something() -> None:
     assert [c.__name__ for c in running_at(Place.CATALOG) if KINDS[c].needs is nothing] == []
 
 
-def test_the_session_executes_its_statements() -> None:
-    assert [c.__name__ for c in running_at(Place.SESSION) if c is not Empty and c not in COMMANDS] == []
+def test_the_gateway_executes_each_statement() -> None:
+    assert [kind.statement.__name__ for kind in TABLE if kind.statement is not Empty and kind.statement not in EXECUTORS] == []
+
+
+def test_each_statement_returns_rows_or_a_tag() -> None:
+    computed = {"Begin", "Commit", "Rollback", "RollbackTo", "Discard", "Deallocate", "CloseCursor", "Empty", "CopyFrom"}
+    computed |= {
+        "Drop",
+        "AlterItem",
+        "Pause",
+        "RetryDeadLetters",
+        "DeleteDeadLetters",
+        "CreateRole",
+        "AlterRole",
+        "DropRole",
+        "Grant",
+        "GrantRole",
+    }
+    assert {kind.statement.__name__ for kind in TABLE if not kind.rows and not kind.tag} == computed
 
 
 def test_other_statements_need_a_superuser() -> None:

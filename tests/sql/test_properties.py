@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tailgate.lake.catalog import Catalog, Change
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql import plan
-from tailgate.sql.bind import bind_query, bind_view, relation_query
-from tailgate.sql.plan.properties import append_only, check_stored, equalities, key, relations
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.plan.properties import append_only, equalities, key, relations
 from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
-from tailgate.sql.statements import CreateView, Name, parse
+from tailgate.sql.statements import CreateView, parse
 from tests.sql.catalogs import make_catalog
 
 CATALOG = make_catalog()
@@ -80,22 +77,6 @@ def view(catalog: Catalog, text: str) -> Catalog:
     return catalog.apply(Change((item,)))
 
 
-def test_stored() -> None:
-    catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
-    catalog = view(catalog, "CREATE MATERIALIZED VIEW kept AS SELECT n FROM plain")
-    check_stored(bind_query("SELECT * FROM kept, users", catalog).plan, catalog)
-    for text in ("SELECT * FROM events", "SELECT * FROM plain", "SELECT * FROM kept UNION ALL SELECT n FROM plain"):
-        with pytest.raises(ObjectNotInPrerequisiteState) as caught:
-            check_stored(bind_query(text, catalog).plan, catalog)
-        assert caught.value.message == "source events is not stored"
-        assert "materialized view" in (caught.value.hint or "")
-    kept = catalog.find("kept")
-    assert kept is not None
-    filling = catalog.apply(Change((replace(kept, ready=False),)))
-    with pytest.raises(ObjectNotInPrerequisiteState, match="is still being filled"):
-        check_stored(bind_query("SELECT * FROM kept", filling).plan, filling)
-
-
 def test_depends_is_what_the_text_names() -> None:
     catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
     query = bind_query("SELECT * FROM plain, users, plain p", catalog)
@@ -130,7 +111,3 @@ def test_plans_are_values() -> None:
     a, b = (bind_query(t, CATALOG).plan for t in ("SELECT  id+1 FROM users", "select (users.id + 1) from public.users"))
     assert a == b
     assert hash(a) == hash(b)
-
-
-def test_names() -> None:
-    assert bind_query(relation_query(Name("users")), CATALOG).columns == CATALOG.relation("users").columns

@@ -130,9 +130,9 @@ def test_random(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnecti
     for _ in range(QUERIES // WORLDS // 2):
         text = Writer(source, errors=errors, whole=True).query()
         expected, got = theirs(server, text), ours(engine, text)
-        found = verdict(expected, got, errors)
-        assert found != "other", text
-        verdicts[found] += 1
+        outcome = verdict(expected, got, errors)
+        assert outcome != "other", text
+        verdicts[outcome] += 1
     assert verdicts["same"] > 10 * verdicts["early"]
 
 
@@ -152,8 +152,8 @@ def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) ->
         tables = rows(source)
         fill(server, engine, tables)
         texts = [Writer(source, depth=1 + world % 2, whole=True).query() for _ in range(250)]
-        found = [(t, a) for t in texts if (a := theirs(server, t)) != "57014" and verdict(a, ours(engine, t), False) == "same"]
-        out.append((tables, found))
+        usable = [(t, a) for t in texts if (a := theirs(server, t)) != "57014" and verdict(a, ours(engine, t), False) == "same"]
+        out.append((tables, usable))
     return out
 
 
@@ -162,11 +162,11 @@ def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) ->
 def test_a_broken_decorrelation_is_caught(
     mutation: Mutation, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, known: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = 0
+    count = 0
     for tables, queries in known:
         fill(server, engine, tables)
         for text, expected in queries:
-            asked += 1
+            count += 1
             with broken(mutation):
                 try:
                     same = verdict(expected, ours(engine, text), False) != "other"
@@ -174,6 +174,6 @@ def test_a_broken_decorrelation_is_caught(
                     same = False
             if not same:
                 with capsys.disabled():
-                    print(f"\n| {mutation} | {asked} |", end="")
+                    print(f"\n| {mutation} | {count} |", end="")
                 return
-    pytest.fail(f"not caught by {asked} queries: {mutation.old} → {mutation.new}")
+    pytest.fail(f"not caught by {count} queries: {mutation.old} → {mutation.new}")

@@ -83,9 +83,9 @@ def test_a_follower_that_was_not_begun(world: World, change: Callable[..., None]
     client = Client.connect("127.0.0.1", world.served.port)
     play("> Parse('s', 'subscribe shown')\n> Sync()", client)
     change(*WIDER)
-    told = play("> Bind('', 's')\n> Sync()", client)
+    transcript = play("> Bind('', 's')\n> Sync()", client)
     client.close()
-    assert f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'" in told.splitlines()
+    assert f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'" in transcript.splitlines()
 
 
 EXECUTING = """
@@ -113,6 +113,6 @@ FETCHING = """
 @pytest.mark.parametrize("script", [EXECUTING, FETCHING], ids=["execute", "fetch"])
 def test_a_name_that_changes_its_meaning_between_bind_and_execute(world: World, script: str) -> None:
     client = Client.connect("127.0.0.1", world.served.port)
-    told = [line for line in play(script, client).splitlines() if "ErrorResponse" in line]
+    messages = [line for line in play(script, client).splitlines() if "ErrorResponse" in line]
     client.close()
-    assert told == [f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'"]
+    assert messages == [f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'"]

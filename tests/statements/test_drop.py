@@ -42,12 +42,12 @@ def said(connection: psycopg.Connection, statement: str) -> list[object]:
 
 
 def test_as_postgresql(sql: psycopg.Connection, postgres: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as there:
-        there.execute("CREATE SCHEMA dropping")
-        there.execute("SET search_path = dropping")
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("CREATE SCHEMA dropping")
+        server.execute("SET search_path = dropping")
         for statement in MAKE:
             sql.execute(statement)
-            there.execute(statement)
+            server.execute(statement)
         for statement in DROPS:
-            assert said(sql, statement) == said(there, statement), statement
-        there.execute("DROP SCHEMA dropping CASCADE")
+            assert said(sql, statement) == said(server, statement), statement
+        server.execute("DROP SCHEMA dropping CASCADE")

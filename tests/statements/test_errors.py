@@ -28,9 +28,9 @@ def test_errors_are_told_and_go_with_their_rows(shares: psycopg.Connection) -> N
         'It comes from rows of materialized view "shares" and goes when those rows do: SHOW ERRORS FROM shares. '
         "A view created WITH (on_error = 'skip') leaves such rows out."
     )
-    told = [("shares", "22012", "division by zero", 2)]
-    assert shares.execute("SHOW ERRORS").fetchall() == told
-    assert shares.execute("SHOW ERRORS FROM shares").fetchall() == told
+    expected = [("shares", "22012", "division by zero", 2)]
+    assert shares.execute("SHOW ERRORS").fetchall() == expected
+    assert shares.execute("SHOW ERRORS FROM shares").fetchall() == expected
     assert shares.execute("SELECT * FROM shares_errors").fetchall() == [("22012", "division by zero")] * 2
     assert shares.execute("SHOW MATERIALIZED VIEWS").fetchall() == [("shares", "failing", "division by zero (22012)", None, None)]
     shares.execute("DELETE FROM parts WHERE n = 0")

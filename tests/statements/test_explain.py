@@ -16,13 +16,13 @@ pytestmark = pytest.mark.spark
 def figures(connection: psycopg.Connection[Any], view: str) -> list[tuple[int, int, int, int, float]]:
     """Returns for each operator: rows and bytes of state, rows in and out, milliseconds."""
     lines = [line for (line,) in connection.execute(f"EXPLAIN ANALYZE MATERIALIZED VIEW {view}").fetchall()]  # type: ignore[call-overload]
-    found = []
+    result = []
     for line in lines:
-        if told := re.search(
+        if match := re.search(
             r"state: (\d+) entr(?:y|ies), about (\d+) bytes; last \d+ ticks: (\d+) changes in, (\d+) out, ([0-9.]+) ms", line
         ):
-            found.append((*map(int, told.groups()[:4]), float(told[5])))
-    return found  # type: ignore[return-value]
+            result.append((*map(int, match.groups()[:4]), float(match[5])))
+    return result  # type: ignore[return-value]
 
 
 def state(connection: psycopg.Connection[Any], view: str) -> list[int]:

@@ -28,17 +28,17 @@ def numbers(world: World):  # type: ignore[no-untyped-def]
 
 @pytest.mark.long
 def test_progress_is_told(numbers: psycopg.Connection, world: World) -> None:
-    told: list[str] = []
+    notices: list[str] = []
     shown: list[tuple[object, ...]] = []
     with world.connect() as connection, world.connect() as other:
-        connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
         thread = threading.Thread(target=connection.execute, args=(LONG,))
         thread.start()
         while thread.is_alive():
             shown += [row for row in other.execute("SHOW MATERIALIZED VIEWS").fetchall() if row[0] == "long" and row[1] == "filling"]
             time.sleep(0.1)
-        assert told
-        assert all(re.fullmatch(r"filling materialized view long: \d+ %, \d+ rows", line) for line in told)
+        assert notices
+        assert all(re.fullmatch(r"filling materialized view long: \d+ %, \d+ rows", line) for line in notices)
         percents = [row[4] for row in shown if row[4] is not None]
         assert percents == sorted(percents)
         assert percents[-1] > percents[0]

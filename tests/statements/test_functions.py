@@ -63,8 +63,8 @@ def test_what_calls_a_function_depends_on_it(parts: psycopg.Connection[Any]) -> 
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         parts.execute("DROP FUNCTION above")
     assert error.value.diag.message_primary == "cannot drop function above(integer) because other objects depend on it"
-    told = "function twice(integer) depends on function above(integer)\nmaterialized view cs depends on function twice(integer)"
-    assert error.value.diag.message_detail == told
+    detail = "function twice(integer) depends on function above(integer)\nmaterialized view cs depends on function twice(integer)"
+    assert error.value.diag.message_detail == detail
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         parts.execute("DROP TABLE parts")
     assert "function above(integer) depends on table parts" in (error.value.diag.message_detail or "")
@@ -194,7 +194,7 @@ def test_what_a_call_becomes_is_bounded() -> None:
 
 
 def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
-    from tailgate.engine.ddl.alter import moved
+    from tailgate.engine.ddl.alter import move
     from tailgate.lake.schemas import PUBLIC
     from tailgate.lake.types import INT4, TEXT, Field
 
@@ -203,8 +203,8 @@ def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
         Catalog().apply(Change(put=(table,))), "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS 'SELECT max(a) FROM t WHERE b = ''x'''"
     )
     with pytest.raises(TailgateError, match=r"other names for what function f\(\) reads are not supported"):
-        moved(catalog.relation("t"), "u", PUBLIC, catalog)
+        move(catalog.relation("t"), "u", PUBLIC, catalog)
     catalog = create(Catalog().apply(Change(put=(table,))), "CREATE FUNCTION g() RETURNS SETOF t LANGUAGE SQL AS 'SELECT * FROM t'")
-    _, changed = moved(catalog.relation("t"), "u", PUBLIC, catalog).put
+    _, changed = move(catalog.relation("t"), "u", PUBLIC, catalog).put
     assert changed.sql == "CREATE FUNCTION g() RETURNS SETOF u LANGUAGE SQL AS 'SELECT * FROM u AS t'"
     assert changed.query == "SELECT * FROM u AS t"

@@ -36,8 +36,8 @@ def test_an_index_of_a_view(sql: psycopg.Connection[Any], world: World) -> None:
     assert sorted(sql.execute("SELECT id FROM v WHERE city = 'rome'").fetchall()) == [(3,), (4,)]
     words = dict(w.split("=") for w in world.served.dsn.split())
     typed = ["psql", "-XA", "-h", words["host"], "-p", words["port"], "-U", words["user"], "-d", words["dbname"], "-c", "\\d v"]
-    told = subprocess.run(typed, capture_output=True, text=True, check=True, timeout=30).stdout
-    assert '"by_city" UNIQUE, btree (city)' in told
+    output = subprocess.run(typed, capture_output=True, text=True, check=True, timeout=30).stdout
+    assert '"by_city" UNIQUE, btree (city)' in output
     # A new definition with the same columns keeps the index.
     sql.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id, city, n FROM orders WHERE n > 6")
     assert sql.execute("SELECT id, n FROM v WHERE city = 'oslo'").fetchall() == []

@@ -21,7 +21,7 @@ from tests.statements.conftest import World
 pytestmark = pytest.mark.spark
 
 # TopK throws an exception when it receives a row with this word.
-OLD = "  @Override void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {"
+OLD = "  @Override public void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {"
 NEW = f"""{OLD}
     for (Bytes place : changes.keySet())
       if (new String(place.bytes, java.nio.charset.StandardCharsets.ISO_8859_1).contains("poison"))

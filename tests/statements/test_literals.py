@@ -26,6 +26,6 @@ def test_a_text_that_looks_like_a_variable_is_a_text(sql: psycopg.Connection) ->
     sql.execute("CREATE TABLE texts (t text PRIMARY KEY)")
     sql.execute("INSERT INTO texts VALUES ('x')")
     columns = ", ".join(f"t || '{text}'" for text in TEXTS)
-    named = ", ".join(f"c{i}" for i in range(len(TEXTS)))
-    sql.execute(f"CREATE MATERIALIZED VIEW literals ({named}) AS SELECT {columns} FROM texts WHERE t || '${{env:PATH}}' <> ''")  # type: ignore[call-overload]
+    names = ", ".join(f"c{i}" for i in range(len(TEXTS)))
+    sql.execute(f"CREATE MATERIALIZED VIEW literals ({names}) AS SELECT {columns} FROM texts WHERE t || '${{env:PATH}}' <> ''")  # type: ignore[call-overload]
     assert sql.execute("SELECT * FROM literals").fetchall() == [tuple("x" + text for text in TEXTS)]

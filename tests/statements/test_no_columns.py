@@ -107,10 +107,10 @@ def test_cursors_and_copies_without_columns(both: tuple[psycopg.Connection, psyc
         with connection.transaction():
             connection.execute("DECLARE c SCROLL CURSOR FOR SELECT FROM wide")
             moves = ("FETCH 2 FROM c", "FETCH ALL FROM c", "FETCH BACKWARD 2 FROM c", "MOVE BACKWARD ALL FROM c", "FETCH LAST FROM c")
-            found = [connection.execute(move).statusmessage for move in moves]
+            results = [connection.execute(move).statusmessage for move in moves]
         with connection.cursor().copy("COPY (SELECT FROM wide) TO STDOUT") as copy:
-            found.append(b"".join(copy).decode())  # type: ignore[arg-type]
-        answers.append(found)
+            results.append(b"".join(copy).decode())  # type: ignore[arg-type]
+        answers.append(results)
     assert answers[0] == answers[1]
 
 
@@ -128,8 +128,8 @@ def test_followers_without_columns(both: tuple[psycopg.Connection, psycopg.Conne
     for _ in range(2):
         with sql.transaction():
             sql.execute(f"DECLARE c CURSOR FOR TAIL ({query})")
-            found = sql.execute("FETCH ALL c WITH (timeout = '0s')").fetchall()
-        assert sum(weight for _, weight in found) == len(oracle.execute(query).fetchall())
+            changes = sql.execute("FETCH ALL c WITH (timeout = '0s')").fetchall()
+        assert sum(weight for _, weight in changes) == len(oracle.execute(query).fetchall())
         for connection in both:
             connection.execute("INSERT INTO thin VALUES (1)")
 

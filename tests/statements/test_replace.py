@@ -39,9 +39,9 @@ def test_a_materialized_view_and_what_reads_it_switch_at_one_time(orders: psycop
         assert rows(orders, "large") == [("ann", 80), ("bob", 40)]
         assert rows(orders, "larger") == [("ann", 81), ("bob", 41)]
         assert world.lake.catalog().relation("totals").id == id
-        told = follower.execute("FETCH 4 c WITH (timeout = '10s')").fetchall()
-        assert len({time for time, *_ in told}) == 1
-        assert sorted(row[1:] for row in told) == [(-1, "ann", 40), (-1, "bob", 20), (1, "ann", 80), (1, "bob", 40)]
+        changes = follower.execute("FETCH 4 c WITH (timeout = '10s')").fetchall()
+        assert len({time for time, *_ in changes}) == 1
+        assert sorted(row[1:] for row in changes) == [(-1, "ann", 40), (-1, "bob", 20), (1, "ann", 80), (1, "bob", 40)]
     orders.execute("UPDATE orders SET amount = 0 WHERE id = 3")
     assert rows(orders, "larger") == [("bob", 41)]
     assert rows(orders, "totals") == [("ann", 20), ("bob", 40)]

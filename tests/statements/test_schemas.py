@@ -50,8 +50,8 @@ def test_as_postgresql(sql: psycopg.Connection, postgres: str) -> None:
 
 def psql(world: World, commands: str) -> str:
     words = ["psql", "--no-psqlrc", "-A", "-F", "|", f"host=127.0.0.1 port={world.served.port} user=ann dbname=shop"]
-    done = subprocess.run(words, input=commands, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=True)
-    return done.stdout
+    result = subprocess.run(words, input=commands, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=True)
+    return result.stdout
 
 
 def test_psql_shows_schemas(sql: psycopg.Connection, world: World) -> None:

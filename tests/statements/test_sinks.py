@@ -76,8 +76,8 @@ def test_what_is_refused(stock: psycopg.Connection) -> None:
 
 def test_schemas_are_explained(stock: psycopg.Connection) -> None:
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY 'http://nowhere:1'"
-    named = f"{INTO} WITH (avro_value_fullname = 'shop.shelf') {avro}"
-    create = f"CREATE SINK shelf FROM (SELECT item, n + 1 AS n FROM stock) {named} ENVELOPE UPSERT"
+    options = f"{INTO} WITH (avro_value_fullname = 'shop.shelf') {avro}"
+    create = f"CREATE SINK shelf FROM (SELECT item, n + 1 AS n FROM stock) {options} ENVELOPE UPSERT"
 
     def explained(what: str) -> dict[str, object]:
         return json.loads("\n".join(line for (line,) in stock.execute(f"EXPLAIN {what}").fetchall()))

@@ -61,9 +61,9 @@ class World:
                 self.written += 1
 
     def versions(self) -> int:
-        found = int(self.engine.get("/status")["state_versions"])
-        self.longest = max(self.longest, found)
-        return found
+        count = int(self.engine.get("/status")["state_versions"])
+        self.longest = max(self.longest, count)
+        return count
 
     def end(self) -> None:
         self.going = False
@@ -112,9 +112,9 @@ def run(world: World, text: str, seconds: float) -> None:
 
 @pytest.fixture
 def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
-    made = World(tmp_path, request.param)
-    yield made
-    made.end()
+    world_under_test = World(tmp_path, request.param)
+    yield world_under_test
+    world_under_test.end()
 
 
 @pytest.mark.parametrize("world", [40], indirect=True)

@@ -95,7 +95,7 @@ def test_transfers_keep_the_sum(world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE a (id int PRIMARY KEY, v int)")
         c.execute("INSERT INTO a SELECT * FROM (VALUES (0, 100), (1, 100), (2, 100), (3, 100)) AS x(i, v)")
-    done = threading.Event()
+    ended = threading.Event()
     lost = 0
 
     def transfer(me: int) -> Any:
@@ -120,7 +120,7 @@ def test_transfers_keep_the_sum(world: World) -> None:
 
     def look() -> None:
         with psycopg.connect(world.dsn, autocommit=True) as c:
-            while not done.is_set():
+            while not ended.is_set():
                 assert c.execute("SELECT sum(v) FROM a").fetchone() == (400,)
 
     watcher = threading.Thread(target=look)
@@ -128,7 +128,7 @@ def test_transfers_keep_the_sum(world: World) -> None:
     try:
         side_by_side(world, [transfer(i) for i in range(3)])
     finally:
-        done.set()
+        ended.set()
         watcher.join()
     with psycopg.connect(world.dsn, autocommit=True) as c:
         assert c.execute("SELECT sum(v), count(*) FROM a").fetchone() == (400, 4)
@@ -195,14 +195,14 @@ def test_a_large_update_gets_through(world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE w (id int PRIMARY KEY, v int)")
         c.execute("INSERT INTO w SELECT * FROM generate_series(1, 500), (VALUES (0)) AS x(v)")
-    done = threading.Event()
+    ended = threading.Event()
 
     def insert(me: int) -> Any:
         def work() -> None:
             with psycopg.connect(world.gateways[me % 2].dsn, autocommit=True) as c:
                 c.execute("SET synchronous_commit = off")
                 number = 1000 + me
-                while not done.is_set():
+                while not ended.is_set():
                     c.execute("INSERT INTO w VALUES (%s, 0)", (number,))
                     number += 4
 
@@ -214,7 +214,7 @@ def test_a_large_update_gets_through(world: World) -> None:
                 for i in range(4):
                     assert c.execute("UPDATE w SET v = v + 1 WHERE v = %s", (i,)).rowcount >= 500
         finally:
-            done.set()
+            ended.set()
 
     side_by_side(world, [insert(0), insert(1), insert(2), update])
     with psycopg.connect(world.dsn, autocommit=True) as c:
@@ -232,10 +232,10 @@ def test_acknowledged_when_durable_only(world: World) -> None:
             assert c.execute("SELECT count(*) FROM s").fetchone() == (0,)
             c.execute("SET synchronous_commit = on")
             c.execute("SET statement_timeout = '300ms'")
-            told: list[str | None] = []
-            c.add_notice_handler(lambda d: told.append(d.message_primary))
+            notices: list[str | None] = []
+            c.add_notice_handler(lambda d: notices.append(d.message_primary))
             assert c.execute("INSERT INTO s VALUES (2)").statusmessage == "INSERT 0 1"  # the write cannot be undone
-            assert told == ["canceling wait for the commit"]
+            assert notices == ["canceling wait for the commit"]
         finally:
             world.engine.resume()
         c.execute("RESET statement_timeout")

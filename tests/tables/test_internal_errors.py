@@ -18,7 +18,7 @@ from tailgate.engine import ddl
 from tailgate.gateway.execute import show
 from tailgate.lake.errors import SystemError_, UndefinedTable
 from tailgate.lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 from tests.tables.world import World
 
 SECRET = "a value that nobody may see"
@@ -84,18 +84,18 @@ def test_without_an_engine(world: World) -> None:
 def test_an_error_that_is_its_own_cause() -> None:
     error = ValueError()
     error.__cause__ = error
-    errors = InternalErrors(masked)
+    errors = InternalErrors(mask_literals)
     assert errors.reported(error, "SELECT 1").sqlstate == "XX000"
 
 
 def test_an_error_after_the_crash_of_a_process_is_not_internal() -> None:
-    errors = InternalErrors(masked, crashed=lambda: True)
+    errors = InternalErrors(mask_literals, crashed=lambda: True)
     assert errors.reported(ConnectionRefusedError(111, "Connection refused"), "SELECT 1").sqlstate == "57P02"
     assert errors.rows() == []
 
 
 def test_other_errors_stay_as_they_are() -> None:
-    errors = InternalErrors(masked)
+    errors = InternalErrors(mask_literals)
     known = UndefinedTable("no such relation", hint="Look again.")
     assert errors.reported(known, "SELECT 1") is known
     assert known.hint == "Look again."
@@ -104,7 +104,7 @@ def test_other_errors_stay_as_they_are() -> None:
 
 
 def test_there_is_room_for_so_many_kinds() -> None:
-    errors = InternalErrors(masked)
+    errors = InternalErrors(mask_literals)
     for n in range(KINDS_MAX + 10):
         errors.reported(SystemError_("gone"), f"SELECT a{n}")
         errors.reported(SystemError_("gone"), "SELECT a0")

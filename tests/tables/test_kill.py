@@ -85,9 +85,9 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path):  # type: ignore[no-untyped-def]
-    made = Shop(tmp_path)
-    yield made
-    made.end()
+    new_shop = Shop(tmp_path)
+    yield new_shop
+    new_shop.end()
 
 
 def test_an_engine_killed_while_it_writes(shop: Shop) -> None:

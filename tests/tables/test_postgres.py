@@ -63,11 +63,11 @@ def test_as_postgresql(world: World, postgres: str, script: str, prepare: bool) 
         for sql in statements(script):
             if prepare and ";" in sql:
                 continue
-            wanted, got = answer(theirs, sql, prepare=prepare), answer(ours, sql, prepare=prepare)
-            if wanted != got:
-                keys = [k for k in {**wanted, **got} if wanted.get(k) != got.get(k)]
+            expected, got = answer(theirs, sql, prepare=prepare), answer(ours, sql, prepare=prepare)
+            if expected != got:
+                keys = [k for k in {**expected, **got} if expected.get(k) != got.get(k)]
                 if DIFFERENT.get(sql) == " ".join(keys):
                     continue
-                lines = [f"  {k}:\n    PostgreSQL {wanted.get(k)!r}\n    Tailgate   {got.get(k)!r}" for k in keys]
+                lines = [f"  {k}:\n    PostgreSQL {expected.get(k)!r}\n    Tailgate   {got.get(k)!r}" for k in keys]
                 differences.append("\n".join([sql, *lines]))
     assert not differences, "\n" + "\n".join(differences)

@@ -18,8 +18,9 @@ import uvloop
 
 from tailgate.engine.runtime.control import Control
 from tailgate.engine.runtime.writes import Writes, written
-from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake import Lake, crash
 from tailgate.lake.engines import Announcement
 from tailgate.lake.inbox import Inbox, Record
@@ -126,17 +127,17 @@ class Served:
     async def _serve(self) -> None:
         self.serving = Serving(self._lake)
         await self.serving.start()
-        gateway = Gateway(self._lake, self.serving)
-        ((_, self.port),) = await gateway.listen("127.0.0.1", 0)
+        server = Server(Gateway(self._lake, self.serving))
+        ((_, self.port),) = await server.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()
         self._started.set()
         await self._stop.wait()
-        await gateway.stop()
+        await server.stop()
         await self.serving.stop()
 
     def reach(self, time: int) -> None:
         """Returns when the gateway has reached this time of the lake."""
-        assert asyncio.run_coroutine_threadsafe(self.serving.wait(time - 1, REACH_S), self.loop).result() >= time
+        assert asyncio.run_coroutine_threadsafe(self.serving.progress.wait(time - 1, REACH_S), self.loop).result() >= time
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)

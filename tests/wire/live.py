@@ -11,8 +11,9 @@ from typing import Any
 import uvloop
 
 from tailgate.gateway.security.tls import Files, Tls
-from tailgate.gateway.server.server import Gateway
+from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.gateway import Gateway
 from tests.gateway.serving.made import Made, Row
 
 ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]
@@ -46,11 +47,12 @@ class Live:
         self.serving = Serving(self.made.lake)
         await self.serving.start()
         self.gateway = Gateway(self.made.lake, self.serving, Tls(self.tls) if self.tls else None)
-        ((_, self.port),) = await self.gateway.listen("127.0.0.1", 0)
+        self.server = Server(self.gateway)
+        ((_, self.port),) = await self.server.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()
         self._started.set()
         await self._stop.wait()
-        await self.gateway.stop()
+        await self.server.stop()
         await self.serving.stop()
 
     def call(self, work: Coroutine[Any, Any, Any], timeout: float = 30) -> Any:
@@ -59,7 +61,7 @@ class Live:
     def tick(self, changes: Iterable[tuple[Row, int]] = ()) -> int:
         """Appends a tick with changes of `v`. Waits until the gateway has it, and returns its time."""
         time = self.made.tick({self.v.id: list(changes)} if changes else {})
-        self.call(self.serving.wait(time - 1, 10))
+        self.call(self.serving.progress.wait(time - 1, 10))
         return time
 
     def close(self) -> None:

@@ -43,8 +43,8 @@ def converse(host: str, port: int, steps: Sequence[Step], expected: Answers | No
             if step.cancel:
                 threading.Timer(MOMENT_S, _cancel, (host, port, client.key)).start()
             client.send(step.data)
-            known = len(expected[number]) if expected is not None and number < len(expected) else None
-            answers.append(_answer(client, step, known))
+            count = len(expected[number]) if expected is not None and number < len(expected) else None
+            answers.append(_answer(client, step, count))
     except (BrokenPipeError, ConnectionResetError):
         pass
     finally:
@@ -52,19 +52,19 @@ def converse(host: str, port: int, steps: Sequence[Step], expected: Answers | No
     return answers
 
 
-def _answer(client: Client, step: Step, known: int | None) -> list[bytes]:
-    found: list[bytes] = []
+def _answer(client: Client, step: Step, count: int | None) -> list[bytes]:
+    messages: list[bytes] = []
     ready = 0
     while step.ready is None or ready < step.ready:
-        quiet = QUIET_S if known is None or len(found) < known else SURPRISE_S
+        quiet = QUIET_S if count is None or len(messages) < count else SURPRISE_S
         message = _message(client, quiet if step.ready is None else ANSWER_S)
         if message is None:
             break
-        found.append(message)
+        messages.append(message)
         if message == CLOSED:
             break
         ready += message[:1] == b"Z"
-    return found
+    return messages
 
 
 def _message(client: Client, timeout: float) -> bytes | None:
@@ -185,7 +185,7 @@ def different(theirs: Answers, ours: Answers) -> dict[int, tuple[str, ...]]:
 
     The lines of a step are a diff: - for PostgreSQL's messages, + for Tailgate's.
     """
-    found: dict[int, tuple[str, ...]] = {}
+    differences: dict[int, tuple[str, ...]] = {}
     for number in range(max(len(theirs), len(ours))):
         left = [masked(m) for m in theirs[number]] if number < len(theirs) else []
         right = [masked(m) for m in ours[number]] if number < len(ours) else []
@@ -196,8 +196,8 @@ def different(theirs: Answers, ours: Answers) -> dict[int, tuple[str, ...]]:
             tail = 0
             while tail < min(len(left), len(right)) - same and left[-1 - tail] == right[-1 - tail]:
                 tail += 1
-            found[number] = (
+            differences[number] = (
                 *(f"- {told(m)}" for m in left[same : len(left) - tail]),
                 *(f"+ {told(m)}" for m in right[same : len(right) - tail]),
             )
-    return found
+    return differences

@@ -24,12 +24,12 @@ class Statements:
     def __init__(self, live: Live) -> None:
         self._live = live
         self.seen: list[tuple[str, Resolution]] = []
-        made = live.made
-        self._statements = WithoutKafka(Engine(made.lake, made.writer, threading.RLock()), fills=False)
+        lake_writer = live.made
+        self._statements = WithoutKafka(Engine(lake_writer.lake, lake_writer.writer, threading.RLock()), fills=False)
         status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
         self._control = Control(self._statement, self._statements.newest, lambda: status, lambda body: {})
         self._control.start()
-        Announcement.mine(made.writer.epoch, self._control.address, self._control.token, None).write(made.lake)
+        Announcement.mine(lake_writer.writer.epoch, self._control.address, self._control.token, None).write(lake_writer.lake)
 
     def _statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: Any) -> dict[str, Any]:
         self.seen.append((sql, resolution))

@@ -27,9 +27,9 @@ def two(live: Live) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
 
 
 def row(connection: psycopg.Connection, of: psycopg.Connection) -> tuple:
-    found = connection.execute(f"select {COLUMNS} from pg_stat_activity where pid = {of.info.backend_pid}").fetchone()
-    assert found is not None
-    return found
+    result = connection.execute(f"select {COLUMNS} from pg_stat_activity where pid = {of.info.backend_pid}").fetchone()
+    assert result is not None
+    return result
 
 
 def test_states(two: tuple[psycopg.Connection, psycopg.Connection]) -> None:
@@ -54,13 +54,13 @@ def test_states(two: tuple[psycopg.Connection, psycopg.Connection]) -> None:
 
 def test_cancel(two: tuple[psycopg.Connection, psycopg.Connection]) -> None:
     one, other = two
-    said: list[object] = []
+    raised: list[object] = []
 
     def follow() -> None:
         try:
             other.execute("tail v with (snapshot = false)")
         except psycopg.Error as error:
-            said.append(error)
+            raised.append(error)
 
     thread = threading.Thread(target=follow)
     thread.start()
@@ -69,8 +69,8 @@ def test_cancel(two: tuple[psycopg.Connection, psycopg.Connection]) -> None:
         time.sleep(0.01)
     assert one.execute("select pg_cancel_backend(%s)", (other.info.backend_pid,)).fetchone() == (True,)
     thread.join(5)
-    assert isinstance(said[0], errors.QueryCanceled)
-    assert str(said[0]) == "canceling statement due to user request"
+    assert isinstance(raised[0], errors.QueryCanceled)
+    assert str(raised[0]) == "canceling statement due to user request"
     assert other.execute("select 1").fetchone() == (1,)
 
 
@@ -79,10 +79,10 @@ def test_terminate(two: tuple[psycopg.Connection, psycopg.Connection]) -> None:
     assert one.execute("select pg_terminate_backend(%s)", (other.info.backend_pid,)).fetchone() == (True,)
     with pytest.raises(errors.AdminShutdown, match="terminating connection due to administrator command"):
         other.execute("select 1")
-    said: list[tuple[str | None, ...]] = []
-    one.add_notice_handler(lambda d: said.append((d.severity, d.sqlstate, d.message_primary)))
+    notices: list[tuple[str | None, ...]] = []
+    one.add_notice_handler(lambda d: notices.append((d.severity, d.sqlstate, d.message_primary)))
     assert one.execute("select pg_terminate_backend(%s)", (1,)).fetchone() == (False,)
-    assert said == [("WARNING", "01000", "PID 1 is not a PostgreSQL server process")]
+    assert notices == [("WARNING", "01000", "PID 1 is not a PostgreSQL server process")]
 
 
 def test_others_see_little(live: Live, statements: Statements) -> None:
@@ -134,10 +134,10 @@ def test_roles_in_the_catalog(live: Live, statements: Statements) -> None:
 def test_timeouts(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute("set statement_timeout = '200ms'")
-        begun = time.monotonic()
+        start = time.monotonic()
         with pytest.raises(errors.QueryCanceled, match="canceling statement due to statement timeout"):
             connection.execute("tail v with (snapshot = false)")
-        assert 0.2 <= time.monotonic() - begun < 10
+        assert 0.2 <= time.monotonic() - start < 10
         connection.execute("set idle_session_timeout = '100ms'")
         assert select.select([connection], [], [], 10)[0]
         with pytest.raises(errors.IdleSessionTimeout):
@@ -156,7 +156,7 @@ def test_keys_for_cancelling(live: Live, version: str) -> None:
         pytest.skip("this libpq speaks 3.0 only")
     with psycopg.connect(f"{live.dsn} max_protocol_version={version}", autocommit=True) as connection:
         (session,) = live.gateway.sessions.values()
-        assert len(session.secret) == (4 if version == "3.0" else 32)
+        assert len(session.client.secret) == (4 if version == "3.0" else 32)
         threading.Timer(0.3, connection.cancel_safe).start()
         with pytest.raises(errors.QueryCanceled):
             connection.execute("tail v with (snapshot = false)")

@@ -49,5 +49,5 @@ def test_any_of_a_parameter(live: Live, postgres: str) -> None:
     query = b"SELECT relname FROM pg_class WHERE relname = ANY(%s) AND relkind = ANY(%s) ORDER BY 1"
     for dsn in (live.dsn, postgres):
         with psycopg.connect(dsn) as connection:
-            found = connection.execute(query, (["pg_class", "pg_tables", "none"], ["r", "v"])).fetchall()
-            assert found == [("pg_class",), ("pg_tables",)]
+            rows = connection.execute(query, (["pg_class", "pg_tables", "none"], ["r", "v"])).fetchall()
+            assert rows == [("pg_class",), ("pg_tables",)]

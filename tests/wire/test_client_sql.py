@@ -94,7 +94,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         made.put(Item(mv, "materialized view", "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
         counts = Counter(row[3] for row in ROWS)
         time = made.tick({kv: [(row, 1) for row in ROWS], mv: [(pair, 1) for pair in counts.items()]})
-        live.call(live.serving.wait(time - 1, 10))
+        live.call(live.serving.progress.wait(time - 1, 10))
         yield f"host={live.host} port={live.port} user=postgres dbname={DATABASE}"
     finally:
         live.close()
@@ -109,7 +109,7 @@ def oid_of_kv(connection: psycopg.Connection) -> str:
 def answers(dsn: str, number: int) -> list[Any]:
     """Returns the answers to a statement in each of its protocols."""
     statement = STATEMENTS[number]
-    found = []
+    results_by_step = []
     for protocol in sorted(statement["proto"]):
         with psycopg.connect(dsn, autocommit=True) as connection:
             sql = re.sub(r"\b16388\b", oid_of_kv(connection), statement["sql"]).encode()
@@ -122,8 +122,8 @@ def answers(dsn: str, number: int) -> list[Any]:
                 wire.send_query(sql)
             else:
                 wire.send_query_params(sql, [None if v is None else v.encode() for v in values])
-            found.append([*results(connection), wire.transaction_status])
-    return found
+            results_by_step.append([*results(connection), wire.transaction_status])
+    return results_by_step
 
 
 def arrived(wire: Any) -> None:
@@ -175,13 +175,13 @@ def shown(value: bytes | None) -> str | None:
 
 def differences(theirs: list[Any], ours: list[Any]) -> list[str]:
     out = []
-    for expected, found in zip(theirs, ours, strict=True):
-        if expected[-1] != found[-1]:
-            out.append(f"transaction status {expected[-1]} there, {found[-1]} here")
-        if [r[0] for r in expected[:-1]] != [r[0] for r in found[:-1]]:
-            out.append(f"{[r[:2] if r[0] == 'error' else r[0] for r in expected[:-1]]} there, {[r[:2] for r in found[:-1]]} here")
+    for expected, actual in zip(theirs, ours, strict=True):
+        if expected[-1] != actual[-1]:
+            out.append(f"transaction status {expected[-1]} there, {actual[-1]} here")
+        if [r[0] for r in expected[:-1]] != [r[0] for r in actual[:-1]]:
+            out.append(f"{[r[:2] if r[0] == 'error' else r[0] for r in expected[:-1]]} there, {[r[:2] for r in actual[:-1]]} here")
             continue
-        for one, other in zip(expected[:-1], found[:-1], strict=True):
+        for one, other in zip(expected[:-1], actual[:-1], strict=True):
             if one == other:
                 continue
             if one[0] != "rows":
@@ -199,11 +199,11 @@ def differences(theirs: list[Any], ours: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_as_postgresql_answers(theirs: str, ours: str, number: int) -> None:
-    found = differences(answers(theirs, number), answers(ours, number))
+    wrong = differences(answers(theirs, number), answers(ours, number))
     if number in DIFFERENT:
-        assert found, f"statement {number} is the same now: take it from the list"
+        assert wrong, f"statement {number} is the same now: take it from the list"
     else:
-        assert not found, f"{STATEMENTS[number]['sql'][:500]}\n{found}"
+        assert not wrong, f"{STATEMENTS[number]['sql'][:500]}\n{wrong}"
 
 
 def test_the_list_shrinks() -> None:

@@ -49,8 +49,8 @@ def test_psql(live: Live) -> None:
 
 def test_psql_says_where_the_mistake_is(live: Live) -> None:
     words = ["psql", "-X", "-h", live.host, "-p", str(live.port), "-U", "ann", "-d", "shop", "-c", "select nosuch from v"]
-    said = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False).stderr
-    assert said == 'ERROR:  column "nosuch" does not exist\nLINE 1: select nosuch from v\n               ^\n'
+    output = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False).stderr
+    assert output == 'ERROR:  column "nosuch" does not exist\nLINE 1: select nosuch from v\n               ^\n'
 
 
 def test_psycopg3(live: Live) -> None:
@@ -82,12 +82,12 @@ def test_psycopg3(live: Live) -> None:
 def test_every_type_can_be_a_parameter(live: Live) -> None:
     day = datetime(2026, 1, 2, 3, 4, 5, 6)
     spans = (timedelta(days=40, seconds=2), [timedelta(seconds=1), None])
-    given = (day, day.date(), day.time(), *spans, uuid.UUID(int=5), b"\0\xff", Decimal("-1.50"))
+    values = (day, day.date(), day.time(), *spans, uuid.UUID(int=5), b"\0\xff", Decimal("-1.50"))
     with psycopg.connect(live.dsn) as connection:
         for hole in ("%t", "%b"):
-            assert connection.execute(f"select {', '.join([hole] * len(given))}".encode(), given).fetchone() == given
-            found = connection.execute(f"select count(*) from v where {hole} < interval '2 days'".encode(), (timedelta(days=1),)).fetchone()
-            assert found == (4,)
+            assert connection.execute(f"select {', '.join([hole] * len(values))}".encode(), values).fetchone() == values
+            row = connection.execute(f"select count(*) from v where {hole} < interval '2 days'".encode(), (timedelta(days=1),)).fetchone()
+            assert row == (4,)
 
 
 def test_columns_tell_where_they_come_from(live: Live) -> None:
@@ -159,7 +159,7 @@ def test_polls_are_fresh(live: Live) -> None:
             live.tick([((n, "x", 1.0), 1)])
             assert simple.execute("select max(id) from v").fetchone() == (n,)
             assert prepared.execute("select max(id) from v where id > %s", (0,)).fetchone() == (n,)
-        assert live.gateway.polls._polls
+        assert live.gateway.answers.polls._polls
 
 
 def test_settings_are_part_of_the_key(live: Live) -> None:
@@ -175,11 +175,11 @@ def test_cancel(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         timer = threading.Timer(0.5, connection.cancel_safe)
         timer.start()
-        begun = time.monotonic()
+        start = time.monotonic()
         slow = "select count(*) from v a, v b, v c, v d, v e, v f, v g, v h, v i, v j, v k, v l, v m, v n"
         with pytest.raises(psycopg.errors.QueryCanceled, match="canceling statement due to user request"):
             connection.execute(slow)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - start < 5
         connection.execute("set statement_timeout = '300ms'")
         with pytest.raises(psycopg.errors.QueryCanceled, match="canceling statement due to statement timeout"):
             connection.execute(slow)
@@ -222,10 +222,10 @@ def test_encryption_is_refused_politely(live: Live) -> None:
 def test_what_is_no_start_up_is_closed(live: Live, garbage: bytes) -> None:
     with socket.create_connection((live.host, live.port), timeout=5) as raw:
         raw.sendall(garbage)
-        said = b""
+        response = b""
         while data := raw.recv(4096):
-            said += data
-        assert said == b"" or said[:1] == b"E"
+            response += data
+        assert response == b"" or response[:1] == b"E"
 
 
 def test_a_protocol_error_ends_the_connection_alone(live: Live) -> None:
@@ -251,10 +251,10 @@ def test_large_results_wait_for_a_slow_reader(live: Live) -> None:
     live.tick([((n, "x" * 200, 1.0), 1) for n in range(100, 60_100)])
     slow = Client.connect(live.host, live.port)
     slow.send(Query("select * from v"))
-    until(lambda: [c for c in live.gateway.connections if c._task is not None and c._writable is not None])
+    until(lambda: [c for c in live.server.connections if c._task is not None and c._writable is not None])
     with psycopg.connect(live.dsn) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (60_004,)
-    (other,) = [c for c in live.gateway.connections if c._task is not None]
+    (other,) = [c for c in live.server.connections if c._task is not None]
     assert other._transport is not None
     assert other._transport.get_write_buffer_size() < 8 * 1024 * 1024
     assert sum(letter == "D" for letter, _ in slow.until_ready()) == 60_004
@@ -263,10 +263,10 @@ def test_large_results_wait_for_a_slow_reader(live: Live) -> None:
 
 def test_changing_the_catalog_without_an_engine(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
-        begun = time.monotonic()
+        start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine is not running"):
             connection.execute("create materialized view w as select id from v")
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - start < 1
         assert connection.execute("select count(*) from v").fetchone() == (4,)
         with (
             pytest.raises(psycopg.errors.ActiveSqlTransaction, match="CREATE MATERIALIZED VIEW cannot run inside a transaction block"),
@@ -285,7 +285,7 @@ def test_show(live: Live) -> None:
 
 def test_stopping_tells_the_clients(live: Live) -> None:
     client = Client.connect(live.host, live.port)
-    live.call(live.gateway.stop())
+    live.call(live.server.stop())
     assert (
         shown(*(client.message() or ("?", b""))) == "ErrorResponse S=FATAL C=57P01 M='terminating connection due to administrator command'"
     )
@@ -296,4 +296,4 @@ def test_stopping_tells_the_clients(live: Live) -> None:
 def test_only_this_machine_is_listened_to(live: Live) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1", ""):
         with pytest.raises(FeatureNotSupported):
-            live.call(live.gateway.listen(host, 0))
+            live.call(live.server.listen(host, 0))

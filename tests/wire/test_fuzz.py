@@ -18,6 +18,7 @@ from struct import pack
 
 import pytest
 
+from tailgate.gateway.handlers.messages import receive
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.decode import READERS
 from tailgate.gateway.protocol.frames import Decoder
@@ -104,8 +105,8 @@ def pieces(chance: random.Random, data: bytes) -> Iterator[bytes]:
 
 def read(decoder: Decoder, piece: bytes) -> Iterator[m.Message]:
     """Yields all complete messages. Before authentication the decoder returns one at a time."""
-    while found := decoder.feed(piece):
-        yield from found
+    while messages := decoder.feed(piece):
+        yield from messages
         piece = b""
 
 
@@ -195,7 +196,7 @@ async def converse(live: Live, seed: int, count: int) -> None:
         try:
             for piece in pieces(chance, data):
                 for message in read(decoder, piece):
-                    work = session.receive(message)
+                    work = receive(session, message)
                     if work is not None:
                         await finished(work, session)
                     decoder.authenticated = session.machine.phase in AUTHENTICATED
@@ -204,19 +205,19 @@ async def converse(live: Live, seed: int, count: int) -> None:
         finally:
             session.end()
         sink.check()
-    live.serving.oldest()
+    live.serving.progress.oldest()
 
 
 async def finished(work, session: Session) -> None:
     """Waits for the session's work. Interrupts a TAIL, which would not end."""
     task = asyncio.ensure_future(work)
     for wait in (0.05, 1, 20):
-        done, _ = await asyncio.wait((task,), timeout=wait)
-        if done:
+        ended, _ = await asyncio.wait((task,), timeout=wait)
+        if ended:
             return task.result()
-        assert session.following or wait < 20, session.activity.query
-        session.interrupt("enough")
-    raise AssertionError(session.activity.query)
+        assert session.execution.following or wait < 20, session.execution.activity.query
+        session.execution.interrupt("enough")
+    raise AssertionError(session.execution.activity.query)
 
 
 def conversations(live: Live, seed: int, count: int, caplog: pytest.LogCaptureFixture) -> None:

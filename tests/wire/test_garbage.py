@@ -81,9 +81,9 @@ def test_garbage(live: Live, seed: int, kind: str, caplog: pytest.LogCaptureFixt
     with psycopg.connect(live.dsn) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (4,)
     deadline = time.monotonic() + 5
-    while live.gateway.connections and time.monotonic() < deadline:
+    while live.server.connections and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not live.gateway.connections
+    assert not live.server.connections
     assert not live.gateway.sessions
     assert caplog.records == []
 

@@ -34,7 +34,7 @@ def indexed(live: Live, text: str) -> Item:
 
 
 def index_of(live: Live, columns: tuple[int, ...]) -> Index | None:
-    return next((i for w, i in live.gateway.lookups._indexes.items() if w.columns == columns and w.declared), None)
+    return next((i for w, i in live.gateway.answers.lookups._indexes.items() if w.columns == columns and w.declared), None)
 
 
 def wire(connection: psycopg.Connection[Any], text: str) -> Counter[tuple[bytes | None, ...]]:
@@ -62,12 +62,12 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
     texts += [f"SELECT {{}} FROM w WHERE n = {n} AND city = 'oslo'" for n in (0, 3, 9)]
     texts += ["SELECT {} FROM w WHERE city IN ('rome', 'oslo', 'rome', NULL)", "SELECT {} FROM w WHERE city = 'rome' AND id = 3"]
     texts += ["SELECT {} FROM w WHERE n IN (1, 2) AND city IN ('', 'oslo')", "SELECT {} FROM w WHERE city = 'rome' AND at = '1970-01-02'"]
-    asked = ["*", "id, x", "tags, price, at"]
+    column_lists = ["*", "id, x", "tags, price, at"]
     with psycopg.connect(live.dsn, autocommit=True) as ours, psycopg.connect(live.dsn, autocommit=True) as duckdb:
         ours.prepare_threshold = 0
         for _ in range(25):
             for text in chance.sample(texts, 4):
-                columns = chance.choice(asked)
+                columns = chance.choice(column_lists)
                 expected = wire(duckdb, f"{text.format(columns)} OR false")
                 assert wire(ours, text.format(columns)) == expected, text
                 got = ours.execute(text.format(columns)).fetchall()  # type: ignore[call-overload]
@@ -86,19 +86,19 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
         assert first is not None
         assert second is not None
         deadline = time.monotonic() + 10
-        while first.time < live.serving.time and time.monotonic() < deadline:
+        while first.time < live.serving.progress.time and time.monotonic() < deadline:
             time.sleep(0.01)
         assert first.count == sum(row[1] is not None for row in rows)
         assert sum(len(first.find((c.encode(),), 10**6)) for c in CITIES if c is not None) == first.count
         # really by the index: DuckDB is not asked any more
         before = first.hits
-        live.serving.run = None  # type: ignore[method-assign,assignment]
+        live.serving.queries.run = None  # type: ignore[method-assign,assignment]
         try:
-            found = wire(ours, "SELECT id FROM w WHERE city = 'rome'")
-            assert sum(found.values()) == sum(row[1] == "rome" for row in rows)
+            ids = wire(ours, "SELECT id FROM w WHERE city = 'rome'")
+            assert sum(ids.values()) == sum(row[1] == "rome" for row in rows)
             assert ours.execute("SELECT id FROM w WHERE city = %s AND n = %s", ("oslo", 1)).fetchall() is not None
         finally:
-            del live.serving.run  # type: ignore[attr-defined]
+            del live.serving.queries.run  # type: ignore[attr-defined]
         assert first.hits > before
 
 

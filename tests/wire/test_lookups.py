@@ -18,8 +18,10 @@ def wait_for_index(live: Live, relation: int, ask) -> None:
     n = 1000
     while time.monotonic() < deadline:
         ask(n := n + 1)
-        found = [i for way, i in live.gateway.lookups._indexes.items() if way.relation == relation and i is not None and i.time >= 0]
-        if found:
+        ready = [
+            i for way, i in live.gateway.answers.lookups._indexes.items() if way.relation == relation and i is not None and i.time >= 0
+        ]
+        if ready:
             return
         time.sleep(0.02)
     raise AssertionError("no index")
@@ -38,7 +40,7 @@ def test_all_ways_agree_while_rows_change(live: Live, seed: int) -> None:
 
         wait_for_index(live, live.v.id, lambda n: prepared.execute("select * from v where id = %s", (n,)))
         assert literal(100) == literal(100) == [(b"name 100", b"150", b"100")]
-        assert live.gateway.lookups._templates
+        assert live.gateway.answers.lookups._templates
         for step in range(60):
             changes = []
             for n in chance.sample(range(100, 170), 5):
@@ -91,10 +93,10 @@ def test_what_is_no_template(live: Live, text: bytes) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         wait_for_index(live, live.v.id, lambda n: connection.execute("select name from v where id = %s", (n,)))
         connection.pgconn.exec_(b"select name from v where id = 1")
-        known = {key for key, _ in live.gateway.lookups._templates.items()}
+        keys = {key for key, _ in live.gateway.answers.lookups._templates.items()}
         first = connection.pgconn.exec_(text)
         assert first.error_message == b""
-        assert {key for key, _ in live.gateway.lookups._templates.items()} == known
+        assert {key for key, _ in live.gateway.answers.lookups._templates.items()} == keys
 
 
 def test_a_failing_view_fails_here_too(live: Live) -> None:

@@ -35,14 +35,14 @@ class Both:
 
     @staticmethod
     def _said(connection: psycopg.Connection, text: str) -> object:
-        told: list[tuple[str | None, str | None]] = []
+        notices: list[tuple[str | None, str | None]] = []
 
         def tell(notice: psycopg.errors.Diagnostic) -> None:
-            told.append((notice.sqlstate, notice.message_primary))
+            notices.append((notice.sqlstate, notice.message_primary))
 
         connection.add_notice_handler(tell)
         try:
-            return [*said(connection, text), told]
+            return [*said(connection, text), notices]
         finally:
             connection.remove_notice_handler(tell)
 

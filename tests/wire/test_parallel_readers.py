@@ -76,11 +76,11 @@ def test_not_after_a_query(live: Live) -> None:
 def test_ranges_of_pages_have_each_row_once(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         ranges = [(0, 10), (10, 20), (20, 4294967295)]
-        found = [
+        pages = [
             connection.execute(f"SELECT id FROM public.v WHERE ctid BETWEEN '({a},0)'::tid AND '({b},0)'::tid".encode()).fetchall()
             for a, b in ranges
         ]
-        assert [len(rows) for rows in found] == [4, 0, 0]
+        assert [len(rows) for rows in pages] == [4, 0, 0]
         assert said(connection, "SELECT id FROM v WHERE v.ctid BETWEEN '(0,1)' AND '(7,0)' AND id < 2")[1] == [(0,), (1,)]
 
 

@@ -26,15 +26,15 @@ def connection(live: Live):
 def count(connection: psycopg.Connection) -> int:
     """Returns the row count after comparing three ways: encoded results, prepared statement, DuckDB."""
     statement = "select count(*) from v"
-    found = {int(connection.pgconn.exec_(statement.encode()).get_value(0, 0) or b"-1") for _ in range(3)}
-    found |= {row[0] for _ in range(3) for row in connection.execute(statement, prepare=True).fetchall()}
-    found |= {len(connection.execute("select id from v where id = %s or true", (n,)).fetchall()) for n in range(2)}
-    (only,) = found
+    counts = {int(connection.pgconn.exec_(statement.encode()).get_value(0, 0) or b"-1") for _ in range(3)}
+    counts |= {row[0] for _ in range(3) for row in connection.execute(statement, prepare=True).fetchall()}
+    counts |= {len(connection.execute("select id from v where id = %s or true", (n,)).fetchall()) for n in range(2)}
+    (only,) = counts
     return only
 
 
 def test_as_of(live: Live, connection: psycopg.Connection) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     assert count(connection) == 4
     after = live.tick([(NEW, 1)])
     assert count(connection) == 5
@@ -57,7 +57,7 @@ def test_as_of(live: Live, connection: psycopg.Connection) -> None:
 
 
 def test_following_begins_there(live: Live, connection: psycopg.Connection) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     end = live.tick([(NEW, 1)])
     connection.execute(f"set tailgate.as_of = {before}")
     assert connection.execute(f"subscribe v with (snapshot = false) up to {end + 1}").fetchall()[0][2:] == NEW
@@ -75,7 +75,7 @@ def test_messages(live: Live, connection: psycopg.Connection) -> None:
 
 def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, connection: psycopg.Connection) -> None:
     """AT LEAST reads at the oldest readable time. Older times are refused, without internal names."""
-    before = live.serving.time
+    before = live.serving.progress.time
     live.tick([(NEW, 1)])
     later = live.made.create("later")
     created = live.made.writer.newest.time
@@ -84,8 +84,8 @@ def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, conne
     for time in (0, before, created):
         assert connection.execute(f"select count(*) from later as of at least {time}").fetchone() == (0,)
         assert connection.execute(f"select count(*) from v, later as of at least {time}").fetchone() == (0,)
-        found = connection.execute(f"subscribe later as of at least {time} up to {end}").fetchall()
-        assert [row[2:] for row in found] == [(1, "one", 1.0)]
+        changes = connection.execute(f"subscribe later as of at least {time} up to {end}").fetchall()
+        assert [row[2:] for row in changes] == [(1, "one", 1.0)]
     assert connection.execute(f"select count(*) from v as of at least {before}").fetchone() == (4,)
     assert connection.execute("select count(*) from v as of at least 0").fetchone() == (0,)
     for statement in (
@@ -105,14 +105,14 @@ def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, conne
 
 def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
     """A query waits until the engine, and then the gateway, has all that Kafka held when it began."""
-    asked: list[tuple[list[int], float]] = []
+    requests: list[tuple[list[int], float]] = []
 
     def recent(relations: list[int], timeout: float) -> dict[str, int]:
-        asked.append((relations, timeout))
+        requests.append((relations, timeout))
         if timeout < 1:
             raise QueryCanceled("canceling statement due to real_time_recency_timeout")
         time = live.made.writer.newest.time + 1
-        threading.Timer(0.2, lambda: live.tick([((len(asked) + 100, "late", 1.0), 1)])).start()
+        threading.Timer(0.2, lambda: live.tick([((len(requests) + 100, "late", 1.0), 1)])).start()
         return {"n": 0, "time": time}
 
     control = Control(lambda *_: {}, lambda after, timeout: {"n": after, "time": 0}, dict, lambda body: {}, recent)
@@ -123,11 +123,11 @@ def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
         connection.execute("set real_time_recency = true")
         assert connection.execute("select count(*) from v").fetchone() == (5,)
         assert connection.pgconn.exec_(b"select count(*) from v").get_value(0, 0) == b"6"
-        assert asked == [([live.v.id], 10.0)] * 2
+        assert requests == [([live.v.id], 10.0)] * 2
         with connection.transaction():
             connection.execute("select count(*) from v")
             connection.execute("select count(*) from v")  # at the time of the first statement
-        assert len(asked) == 3
+        assert len(requests) == 3
         connection.execute("set real_time_recency_timeout = '100ms'")
         with pytest.raises(errors.QueryCanceled, match="real_time_recency_timeout"):
             connection.execute("select count(*) from v")

@@ -40,8 +40,8 @@ def test_we_answer_so(name: str, world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("delete from w")
     ours = converse("127.0.0.1", world.gateways[0].port, steps, theirs)
-    named = {number: lines for (where, number), lines in NAMED.items() if where == name}
-    assert different(theirs, ours) == named
+    expected = {number: lines for (where, number), lines in NAMED.items() if where == name}
+    assert different(theirs, ours) == expected
 
 
 @pytest.mark.long

@@ -63,11 +63,11 @@ def test_asyncpg_signs_in(live: Live, operator: psycopg.Connection) -> None:
 @pytest.mark.parametrize(("user", "password"), [("ann", "wrong"), ("ann", ""), ("nobody", "x"), ("public", "x")])
 def test_wrong_passwords(live: Live, operator: psycopg.Connection, user: str, password: str) -> None:
     """The error and the delay do not show whether the role exists."""
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(psycopg.OperationalError) as raised:
         signed_in(live, user, password or "none")
     assert f'password authentication failed for user "{user}"' in str(raised.value)
-    assert time.monotonic() - begun >= 0.2
+    assert time.monotonic() - start >= 0.2
 
 
 def test_a_role_that_may_not_log_in(live: Live, operator: psycopg.Connection) -> None:
@@ -122,7 +122,7 @@ READING = [
 @pytest.mark.parametrize("statement", READING)
 def test_reading_needs_select(live: Live, operator: psycopg.Connection, statement: str) -> None:
     if "as of" in statement:
-        statement = f"select count(*) from v as of {live.serving.time}"
+        statement = f"select count(*) from v as of {live.serving.progress.time}"
     with signed_in(live, "bob") as connection:
         result = connection.pgconn.exec_(statement.encode())
         assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501", statement
@@ -132,10 +132,10 @@ def test_reading_needs_select(live: Live, operator: psycopg.Connection, statemen
 def test_errors_are_shown_to_those_who_may_read(live: Live, operator: psycopg.Connection) -> None:
     live.made.tick({live.v.errors: [(("22P02", 'invalid input syntax for type integer: "secret"'), 1)]})
     live.tick()
-    told = [("v", "22P02", 'invalid input syntax for type integer: "secret"', 1)]
+    expected = [("v", "22P02", 'invalid input syntax for type integer: "secret"', 1)]
     with signed_in(live, "ann", PASSWORD) as ann:
-        assert ann.execute("show errors").fetchall() == told
-        assert operator.execute("show errors").fetchall() == told
+        assert ann.execute("show errors").fetchall() == expected
+        assert operator.execute("show errors").fetchall() == expected
         operator.execute("revoke select on v from ann")
         assert ann.execute("show errors").fetchall() == []
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for materialized view v"):
@@ -161,8 +161,8 @@ def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connect
                 assert bob.pgconn.exec_(text.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
                 with pytest.raises(errors.InsufficientPrivilege):
                     prepared.execute(text)
-        assert live.gateway.lookups._templates
-        assert live.gateway.lookups._indexes
+        assert live.gateway.answers.lookups._templates
+        assert live.gateway.answers.lookups._indexes
         operator.execute("revoke select on v from ann")
         assert ann.pgconn.exec_(statement.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
         operator.execute("grant select on v to public")
@@ -292,10 +292,10 @@ def test_messages(live: Live, operator: psycopg.Connection, statement: str, sqls
 
 
 def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
-    said: list[str | None] = []
-    operator.add_notice_handler(lambda d: said.append(d.message_primary))
+    notices: list[str | None] = []
+    operator.add_notice_handler(lambda d: notices.append(d.message_primary))
     operator.execute("drop role if exists nobody, bob")
-    assert said == ['role "nobody" does not exist, skipping']
+    assert notices == ['role "nobody" does not exist, skipping']
     assert live.made.lake.catalog().find_role("bob") is None
 
 
@@ -306,6 +306,6 @@ def test_roles_of_an_older_catalog(live: Live) -> None:
     data = live.made.lake.catalog().to_json()
     for item in data["items"]:
         del item["owner"]
-    found = Catalog.from_json(data)
-    assert not found.has_roles
-    assert {i.owner for i in found.items.values()} == {OPERATOR.id}
+    catalog = Catalog.from_json(data)
+    assert not catalog.has_roles
+    assert {i.owner for i in catalog.items.values()} == {OPERATOR.id}

@@ -23,7 +23,7 @@ def two(live: Live, statements: Statements) -> Live:
     made.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
     other = made.create("v", schema=schema.id)
     time = made.tick({other.id: [((10, "ten", 1.0), 1), ((11, "eleven", 2.0), 1)]})
-    live.call(live.serving.wait(time - 1, 10))
+    live.call(live.serving.progress.wait(time - 1, 10))
     return live
 
 
@@ -36,20 +36,20 @@ def connect(live: Live, path: str = "") -> psycopg.Connection:
 
 def test_each_session_has_its_own_answer(two: Live) -> None:
     """Equal texts use polls, look-ups by key and prepared statements, which share caches."""
-    with connect(two) as here, connect(two, "s, public") as there, connect(two, "nothing") as nowhere:
+    with connect(two) as here, connect(two, "s, public") as second, connect(two, "nothing") as nowhere:
         for _ in range(30):
             assert here.execute("SELECT count(*) FROM v").fetchone() == (4,)
-            assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+            assert second.execute("SELECT count(*) FROM v").fetchone() == (2,)
             assert here.execute("SELECT name FROM v WHERE id = 10").fetchall() == []
-            assert there.execute("SELECT name FROM v WHERE id = 10").fetchall() == [("ten",)]
+            assert second.execute("SELECT name FROM v WHERE id = 10").fetchall() == [("ten",)]
             assert here.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == [("name 1",)]
-            assert there.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == []
+            assert second.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == []
             with pytest.raises(errors.UndefinedTable):
                 nowhere.execute("SELECT count(*) FROM v")
             assert nowhere.execute("SELECT count(*) FROM s.v").fetchone() == (2,)
         two.tick([((20, "new", 0.0), 1)])
         assert here.execute("SELECT count(*) FROM v").fetchone() == (5,)
-        assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+        assert second.execute("SELECT count(*) FROM v").fetchone() == (2,)
 
 
 def test_a_statement_that_was_prepared_follows_the_path(two: Live) -> None:
@@ -117,7 +117,7 @@ def test_every_way_of_reading_takes_the_path(two: Live) -> None:
         assert cursor.execute("WITH w AS (SELECT id FROM v) SELECT max(id) FROM w").fetchone() == (11,)
         assert cursor.execute("SELECT (SELECT max(id) FROM v), EXISTS (SELECT FROM public.v WHERE id = 1)").fetchone() == (11, True)
         assert cursor.execute("SELECT 'v'::regclass::oid = 's.v'::regclass::oid").fetchone() == (True,)
-        time = two.serving.time
+        time = two.serving.progress.time
         assert cursor.execute(f"SELECT count(*) FROM v AS OF {time}").fetchone() == (2,)  # type: ignore[call-overload]
         with pytest.raises(errors.UndefinedTable, match=r"nowhere\.v"):
             cursor.execute("COPY nowhere.v TO STDOUT")

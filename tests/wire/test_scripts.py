@@ -35,16 +35,16 @@ def reference(postgres: str):
 def test_postgresql_answers_so(script: Path, reference: tuple[str, int, str]) -> None:
     host, port, user = reference
     client = Client.connect(host, port, user, "wire")
-    said = play(script.read_text(), client)
+    transcript = play(script.read_text(), client)
     client.close()
     if RECORD:
-        script.write_text(said)
-    assert said == script.read_text()
+        script.write_text(transcript)
+    assert transcript == script.read_text()
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
 def test_we_answer_so(script: Path, live: Live) -> None:
     client = Client.connect(live.host, live.port, "postgres", "wire")
-    said = play(script.read_text(), client)
+    transcript = play(script.read_text(), client)
     client.close()
-    assert said == script.read_text()
+    assert transcript == script.read_text()

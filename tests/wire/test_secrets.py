@@ -67,9 +67,9 @@ def test_nobody_is_shown_a_secret(operator: psycopg.Connection, live: Live) -> N
         assert other.execute("select query from pg_stat_activity where query ~ '^create secret later'").fetchall() == [
             ("create secret later as '********'",)
         ]
-    asked = ["show secrets", "show connections", "show create connection far", "show objects", "select * from tailgate.secrets"]
-    said = str([operator.execute(sql).fetchall() for sql in asked])
-    assert "unsaid" not in said and "sealed" not in said and "secret word" in said
+    statements = ["show secrets", "show connections", "show create connection far", "show objects", "select * from tailgate.secrets"]
+    answers = str([operator.execute(sql).fetchall() for sql in statements])
+    assert "unsaid" not in answers and "sealed" not in answers and "secret word" in answers
     assert all("unsaid" not in item.sql for item in live.made.lake.catalog().items.values())
 
 
@@ -78,7 +78,7 @@ def test_lists_are_relations(operator: psycopg.Connection) -> None:
     assert operator.execute("select c.name, s.name from tailgate.connections c cross join tailgate.secrets s").fetchall() == [
         ("far", "word")
     ]
-    found = operator.execute("select schema, name, status, lag, dead_letters from tailgate.sources where lag > 0 order by lag desc")
-    assert [c.name for c in found.description or ()] == ["schema", "name", "status", "lag", "dead_letters"] and not found.fetchall()
+    cursor = operator.execute("select schema, name, status, lag, dead_letters from tailgate.sources where lag > 0 order by lag desc")
+    assert [c.name for c in cursor.description or ()] == ["schema", "name", "status", "lag", "dead_letters"] and not cursor.fetchall()
     with pytest.raises(errors.UndefinedTable):
         operator.execute("select * from tailgate.nothing")

@@ -58,7 +58,7 @@ def followed(connection: psycopg.Connection, words: str, up_to: int) -> list[tup
 
 
 def test_envelopes(live: Live, connection: psycopg.Connection) -> None:
-    start = live.serving.time
+    start = live.serving.progress.time
     times = [
         live.tick([(NEW, 1)]),
         live.tick([(NEW, -1), ((10, "TEN", 11.0), 1)]),
@@ -67,36 +67,36 @@ def test_envelopes(live: Live, connection: psycopg.Connection) -> None:
         live.tick([((12, "c", 1.0), 1), ((9, "c", 1.0), 1)]),
     ]
     a, b, c, d, e = map(Decimal, times)
-    found = followed(connection, f"v envelope upsert (key (id)) with (snapshot = false) as of {start} @", times[-1] + 1)
-    assert found == [
+    changes = followed(connection, f"v envelope upsert (key (id)) with (snapshot = false) as of {start} @", times[-1] + 1)
+    assert changes == [
         (a, "upsert", 10, "ten", 10.0), (b, "upsert", 10, "TEN", 11.0), (c, "delete", 10, None, None),
         (d, "key_violation", 11, None, None), (e, "upsert", 9, "c", 1.0), (e, "upsert", 12, "c", 1.0),
     ]  # fmt: skip
-    found = followed(connection, f"v envelope debezium (key (id)) with (snapshot = false) as of {start} @", times[3])
-    assert found == [
+    changes = followed(connection, f"v envelope debezium (key (id)) with (snapshot = false) as of {start} @", times[3])
+    assert changes == [
         (a, "insert", 10, None, None, "ten", 10.0), (b, "upsert", 10, "ten", 10.0, "TEN", 11.0), (c, "delete", 10, "TEN", 11.0, None, None),
     ]  # fmt: skip
-    found = followed(connection, f"v envelope debezium (key (id)) as of {start} @", times[0])
-    assert found == [(Decimal(start), "insert", id, None, None, name, amount) for id, name, amount in ROWS]
-    found = followed(connection, f"v with (snapshot = false) as of {times[3]} within timestamp order by name, id desc @", times[-1] + 1)
-    assert found == [(e, 1, 12, "c", 1.0), (e, 1, 9, "c", 1.0)]
+    changes = followed(connection, f"v envelope debezium (key (id)) as of {start} @", times[0])
+    assert changes == [(Decimal(start), "insert", id, None, None, name, amount) for id, name, amount in ROWS]
+    changes = followed(connection, f"v with (snapshot = false) as of {times[3]} within timestamp order by name, id desc @", times[-1] + 1)
+    assert changes == [(e, 1, 12, "c", 1.0), (e, 1, 9, "c", 1.0)]
 
 
 def test_progress_begins_with_the_time_it_starts_at(live: Live, connection: psycopg.Connection) -> None:
-    start = live.serving.time
+    start = live.serving.progress.time
     end = live.tick([(NEW, 1)])
-    found = followed(connection, f"v with (progress) as of {start} @", end)
-    assert found[0] == (Decimal(start), True, None, None, None, None)
-    assert {row[:3] for row in found[1:5]} == {(Decimal(start), False, 1)}
-    assert all(row[1] for row in found[5:])
-    assert max(row[0] for row in found) <= end
+    changes = followed(connection, f"v with (progress) as of {start} @", end)
+    assert changes[0] == (Decimal(start), True, None, None, None, None)
+    assert {row[:3] for row in changes[1:5]} == {(Decimal(start), False, 1)}
+    assert all(row[1] for row in changes[5:])
+    assert max(row[0] for row in changes) <= end
 
 
 def test_times(live: Live, connection: psycopg.Connection) -> None:
     first = live.tick([(NEW, 1)])
     assert followed(connection, f"v as of {first} @", first) == []
-    found = followed(connection, f"v as of at least {first} @", first + 1)
-    assert len(found) == 5
+    changes = followed(connection, f"v as of at least {first} @", first + 1)
+    assert len(changes) == 5
     assert connection.execute(f"select count(*) from v as of at least {first - 1}").fetchone() == (4,)
 
 
@@ -159,20 +159,20 @@ def test_a_tick_is_encoded_once_for_all_who_follow(live: Live, monkeypatch: pyte
     for client, statement in zip(clients, statements, strict=True):
         client.send(Query(statement))
         assert client.message()
-    made: list[int] = []
+    sizes: list[int] = []
     original = rows.RowEncoder.field_values
 
     def counted(self: rows.RowEncoder, table):
-        made.append(table.num_rows)
+        sizes.append(table.num_rows)
         return original(self, table)
 
-    live.call(live.serving.wait(live.serving.time, 0.3))  # all have subscribed
+    live.call(live.serving.progress.wait(live.serving.progress.time, 0.3))  # all have subscribed
     monkeypatch.setattr(rows.RowEncoder, "field_values", counted)
     live.tick([(NEW, 1), ((11, "x", 1.0), 1)])
-    said = [[client.message() for _ in range(2)] for client in clients]
-    assert all(message is not None for pair in said for message in pair)
-    assert len({tuple(pair) for pair in said[:10]}) == 1  # type: ignore[arg-type]
-    assert len({tuple(pair) for pair in said[10:13]}) == 1  # type: ignore[arg-type]
-    assert made == [2, 2, 2]
+    messages = [[client.message() for _ in range(2)] for client in clients]
+    assert all(message is not None for pair in messages for message in pair)
+    assert len({tuple(pair) for pair in messages[:10]}) == 1  # type: ignore[arg-type]
+    assert len({tuple(pair) for pair in messages[10:13]}) == 1  # type: ignore[arg-type]
+    assert sizes == [2, 2, 2]
     for client in clients:
         client.close()

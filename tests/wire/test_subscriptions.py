@@ -47,7 +47,7 @@ def lag(connection: psycopg.Connection) -> tuple:
 
 def test_columns_snapshot_and_changes(live: Live, connect: Connect) -> None:
     sql = connect()
-    created = live.serving.time
+    created = live.serving.progress.time
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     cursor = sql.execute("FETCH ALL FROM SUBSCRIPTION s")
     assert [(c.name, c.type_code) for c in cursor.description or ()] == [
@@ -103,12 +103,12 @@ def test_fetch_timing(live: Live, connect: Connect) -> None:
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     timer = threading.Timer(0.4, lambda: live.tick([(NEW, 1)]))
     timer.start()
-    begun = time.monotonic()
+    start = time.monotonic()
     assert len(sql.execute("FETCH 10 FROM SUBSCRIPTION s").fetchall()) == 1
-    assert 0.3 < time.monotonic() - begun < 5
-    begun = time.monotonic()
+    assert 0.3 < time.monotonic() - start < 5
+    start = time.monotonic()
     assert fetched(sql, "1", timeout="500ms") == []
-    assert 0.45 < time.monotonic() - begun < 3
+    assert 0.45 < time.monotonic() - start < 3
 
 
 def test_progress_rows_may_be_acknowledged(live: Live, connect: Connect) -> None:
@@ -139,7 +139,7 @@ def test_a_transaction_takes_or_gives_back(live: Live, connect: Connect) -> None
     sql.rollback()
     with pytest.raises(psycopg.errors.DivisionByZero):
         connect().execute(f"ACKNOWLEDGE s UP TO {live.tick([(NEW, 1)])}; SELECT 1 / 0")
-    assert fetched(sql) == [(Decimal(live.serving.time), 1, *NEW)]
+    assert fetched(sql) == [(Decimal(live.serving.progress.time), 1, *NEW)]
     sql.execute("SAVEPOINT a")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="behind a savepoint"):
         sql.execute("ACKNOWLEDGE s UP TO 5")
@@ -266,7 +266,7 @@ def test_a_view_that_fails_is_waited_for(live: Live, connect: Connect) -> None:
         fetched(sql, timeout="100ms")
     sql.execute(f"ACKNOWLEDGE s UP TO {before}")
     whole = made.tick({live.v.errors: [(error, -1)]})
-    live.call(live.serving.wait(whole - 1, 10))
+    live.call(live.serving.progress.wait(whole - 1, 10))
     assert sorted(fetched(sql)) == [(Decimal(whole), -1, *NEW), (Decimal(whole), 1, 11, "", 0.0)]
 
 
@@ -278,7 +278,7 @@ def test_a_quiet_view_holds_nothing_back(live: Live, connect: Connect, monkeypat
     for _ in range(3):
         live.tick()
     assert fetched(sql) == []
-    assert lag(sql)[2] == live.serving.time
+    assert lag(sql)[2] == live.serving.progress.time
     live.tick([(NEW, 1)])
     assert len(fetched(sql)) == 1
     live.tick()
@@ -309,7 +309,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
 
     ticks(range(20, 32))
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (retention = '1 hour')")
-    created = live.serving.time
+    created = live.serving.progress.time
     ticks(range(32, 44))
     sweep(minutes=50)
     assert lake.log.first() > 1
@@ -327,7 +327,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has fallen behind") as raised:
         fetched(sql)
     assert "ACKNOWLEDGE … UP TO t" in (raised.value.diag.message_hint or "")
-    sql.execute(f"ACKNOWLEDGE s UP TO {live.serving.time}")
+    sql.execute(f"ACKNOWLEDGE s UP TO {live.serving.progress.time}")
     assert lag(sql)[5] == "running"
     last = live.tick([(NEW, -1)])
     assert fetched(sql) == [(Decimal(last), -1, *NEW)]
@@ -339,8 +339,8 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     sql.execute("DROP SUBSCRIPTION s")
     assert len(readers.holds(lake)) == 2
     subscriptions.release_dropped(lake)
-    (kept,) = readers.holds(lake)
-    assert kept.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
+    (hold,) = readers.holds(lake)
+    assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 
 def test_names_move_with_what_they_name(live: Live, connect: Connect) -> None:

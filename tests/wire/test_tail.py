@@ -42,7 +42,7 @@ def test_columns_and_snapshot(live: Live, connection: psycopg.Connection) -> Non
     ]
     rows = cursor.fetchall()
     assert cursor.statusmessage == "FETCH 4"
-    assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.time), 1, *row) for row in ROWS]
+    assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.progress.time), 1, *row) for row in ROWS]
 
 
 def test_progress_columns(live: Live, connection: psycopg.Connection) -> None:
@@ -50,7 +50,7 @@ def test_progress_columns(live: Live, connection: psycopg.Connection) -> None:
     cursor.execute("fetch all c with (timeout = '100ms')")
     assert [c.name for c in cursor.description or ()] == ["mz_timestamp", "mz_progressed", "mz_diff", "id", "name", "amount"]
     rows = cursor.fetchall()
-    now = live.serving.time
+    now = live.serving.progress.time
     assert {row[:3] for row in rows[:4]} == {(Decimal(now), False, 1)}
     assert rows[4] == (Decimal(now + 1), True, None, None, None, None)
 
@@ -122,7 +122,7 @@ def test_outside_a_block(live: Live) -> None:
 
 def test_as_of(live: Live, connection: psycopg.Connection) -> None:
     """The snapshot in the past has the rows of its time. Without a snapshot, later changes follow."""
-    before = live.serving.time
+    before = live.serving.progress.time
     first = live.tick([(NEW, 1)])
     live.tick([(NEW, -1)])
     cursor = declared(connection, f"tail v as of {first}")
@@ -162,7 +162,7 @@ def test_copy(live: Live) -> None:
         cursor = connection.cursor()
         with cursor.copy("copy (tail v) to stdout") as copy:
             rows = sorted(bytes(copy.read()) for _ in range(4))
-            assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.time
+            assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.progress.time
             begun = time.monotonic()
             at = live.tick([((7, "a\tb", None), 1)])
             assert bytes(copy.read()) == b"%d\t1\t7\ta\\tb\t\\N\n" % at
@@ -181,9 +181,9 @@ def test_copy_formats(live: Live, format: str) -> None:
             if format == "binary":
                 copy.set_types(["numeric", "int8", "int8", "text", "float8"])
                 rows: list[Any] = [copy.read_row() for _ in range(4)]
-                assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.time), 1, *row) for row in ROWS]
+                assert sorted(rows, key=lambda row: row[2]) == [(Decimal(live.serving.progress.time), 1, *row) for row in ROWS]
             else:
-                assert min(bytes(copy.read()) for _ in range(4)) == b"%d,1,0,name 0,0\n" % live.serving.time
+                assert min(bytes(copy.read()) for _ in range(4)) == b"%d,1,0,name 0,0\n" % live.serving.progress.time
             connection.cancel_safe()
             with pytest.raises(psycopg.errors.QueryCanceled):
                 list(copy)
@@ -237,7 +237,7 @@ def test_what_never_changes_ends(live: Live, connection: psycopg.Connection) -> 
 
 
 def test_the_past_can_be_read(live: Live) -> None:
-    before = live.serving.time
+    before = live.serving.progress.time
     live.tick([(NEW, 1)])
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (5,)
@@ -261,7 +261,7 @@ def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
     assert slow.message()
     for n in range(30):
         live.tick([((1000 + n * 1000 + i, "x" * 100, 0.0), 1) for i in range(1000)])
-    (connection,) = live.gateway.connections
+    (connection,) = live.server.connections
     assert connection._transport is not None
     assert connection._transport.get_write_buffer_size() < 2 * 1024 * 1024
     seen = 0
@@ -276,13 +276,13 @@ def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
     client = Client.connect(live.host, live.port)
     client.send(Query("copy (tail v) to stdout"))
     assert client.message()
-    assert len(live.gateway.connections) == 1
+    assert len(live.server.connections) == 1
     client.close()
     deadline = time.monotonic() + 5
-    while (live.gateway.connections or live.serving._feeds) and time.monotonic() < deadline:
+    while (live.server.connections or live.serving.followers.feeds) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not live.gateway.connections
-    assert not live.serving._feeds  # no reader is left
+    assert not live.server.connections
+    assert not live.serving.followers.feeds  # no reader is left
 
 
 def test_a_follower_sees_the_end_of_a_dropped_relation(live: Live) -> None:

@@ -67,10 +67,10 @@ def test_libpq(live: Live, authority: Authority, role: None, mode: str) -> None:
     connection = psycopg2.connect(words(live, authority, mode))
     assert connection.info.ssl_in_use == (mode != "disable")
     connection.close()
-    said = subprocess.run(
+    result = subprocess.run(
         ["psql", "-X", "-At", words(live, authority, mode), "-c", "select count(*) from v"], capture_output=True, text=True, timeout=20
     )
-    assert said.stdout == "4\n", said.stderr
+    assert result.stdout == "4\n", result.stderr
 
 
 @pytest.mark.parametrize("binding", ["prefer", "require"])
@@ -157,10 +157,10 @@ def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
 def test_bytes_before_tls_are_no_part_of_it(live: Live) -> None:
     with socket.create_connection(("localhost", live.port), timeout=5) as raw:
         raw.sendall(SSL_REQUEST + b"\0\0\0\x08")
-        told = b""
+        response = b""
         while data := raw.recv(1000):
-            told += data
-        assert b"received unencrypted data after SSL request" in told
+            response += data
+        assert b"received unencrypted data after SSL request" in response
 
 
 def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live, authority: Authority) -> None:
@@ -168,19 +168,19 @@ def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live
     startup = pack("!II", 41, 196608) + b"user\0ann\0database\0shop\0\0"
     startup = pack("!I", len(startup)) + startup[4:]
     with socket.create_connection(("localhost", live.port), timeout=5) as raw:
-        until(lambda: bool(live.gateway.connections))
+        until(lambda: bool(live.server.connections))
 
         async def both() -> None:
-            (connection,) = live.gateway.connections
+            (connection,) = live.server.connections
             connection.data_received(SSL_REQUEST)
             connection.data_received(startup)  # read before the handshake's task runs
 
         live.call(both())
-        told = b""
+        response = b""
         while data := raw.recv(1000):
-            told += data
-    assert told.startswith(b"SE"), told
-    assert b"received unencrypted data after SSL request" in told
+            response += data
+    assert response.startswith(b"SE"), response
+    assert b"received unencrypted data after SSL request" in response
 
 
 @pytest.mark.parametrize("sent", [b"", SSL_REQUEST, pack("!II", 18, 196608) + b"user\0ann\0"], ids=["nothing", "TLS", "a start-up message"])

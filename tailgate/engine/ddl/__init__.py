@@ -1,11 +1,11 @@
 """Compiles DDL statements to changes of the catalog: values in, values out.
 
-Only `registry` performs I/O.
+Only `kafka.registry` performs I/O.
 
-- `source`, `table`, `view`, `sink`, `subscription`, `index`, `function` and `connection` return the
-  items of a CREATE statement, `replace` those of CREATE OR REPLACE.
+- `table`, `view`, `subscription`, `index`, `function` and `kafka` return the items of a CREATE
+  statement, `replace` those of CREATE OR REPLACE.
 - `drop` finds the items that a DROP removes.
-- `alter` and `schema` rename and move items, `refresh` adds new columns to a source.
+- `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
 - `roles` changes roles and grants, and `definitions` checks the privileges of definitions.
 
 All functions raise an error for an incorrect statement, and 0A000 with the name of the feature for
@@ -13,26 +13,26 @@ one that is not supported.
 """
 
 from tailgate.engine.ddl.alter import alter, comment
-from tailgate.engine.ddl.connection import alter_secret, create_connection, create_secret
+from tailgate.engine.ddl.dead_letters import matching_letters
 from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.index import create_index
-from tailgate.engine.ddl.letters import chosen as chosen_letters
-from tailgate.engine.ddl.names import of_kind
-from tailgate.engine.ddl.refresh import refresh_schema
-from tailgate.engine.ddl.registry import ANSWERS, Registry, SchemaLookup
+from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
+from tailgate.engine.ddl.kafka.refresh import refresh_schema
+from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry, SchemaLookup
+from tailgate.engine.ddl.kafka.sink import create_sink, sink_schema, sink_view
+from tailgate.engine.ddl.kafka.source import create_source
+from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
-from tailgate.engine.ddl.sink import create_sink, sink_schema, sink_view
-from tailgate.engine.ddl.source import create_source
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import create_table
 from tailgate.engine.ddl.view import create_view, errors_item
 
 __all__ = [
-    "ANSWERS",
+    "PROBE_SUBJECT",
     "Notice",
     "Registry",
     "SchemaLookup",
@@ -41,7 +41,6 @@ __all__ = [
     "alter_secret",
     "change_roles",
     "check_definitions",
-    "chosen_letters",
     "comment",
     "comment_on_function",
     "create_connection",
@@ -58,7 +57,8 @@ __all__ = [
     "drop_function",
     "drop_schemas",
     "errors_item",
-    "of_kind",
+    "find_item",
+    "matching_letters",
     "refresh_schema",
     "replace_view",
     "sink_schema",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, found, notice
+from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.history import OPTION, milliseconds
 from tailgate.lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
 from tailgate.lake.errors import (
@@ -22,7 +22,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, Schema
-from tailgate.sql.definitions import bind_definition, restated
+from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
 
@@ -31,7 +31,7 @@ COMMENTS = "comments"  # option of an item: its comment under "", comments of it
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change of the catalog, and notices."""
-    item = found(
+    item = find_of_kind(
         statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table", word="relation"
     )
     if item is None:
@@ -42,13 +42,13 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
     if statement.options:
         return _set(item, statement, catalog), []
     if statement.schema:
-        schema = _target(statement.schema, catalog)
+        schema = _target_schema(statement.schema, catalog)
         if schema.id == item.schema:
             return Change(), []
         if catalog.at(item.name, schema) is not None:
             raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
-        return moved(item, item.name, schema, catalog), []
-    return moved(item, statement.rename, catalog.schema_of(item), catalog), []
+        return move(item, item.name, schema, catalog), []
+    return move(item, statement.rename, catalog.schema_of(item), catalog), []
 
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
@@ -71,7 +71,7 @@ def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
     return Change(put=(replace(item, options=options, sql=sql),))
 
 
-def _target(name: str, catalog: Catalog) -> Schema:
+def _target_schema(name: str, catalog: Catalog) -> Schema:
     """Returns the schema that an item is moved to. Raises 0A000 for temporary and system schemas."""
     if name.startswith(TEMPORARY):
         raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
@@ -81,7 +81,7 @@ def _target(name: str, catalog: Catalog) -> Schema:
     return schema
 
 
-def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
+def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
     """Returns the change that gives an item another name or schema.
 
     It includes the item's companions and all items whose text contains the name.
@@ -98,29 +98,29 @@ def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
         elif other.kind == INDEX and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
-    return followed(Change(put=tuple(put)), (item,), catalog)
+    return with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
 
 
-def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change:
+def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
     """Extends a change of names with the new texts of the items and of their dependents.
 
     Raises 55000 if an item is being backfilled or replaced.
     """
     before, after = catalog.stored, catalog.stored.apply(change)
-    affected = {i.id: i for item in moving for i in (item, *catalog.dependents(item.id))}
-    coming = catalog.replacements()
+    affected = {i.id: i for item in items for i in (item, *catalog.dependents(item.id))}
+    replacements = catalog.replacements()
     put: dict[int, Item] = {i.id: i for i in change.put}
     for id, item in affected.items():
-        if id in coming or item.replaces or not item.ready:
+        if id in replacements or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
         if item.kind not in GOING_ALONG:
-            put[id] = restated(after[id], before, after)
-    done = after.apply(Change(put=tuple(put.values())))
+            put[id] = rename_references(after[id], before, after)
+    renamed = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():
         if item.query and item.kind != "function":
-            _check(done[id], done)
+            _check(renamed[id], renamed)
         elif item.kind in COMPANIONS:
-            put[id] = replace(done[id], sql=done[item.depends[0]].sql)
+            put[id] = replace(renamed[id], sql=renamed[item.depends[0]].sql)
     return replace(change, put=tuple(put.values()))
 
 
@@ -146,9 +146,9 @@ def comment(statement: Comment, catalog: Catalog) -> Change:
         if statement.column not in [c.name for c in item.columns]:
             raise UndefinedColumn(f'column "{statement.column}" of relation "{item.name}" does not exist')
     else:
-        there = found(statement.kind, statement.name, catalog, word="relation")
-        assert there is not None
-        item = there
+        relation = find_of_kind(statement.kind, statement.name, catalog, word="relation")
+        assert relation is not None
+        item = relation
     comments = dict(item.options.get(COMMENTS, {}))
     comments.pop(statement.column, None)
     if statement.text:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.engine.plan.replacing import readers
+from tailgate.engine.plan.replacements import readers
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.lake.roles import Role
@@ -23,7 +23,7 @@ from tailgate.sql.definitions import bind_definition
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class RequiredPrivileges:
     """A definition as `authorize` checks it: the privileges that it requires."""
 
     demands: tuple[Demand, ...]
@@ -37,13 +37,13 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
     put = tuple(replace(i, id=i.replaces, replaces=0) if i.replaces else i for i in items)
     after = catalog.stored.apply(Change(put=put))
     own = put[0]
-    authorize(Definition(_demands(own, after)), _owner(own, after), after)
+    authorize(RequiredPrivileges(_demands(own, after)), _owner(own, after), after)
     if own.id not in catalog.items:
         return
     for item in readers([own.id], catalog):
         item = after[item.id]
         try:
-            authorize(Definition(renamed(_demands(item, after), item.id)), _owner(item, after), after)
+            authorize(RequiredPrivileges(renamed(_demands(item, after), item.id)), _owner(item, after), after)
         except InsufficientPrivilege as error:
             error.detail = f"{item.kind} {catalog.stored.name_of(item)} is made of it, and its owner may not read that."
             raise

@@ -19,21 +19,21 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
     there are dependent objects without CASCADE.
     """
     notices: list[Notice] = []
-    named: dict[int, Item | Schema] = {}
+    objects: dict[int, Item | Schema] = {}
     for name in statement.names:
         if statement.if_exists and name.schema is not None and catalog.find_schema(name.schema) is None:
             notices.append(notice(f'schema "{name.schema}" does not exist, skipping'))
-        elif (item := _find(statement, name, catalog)) is None:
+        elif (item := _item_to_drop(statement, name, catalog)) is None:
             notices.append(notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
         else:
-            named[item.id] = item
-    return going(named, catalog, notices, cascade=statement.cascade)
+            objects[item.id] = item
+    return removal(objects, catalog, notices, cascade=statement.cascade)
 
 
 def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes schemas, and notices. Raises 2BP01 for a built-in schema."""
     notices: list[Notice] = []
-    named: dict[int, Item | Schema] = {}
+    objects: dict[int, Item | Schema] = {}
     for name in statement.names:
         if statement.if_exists and catalog.find_schema(name.name) is None:
             notices.append(notice(f'schema "{name.name}" does not exist, skipping'))
@@ -41,29 +41,29 @@ def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[
         schema = catalog.schema(name.name)
         if schema.id in BUILT_IN:
             raise DependentObjectsStillExist(f"cannot drop schema {schema.name} because it is required by the database system")
-        named[schema.id] = schema
-    return going(named, catalog, notices, cascade=statement.cascade)
+        objects[schema.id] = schema
+    return removal(objects, catalog, notices, cascade=statement.cascade)
 
 
-def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
-    """Returns the change that removes the named objects and those that depend on them, and notices.
+def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes objects and those that depend on them, and notices.
 
     `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`
     is true.
     """
-    gone = dropping(catalog, tuple(named.values()), cascade=cascade)
-    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
-    if len(told) == 1:
-        notices.append(notice(told[0]))
-    elif told:
-        notices.append({**notice(f"drop cascades to {len(told)} other objects"), "detail": "\n".join(told)})
-    schemas = tuple(o.id for o in named.values() if isinstance(o, Schema))
-    return Change(drop=tuple(i.id for i in gone.items), drop_schemas=schemas), notices
+    removed = dropping(catalog, tuple(objects.values()), cascade=cascade)
+    cascades = [f"drop cascades to {described(catalog, i)}" for i in removed.followers]
+    if len(cascades) == 1:
+        notices.append(notice(cascades[0]))
+    elif cascades:
+        notices.append({**notice(f"drop cascades to {len(cascades)} other objects"), "detail": "\n".join(cascades)})
+    schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema))
+    return Change(drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
 
 
-def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
+def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     """Returns the item that a DROP names. Raises 2BP01 for a companion."""
-    item = found(statement.kind, name, catalog, if_exists=statement.if_exists)
+    item = find_of_kind(statement.kind, name, catalog, if_exists=statement.if_exists)
     if item is not None and item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
@@ -74,7 +74,9 @@ def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     return item
 
 
-def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False, word: str = "") -> Item | None:
+def find_of_kind(
+    kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False, word: str = ""
+) -> Item | None:
     """Returns the item of this name and kind.
 
     Returns None if it does not exist and `if_exists` is true. Companions match every kind, and with
@@ -91,12 +93,12 @@ def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, a
         missing = UndefinedObject if other or (kind == INDEX and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
-        hint = None if word else f"Use DROP {item.kind.upper()} to remove {a(item.kind)}."
-        raise WrongObjectType(f'"{name.name}" is not {a(kind)}', hint=hint)
+        hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
+        raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)
     return item
 
 
-def a(kind: str) -> str:
+def with_article(kind: str) -> str:
     """Returns the kind with its article."""
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 

@@ -15,7 +15,7 @@ def milliseconds(interval: str) -> int:
     return months * MONTH_MS + days * DAY_MS + micros // 1000
 
 
-def bounded(option: str, interval: str, most: int) -> int:
+def bounded_milliseconds(option: str, interval: str, most: int) -> int:
     """Returns the length in ms of the interval that an option has. Raises 22007, and 22023 unless it is between 0 and `most` ms."""
     length = milliseconds(interval)
     if not 0 < length <= most:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, going, notice
-from tailgate.engine.ddl.names import kept
+from tailgate.engine.ddl.drop import Notice, notice, removal
+from tailgate.engine.ddl.names import normalized
 from tailgate.engine.ddl.replace import replacements
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import (
@@ -44,25 +44,25 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
         raise FeatureNotSupported(
             f'a function with the name of a built-in one, "{name}", is not supported', position=statement.name.position
         )
-    made = _routine(statement, catalog)
-    old = matching(catalog.functions(Name(name, schema.name)), made.types)
+    signature = _routine(statement, catalog)
+    old = matching(catalog.functions(Name(name, schema.name)), signature.types)
     if old is not None and not statement.replace:
         raise DuplicateFunction(f'function "{name}" already exists with same argument types')
     if old is not None:
-        _check_same(old, routine(old), made)
+        _check_same(old, routine(old), signature)
     id = catalog.next_id
-    item = Item(id, "function", name, made.arguments, sql=text, query=statement.body.text, options=made.options(), owner=owner)
+    item = Item(id, "function", name, signature.arguments, sql=text, query=statement.body.text, options=signature.options(), owner=owner)
     item = replace(item, schema=schema.id)
     if old is None:
         depends = tuple(check_body(item, statement.body.tree, catalog.apply(Change(put=(item,)))).used)
-        return (kept(replace(item, depends=depends), statement, catalog),)
+        return (normalized(replace(item, depends=depends), statement, catalog),)
     changed = replace(item, id=old.id, owner=old.owner)
     depends = tuple(check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,)))).used)
     comments = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
     item = replace(item, depends=depends, owner=old.owner, options={**item.options, **comments})
     if old.id in catalog.below(item):  # through a materialized view: the binder sees calls, but not the definition of stored rows
         raise FeatureNotSupported("recursive functions are not supported", position=statement.name.position)
-    return replacements(kept(item, statement, catalog), catalog, old)
+    return replacements(normalized(item, statement, catalog), catalog, old)
 
 
 def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
@@ -106,16 +106,16 @@ def _check_same(item: Item, old: Routine, new: Routine) -> None:
 # --- statements that refer to a function ----------------------------------------------------------------------------------------
 
 
-def find_function(named: FunctionName, catalog: Catalog) -> Item:
+def find_function(name: FunctionName, catalog: Catalog) -> Item:
     """Returns the item of a function that a statement refers to. Raises 42883 if it does not exist."""
-    catalog.check_schema(named.name)
-    return find(named.name, named.types, catalog)
+    catalog.check_schema(name.name)
+    return find(name.name, name.types, catalog)
 
 
 def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes the functions, and notices."""
     notices: list[Notice] = []
-    named: dict[int, Item | Schema] = {}
+    name: dict[int, Item | Schema] = {}
     for function in statement.functions:
         try:
             item = find_function(function, catalog)
@@ -124,8 +124,8 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
                 raise
             notices.append(notice(f"function {signature(function.name.name, function.types or ())} does not exist, skipping"))
         else:
-            named[item.id] = item
-    return going(named, catalog, notices, cascade=statement.cascade)
+            name[item.id] = item
+    return removal(name, catalog, notices, cascade=statement.cascade)
 
 
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:

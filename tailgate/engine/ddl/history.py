@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailgate.engine.ddl.durations import DAY_MS, bounded
+from tailgate.engine.ddl.durations import DAY_MS, bounded_milliseconds
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.sql.statements import Options
@@ -17,17 +17,17 @@ OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
 RETAIN_MAX_MS = 30 * DAY_MS
 
 
-def retained(options: Options) -> tuple[dict[str, Any], Options]:
+def split_retention(options: Options) -> tuple[dict[str, Any], Options]:
     """Returns the options of an item that set the history, and the statement's other options."""
-    found: dict[str, Any] = {}
+    retention: dict[str, Any] = {}
     for name, value in options:
         if name == OPTION:
-            found[RETAIN_OPTION] = milliseconds(value)
-    return found, tuple((name, value) for name, value in options if name != OPTION)
+            retention[RETAIN_OPTION] = milliseconds(value)
+    return retention, tuple((name, value) for name, value in options if name != OPTION)
 
 
 def milliseconds(value: object) -> int:
     """Returns the interval of a statement in ms. Raises 22007 and 22023."""
     if not isinstance(value, str):
         raise InvalidParameterValue("RETAIN HISTORY FOR takes an interval", hint="Write RETAIN HISTORY FOR '2 hours'.")
-    return bounded("RETAIN HISTORY FOR", value, RETAIN_MAX_MS)
+    return bounded_milliseconds("RETAIN HISTORY FOR", value, RETAIN_MAX_MS)

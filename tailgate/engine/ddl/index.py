@@ -32,7 +32,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
     if statement.name is not None:
         catalog.check_new(statement.name.name, schema)
     include = tuple(_position(name, relation) for name in statement.include)
-    made = Index(
+    index = Index(
         columns,
         tuple(c.descending for c in statement.columns) or (False,) * len(columns),
         tuple(c.nulls_first for c in statement.columns) or (False,) * len(columns),
@@ -40,13 +40,13 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
         statement.unique,
         statement.method,
     )
-    said = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
-    name = statement.name.name if statement.name is not None else _free_name(relation.name, said, schema, catalog)
-    item = Item(catalog.next_id, INDEX, name, depends=(relation.id,), options=made.options(), owner=relation.owner, schema=schema.id)
-    told: list[Notice] = []
+    columns_part = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
+    name = statement.name.name if statement.name is not None else _free_name(relation.name, columns_part, schema, catalog)
+    item = Item(catalog.next_id, INDEX, name, depends=(relation.id,), options=index.options(), owner=relation.owner, schema=schema.id)
+    notices: list[Notice] = []
     if statement.unique:
-        told = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
-    return item, told
+        notices = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
+    return item, notices
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
@@ -63,15 +63,15 @@ def _relation(name: Name, catalog: Catalog) -> Item:
 
 def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
     """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
-    found = tuple(_position(c.name, relation) for c in statement.columns)
+    positions = tuple(_position(c.name, relation) for c in statement.columns)
     if statement.default:
-        found = relation.key or tuple(range(len(relation.columns)))
-    for place in found:
-        type = relation.columns[place].type
+        positions = relation.key or tuple(range(len(relation.columns)))
+    for position in positions:
+        type = relation.columns[position].type
         if type.name not in KEY_TYPES or type.is_array:
             hint = "Equal values of this type may be stored in several forms: such a condition is a scan. Cast it in a view."
             raise FeatureNotSupported(f"an index on a column of type {type} is not supported", hint=hint)
-    return found
+    return positions
 
 
 def _position(name: str, relation: Item) -> int:
@@ -96,7 +96,7 @@ def _check_method(statement: CreateIndex) -> None:
         raise FeatureNotSupported('access method "hash" does not support ASC/DESC options')
 
 
-def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> str:
+def _free_name(relation: str, columns_part: str, schema: Schema, catalog: Catalog) -> str:
     """Returns a free name `relation_columns_idx`.
 
     The longer part is truncated to fit the maximum length; a number is added if the name is taken.
@@ -104,7 +104,7 @@ def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> st
     number = 0
     while True:
         label = f"_idx{number or ''}"
-        first, second = relation.encode(), said.encode()
+        first, second = relation.encode(), columns_part.encode()
         while len(first) + 1 + len(second) + len(label) > NAME_BYTES_MAX:
             first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
         name = f"{first.decode(errors='ignore')}_{second.decode(errors='ignore')}{label}"

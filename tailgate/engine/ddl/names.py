@@ -9,17 +9,17 @@ from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, 
 from tailgate.lake.names import Name
 from tailgate.lake.schemas import Schema
 from tailgate.lake.types import Field
-from tailgate.sql.definitions import Creation, restated
+from tailgate.sql.definitions import Creation, rename_references
 
 
-def free(name: Name, catalog: Catalog) -> Schema:
+def schema_for(name: Name, catalog: Catalog) -> Schema:
     """Returns the schema for a new item of this name. Raises 3F000, 42501, 42P07."""
     schema = catalog.home(name)
     catalog.check_new(name.name, schema)
     return schema
 
 
-def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
+def find_item(kind: str, name: Name, catalog: Catalog) -> Item:
     """Returns the item with this name and kind. Raises 3F000, 42704, 42809."""
     item = catalog.find(name)
     if item is None:
@@ -30,7 +30,7 @@ def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
     return item
 
 
-def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
+def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
     """Returns the stored relation with this name. Raises 42P01, or 55000 if it is not stored.
 
     `so`: the consequence, for the error message.
@@ -41,15 +41,15 @@ def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
     return relation
 
 
-def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:
+def normalized(item: Item, statement: Creation, catalog: Catalog) -> Item:
     """Returns the item with its normalized text, in which names do not depend on the search path."""
-    return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
+    return rename_references(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 
 
 def check_columns(columns: Iterable[Field]) -> None:
     """Raises 42701 if two columns have the same name."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for column in columns:
-        if column.name in seen:
+        if column.name in names:
             raise DuplicateColumn(f'column "{column.name}" specified more than once')
-        seen.add(column.name)
+        names.add(column.name)

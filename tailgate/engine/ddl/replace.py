@@ -2,7 +2,7 @@
 
 A plain view that no materialized view reads is replaced at once. Otherwise replacements of the view
 and of the materialized views that read it are backfilled, and switched at one time
-(`engine.plan.replacing`). A plain view may get additional columns at the end, as in PostgreSQL. A
+(`engine.plan.replacements`). A plain view may get additional columns at the end, as in PostgreSQL. A
 materialized view may get any columns if nothing depends on it; it is then a new relation.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.view import create_view, errors_item
-from tailgate.engine.plan.replacing import ANEW, readers, replacement
+from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, readers, replacement
 from tailgate.lake.catalog import COMPANIONS, Catalog, Change, Item, skips
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
@@ -40,11 +40,10 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     if old.id in catalog.below(new):
         raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
     above = readers([old.id], catalog)
-    _check_still([old, *above], catalog)
+    _check_ready([old, *above], catalog)
     if kind == "view":
         check_columns(old.columns, new.columns)
-    kept = _kept(above)
-    for item in kept:
+    for item in _materialized(above):
         if skips(new) and not skips(item):
             raise FeatureNotSupported(f'a view that skips rows that fail, below "{item.name}", is not supported', hint="Drop that first.")
     if kind == "view":
@@ -54,24 +53,24 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     put = [first]
     if (old.columns, old.key) != (new.columns, new.key):
         _check_alone(old, catalog)
-        put = [replace(first, options={**first.options, ANEW: True})]
+        put = [replace(first, options={**first.options, HAS_NEW_COLUMNS: True})]
         companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
-        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, ANEW: True}) for i in companions]
+        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, HAS_NEW_COLUMNS: True}) for i in companions]
     return _with_readers(put, catalog, above)
 
 
 def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
     """Returns the items that replace a plain view or a function with `new`; see `replace_view`."""
     above = readers([old.id], catalog)
-    _check_still([old, *above], catalog)
-    if _kept(above):
+    _check_ready([old, *above], catalog)
+    if _materialized(above):
         return _with_readers([replace(new, ready=False, replaces=old.id, options={**new.options, "group": new.id})], catalog, above)
     changed = replace(new, id=old.id)
     _check_readers(catalog.apply(Change(put=(changed,))), above)
     return (changed,)
 
 
-def _kept(above: tuple[Item, ...]) -> list[Item]:
+def _materialized(above: tuple[Item, ...]) -> list[Item]:
     """Returns the items that need a new backfill."""
     return [i for i in above if i.kind == "materialized view"]
 
@@ -80,7 +79,7 @@ def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) ->
     """Adds replacements of the materialized views that read the first of these items."""
     group = put[0].id
     next_id = group + 2
-    for item in _kept(above):
+    for item in _materialized(above):
         put.append(replacement(item, next_id, group))
         next_id += 2
     _check_readers(catalog.apply(Change(put=tuple(put))).replaced(), above)
@@ -91,7 +90,7 @@ def _comments(item: Item) -> dict[str, object]:
     return {name: value for name, value in item.options.items() if name == "comments"}
 
 
-def _check_still(items: list[Item], catalog: Catalog) -> None:
+def _check_ready(items: list[Item], catalog: Catalog) -> None:
     """Raises 55000 if an item is being backfilled or replaced."""
     coming = catalog.replacements()
     for item in items:
@@ -106,8 +105,8 @@ def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
         if item.kind == "function":
             check_body(item, tree_of(item.query), catalog.stored)
             continue
-        found = bind_definition(item, catalog).columns
-        if [c.type for c in found] != [c.type for c in item.columns]:
+        columns = bind_definition(item, catalog).columns
+        if [c.type for c in columns] != [c.type for c in item.columns]:
             raise FeatureNotSupported(
                 f'{item.kind} "{item.name}" selects all columns of the view, which are to be others',
                 hint="Name the columns there, or drop it.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, found, notice
+from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.dropping import described
 from tailgate.lake.errors import (
@@ -74,7 +74,7 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
     Raises 2BP01 if a role owns objects or has privileges, 55000 if it is built in.
     """
     notices: list[Notice] = []
-    going: list[int] = []
+    dropped_ids: list[int] = []
     for name in statement.names:
         role = catalog.find_role(name.name)
         if role is None and statement.if_exists:
@@ -83,17 +83,17 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
         role = catalog.role(name.name, name.position)
         if role.id in BUILT_IN:
             raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
-        there: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
-        details = [f"owner of {described(catalog, o)}" for o in there.values() if o.owner == role.id]
-        details += [f"privileges for {described(catalog, there[o])}" for o in role.grants if o in there]
+        objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
+        details = [f"owner of {described(catalog, o)}" for o in objects.values() if o.owner == role.id]
+        details += [f"privileges for {described(catalog, objects[o])}" for o in role.grants if o in objects]
         if details:
             raise DependentObjectsStillExist(
                 f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
             )
-        going.append(role.id)
-    left = (r for r in catalog.roles.values() if r.id not in going and not r.member_of.keys().isdisjoint(going))
-    members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in going}) for r in left)
-    return Change(put_roles=members, drop_roles=tuple(going)), notices
+        dropped_ids.append(role.id)
+    remaining = (r for r in catalog.roles.values() if r.id not in dropped_ids and not r.member_of.keys().isdisjoint(dropped_ids))
+    members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in dropped_ids}) for r in remaining)
+    return Change(put_roles=members, drop_roles=tuple(dropped_ids)), notices
 
 
 def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -102,30 +102,32 @@ def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notic
     Raises 0LP01 if two roles would be members of each other.
     """
     notices: list[Notice] = []
-    changed: dict[int, Role] = {}
-    for named in statement.roles:
-        if named.name.startswith("pg_"):
-            message = f'membership in role "{named.name}" is not supported'
-            raise FeatureNotSupported(message, hint="Grant privileges.", position=named.position)
-        group = catalog.role(named.name, named.position)
+    changed_roles: dict[int, Role] = {}
+    for group_name in statement.roles:
+        if group_name.name.startswith("pg_"):
+            message = f'membership in role "{group_name.name}" is not supported'
+            raise FeatureNotSupported(message, hint="Grant privileges.", position=group_name.position)
+        group = catalog.role(group_name.name, group_name.position)
         for name in statement.members:
             member = catalog.role(name.name, name.position)
-            member = changed.get(member.id, member)
+            member = changed_roles.get(member.id, member)
             has = member.member_of.get(group.id)
             if statement.grants:
-                if member.id in replace(catalog, roles={**catalog.roles, **changed}).acting(group.id):
+                if member.id in replace(catalog, roles={**catalog.roles, **changed_roles}).acting(group.id):
                     raise InvalidGrantOperation(f'role "{group.name}" is a member of role "{member.name}"')
                 if has is not None and (has or not statement.admin):
                     notices.append(notice(f'role "{member.name}" is already a member of role "{group.name}"'))
                     continue
-                changed[member.id] = replace(member, member_of={**member.member_of, group.id: statement.admin})
+                changed_roles[member.id] = replace(member, member_of={**member.member_of, group.id: statement.admin})
             elif has is None:
                 warning = notice(f'role "{member.name}" is not a member of role "{group.name}"')
                 notices.append({**warning, "severity": "WARNING", "sqlstate": "01000"})
             else:
-                kept = {g: admin for g, admin in member.member_of.items() if g != group.id} | ({group.id: False} if statement.admin else {})
-                changed[member.id] = replace(member, member_of=kept)
-    return Change(put_roles=tuple(changed.values())), notices
+                memberships = {g: admin for g, admin in member.member_of.items() if g != group.id} | (
+                    {group.id: False} if statement.admin else {}
+                )
+                changed_roles[member.id] = replace(member, member_of=memberships)
+    return Change(put_roles=tuple(changed_roles.values())), notices
 
 
 def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
@@ -156,7 +158,7 @@ def _objects(statement: Grant, catalog: Catalog) -> list[int]:
 
 
 def _reached(name: Name, kind: str, catalog: Catalog) -> Item:
-    item = found(kind, name, catalog)
+    item = find_of_kind(kind, name, catalog)
     assert item is not None
     return item
 

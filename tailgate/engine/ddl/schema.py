@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.alter import followed
+from tailgate.engine.ddl.alter import with_renamed_texts
 from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
@@ -44,7 +44,7 @@ def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
     if schema.id in BUILT_IN:
         raise ObjectNotInPrerequisiteState(f"cannot rename schema {schema.name} because it is required by the database system")
     change = Change(put_schemas=(replace(schema, name=statement.rename.name),))
-    return followed(change, [i for i in catalog.visible if i.schema == schema.id], catalog)
+    return with_renamed_texts(change, [i for i in catalog.visible if i.schema == schema.id], catalog)
 
 
 def _check_word(name: Name) -> None:

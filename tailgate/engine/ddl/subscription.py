@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailgate.engine.ddl.durations import bounded
-from tailgate.engine.ddl.names import free, kept, stored
+from tailgate.engine.ddl.durations import bounded_milliseconds
+from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers import AGE_MAX_MS
@@ -13,8 +13,8 @@ from tailgate.sql.statements import CreateSubscription
 
 def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Item:
     """Returns the item of a subscription; `text` is the statement as typed."""
-    schema = free(statement.name, catalog)
-    relation = stored(
+    schema = schema_for(statement.name, catalog)
+    relation = stored_relation(
         statement.from_item,
         catalog,
         so="its changes are not kept",
@@ -24,8 +24,8 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
         raise ObjectNotInPrerequisiteState(
             f'{relation.kind} "{relation.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
         )
-    retention = RETENTION_MS if statement.retention is None else bounded("RETENTION", statement.retention, AGE_MAX_MS)
+    retention = RETENTION_MS if statement.retention is None else bounded_milliseconds("RETENTION", statement.retention, AGE_MAX_MS)
     options = {RETENTION: retention, SNAPSHOT: statement.snapshot, PROGRESS: statement.progress}
-    named = statement.name.name
-    item = Item(catalog.next_id, SUBSCRIPTION, named, depends=(relation.id,), sql=text, options=options, schema=schema.id)
-    return kept(item, statement, catalog)
+    name = statement.name.name
+    item = Item(catalog.next_id, SUBSCRIPTION, name, depends=(relation.id,), sql=text, options=options, schema=schema.id)
+    return normalized(item, statement, catalog)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailgate.engine.ddl.history import retained
-from tailgate.engine.ddl.names import check_columns, free, kept
+from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from tailgate.lake.types import Field
@@ -21,7 +21,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
 
     Its options are `defaults` by column, `constraint` and `checks`.
     """
-    schema = free(statement.name, catalog)
+    schema = schema_for(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for column in statement.key:
         if column not in names:
@@ -44,7 +44,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
                 error.position += column.default_position
             raise
     checks = _checks(statement, columns)
-    history, others = retained(statement.options)
+    history, others = split_retention(statement.options)
     if others:
         raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
     item = Item(
@@ -58,7 +58,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
         options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {}), **history},
         schema=schema.id,
     )
-    return kept(item, statement, catalog)
+    return normalized(item, statement, catalog)
 
 
 def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
@@ -66,8 +66,8 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str
 
     Raises 42710 for a duplicate name, and the errors of the expressions.
     """
-    table, found = statement.name.name, dict[str, dict[str, Any]]()
-    taken = {c.name for c in statement.checks if c.name is not None}
+    table, checks = statement.name.name, dict[str, dict[str, Any]]()
+    names = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
         try:
             read = columns_of(check_of(table, columns, check.text))
@@ -75,16 +75,16 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str
             if error.position is not None:
                 error.position += check.position
             raise
-        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), taken)
-        if name in found:
+        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), names)
+        if name in checks:
             raise DuplicateObject(f'check constraint "{name}" already exists')
         if name == statement.constraint:
             raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
-        taken.add(name)
-        found[name] = {"name": name, "text": check.text, "columns": sorted(read)}
-    return [found[name] for name in sorted(found, key=str.encode)]
+        names.add(name)
+        checks[name] = {"name": name, "text": check.text, "columns": sorted(read)}
+    return [checks[name] for name in sorted(checks, key=str.encode)]
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, names: set[str]) -> str:
     """Returns the name, with a number if it is taken."""
-    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(taken) + 2))) if n not in taken)
+    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(names) + 2))) if n not in names)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl.history import retained
-from tailgate.engine.ddl.names import free, kept
-from tailgate.engine.plan.change import Unit, leaves
+from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.names import normalized, schema_for
+from tailgate.engine.plan.change import SingleRow, leaves
 from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.plans import Streams, bound
+from tailgate.engine.plan.streams import Streams, bound_plan
 from tailgate.lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.failed import failure
@@ -22,26 +22,26 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
     A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
     """
-    schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
+    schema = catalog.home(statement.name) if replacing is not None else schema_for(statement.name, catalog)
     options = _options(statement)
     query = bind_view(statement, catalog)
-    id, named = catalog.next_id, statement.name.name
-    item = Item(id, "view", named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id)
-    item = kept(item, statement, catalog)
+    id, name = catalog.next_id, statement.name.name
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id)
+    item = normalized(item, statement, catalog)
     if not statement.materialized:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
-        catalog.check_new(errors_name(named), schema)
+        catalog.check_new(errors_name(name), schema)
     view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
     after = catalog.stored.apply(Change(put=(view,)))
-    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
-    coming = catalog.replacements()
-    for changing in (catalog[i] for i in sorted(catalog.below(item)) if i in coming):
-        said = f'{changing.kind} "{changing.name}" is still being replaced'
-        raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
-    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
+    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound_plan(i, c))(view)
+    replacements = catalog.replacements()
+    for replaced in (catalog[i] for i in sorted(catalog.below(item)) if i in replacements):
+        message = f'{replaced.kind} "{replaced.name}" is still being replaced'
+        raise ObjectNotInPrerequisiteState(message, hint="Create the view when it is ready.")
+    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, SingleRow)):
         if skips(base) and not skips(view):
             raise FeatureNotSupported(
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
@@ -68,11 +68,11 @@ def errors_name(view: str) -> str:
 
 def _options(statement: CreateView) -> dict[str, Any]:
     """Returns the options of a view's item. Raises 0A000 or 22023."""
-    found, others = retained(statement.options) if statement.materialized else ({}, statement.options)
+    options, others = split_retention(statement.options) if statement.materialized else ({}, statement.options)
     for name, value in others:
         if name != ON_ERROR or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
         if value not in ("fail", "skip"):
             raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
-        found[name] = str(value)
-    return found
+        options[name] = str(value)
+    return options

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tailgate.engine.plan import graph
+from tailgate.engine.plan import operators
 from tailgate.engine.plan.casts import cast_to
-from tailgate.engine.plan.graph import SortColumn
-from tailgate.engine.plan.shape import NOTHING
+from tailgate.engine.plan.operators import SortColumn
+from tailgate.engine.plan.steps import NOTHING
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.sort_keys import sort_key
 
 # with one row the result is its value; with more rows the result is not used
 ANY_OF = ("single_value", "one_of")
 
 
 @dataclass
-class Entering:
+class OperatorInput:
     """The columns of an operator's input, each once; the first `fixed` have given positions."""
 
     fixed: int
@@ -32,10 +32,10 @@ class Entering:
 
     def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
         """Returns the sort order, with a column for each sort key."""
-        return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
+        return tuple(SortColumn(self.column(sort_key(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
-def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
+def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.AggregateCall:
     """Returns the circuit's form of an aggregate. Raises 0A000 if it cannot be maintained.
 
     For rows that FILTER excludes the arguments are not evaluated: they are NULL, which most
@@ -44,22 +44,22 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     name = call.function.name
     if name not in (*MAINTAINED, *ANY_OF):
         raise FeatureNotSupported(f"aggregate {name} in a materialized view is not supported", position=call.position)
-    fraction, given = 0.0, call.arguments
+    fraction, arguments = 0.0, call.arguments
     if name in WITHIN_GROUP:
-        fraction, given = _fraction(call), tuple(k.expression for k in call.order)
+        fraction, arguments = _fraction(call), tuple(k.expression for k in call.order)
     if name in ANY_OF:
-        name, given = "min", (cast_to(given[0], call.type),)
+        name, arguments = "min", (cast_to(arguments[0], call.type),)
     elif name in ("min", "max"):
         # the result is one of the values, but the result type of a numeric may be wider
-        name, given = extreme(name, cast_to(given[0], call.type))
-    if name == "count" and not call.distinct and given and isinstance(given[0], Literal) and given[0].value is not None:
-        given = ()
-    if name == "count" and not given and call.filter is not None:
-        given = (NOTHING,)
-    columns = tuple(entering.column(filtered(call.filter, a)) for a in given)
-    order = entering.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
-    filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    return graph.Aggregate(name, columns, call.type, call.distinct, filter, order, fraction)
+        name, arguments = extreme(name, cast_to(arguments[0], call.type))
+    if name == "count" and not call.distinct and arguments and isinstance(arguments[0], Literal) and arguments[0].value is not None:
+        arguments = ()
+    if name == "count" and not arguments and call.filter is not None:
+        arguments = (NOTHING,)
+    columns = tuple(columns_in.column(filtered(call.filter, a)) for a in arguments)
+    order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
+    filter = columns_in.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
+    return operators.AggregateCall(name, columns, call.type, call.distinct, filter, order, fraction)
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:
@@ -67,7 +67,7 @@ def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:
 
     If equal values of the type have several stored forms, the function compares sort keys instead.
     """
-    key = sortable(scalar)
+    key = sort_key(scalar)
     return (name, (scalar,)) if key is scalar else (f"{name}_by", (scalar, key))
 
 

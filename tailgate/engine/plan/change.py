@@ -3,18 +3,18 @@
     Δ(σ R) = σ ΔR           a step of an edge
     Δ(π R) = π ΔR           a step of an edge
     Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
-                            Joined: stores both sides by key; outer, semi and anti joins also count
+                            Join: stores both sides by key; outer, semi and anti joins also count
                             matches
     Δ(τ R) = τ ΔR + rows that become visible or expire
-                            Timed: stores the rows that wait for their time, in time order
-    Δ(L ∩ R), Δ(L ∖ R)      Paired: stores the counts of each row on both sides; computed per
+                            TemporalFilter: stores the rows that wait for their time, in time order
+    Δ(L ∩ R), Δ(L ∖ R)      SetOperation: stores the counts of each row on both sides; computed per
                             changed row
-    Δ(L ∪ R) = ΔL + ΔR      Merged: adds the streams
-    Δ(γ R)                  Reduced: stores accumulators by group; per changed group, minus the old
+    Δ(L ∪ R) = ΔL + ΔR      Union: adds the streams
+    Δ(γ R)                  Reduce: stores accumulators by group; per changed group, minus the old
                             row, plus the new one
-    Δ(top R)                Topped: stores rows by partition, in order; per changed partition, minus
+    Δ(top R)                TopK: stores rows by partition, in order; per changed partition, minus
                             the old first rows, plus the new ones
-    Δ(window R)             Recomputed: stores rows by partition, in order; per changed partition,
+    Δ(window R)             Window: stores rows by partition, in order; per changed partition,
                             minus the old rows, plus the new ones
 
 A `Stream` consists of the origin of changes and of the filters and projections that are applied to
@@ -27,7 +27,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailgate.engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, SortColumn, Where, WindowFunction
+from tailgate.engine.plan import operators
+from tailgate.engine.plan.operators import JoinKind, SetKind, SortColumn
+from tailgate.engine.plan.steps import Filter, Steps
 from tailgate.lake.types import Field
 
 
@@ -40,7 +42,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRelation:
     """The rows of a stored relation that is not a view: a keyed source, dead letters, a table.
 
     `width`: as in Source.
@@ -59,7 +61,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Join:
     """A join: the pairs of rows with equal keys for which `condition`, if any, is true.
 
     Columns are those of the left, then those of the right. left, right and full joins add the rows
@@ -74,12 +76,12 @@ class Joined:
     right_key: tuple[int, ...]
     kind: JoinKind = "inner"
     null_safe: tuple[bool, ...] = ()
-    condition: Where | None = None
+    condition: Filter | None = None
     unique: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduce:
     """A grouped aggregation: the first `keys` columns of the input, then the aggregates.
 
     Each aggregate reads its own columns of the input.
@@ -87,11 +89,11 @@ class Reduced:
 
     input: Stream
     keys: int
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[operators.AggregateCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TemporalFilter:
     """A temporal filter: the rows of the input that are visible now.
 
     The last two columns of the input are the times from which and until which a row is visible, in
@@ -102,7 +104,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class SetOperation:
     """INTERSECT or EXCEPT of inputs with equal column types; `all`: of bags, otherwise of sets."""
 
     left: Stream
@@ -112,19 +114,19 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SingleRow:
     """One row with one column that always exists; the input of queries without FROM."""
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class Union:
     """The sum of several streams with equal column types (UNION ALL)."""
 
     inputs: tuple[Stream, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Topped:
+class TopK:
     """The first rows of each partition, sorted by `order`: `count` rows (None: all) after `offset`.
 
     `ties`: rows that are equal in order to the last one are included. The first `width` columns of
@@ -141,7 +143,7 @@ class Topped:
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class Window:
     """Window functions: the first `width` columns of each input row, then the functions' results.
 
     Each function sees the rows of the row's partition in `order`.
@@ -151,13 +153,13 @@ class Recomputed:
     width: int
     partition: tuple[int, ...]
     order: tuple[SortColumn, ...]
-    functions: tuple[WindowFunction, ...]
+    functions: tuple[operators.WindowCall, ...]
 
 
-Leaf: TypeAlias = Source | Kept | View | Unit
-Stateful: TypeAlias = Joined | Reduced | Timed | Paired | Topped | Recomputed
-Origin: TypeAlias = Leaf | Stateful | Merged
-STATEFUL = (Joined, Reduced, Timed, Paired, Topped, Recomputed)
+Leaf: TypeAlias = Source | StoredRelation | View | SingleRow
+Stateful: TypeAlias = Join | Reduce | TemporalFilter | SetOperation | TopK | Window
+Origin: TypeAlias = Leaf | Stateful | Union
+STATEFUL = (Join, Reduce, TemporalFilter, SetOperation, TopK, Window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,48 +167,48 @@ class Stream:
     """Changes of rows of `columns`: those of `origin` after `shape`. `append_only`: no retractions."""
 
     origin: Origin
-    shape: Linear
+    shape: Steps
     columns: tuple[Field, ...]
     append_only: bool
 
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """Returns the input streams of an operator, in port order."""
-    return (origin.left, origin.right) if isinstance(origin, Joined | Paired) else (origin.input,)
+    return (origin.left, origin.right) if isinstance(origin, Join | SetOperation) else (origin.input,)
 
 
-def _above(origin: Origin) -> tuple[Stream, ...]:
+def _inputs_of(origin: Origin) -> tuple[Stream, ...]:
     """Returns the input streams of an origin; a leaf has none."""
-    if isinstance(origin, Merged):
+    if isinstance(origin, Union):
         return origin.inputs
     return inputs(origin) if isinstance(origin, STATEFUL) else ()
 
 
 def stateful(stream: Stream) -> tuple[Stateful, ...]:
     """Returns the operators of a stream down to its leaves, each once, inputs first."""
-    found: dict[Stateful, None] = {}
+    operators: dict[Stateful, None] = {}
 
     def visit(origin: Origin) -> None:
-        if origin in found:
+        if origin in operators:
             return
-        for input in _above(origin):
+        for input in _inputs_of(origin):
             visit(input.origin)
         if isinstance(origin, STATEFUL):
-            found[origin] = None
+            operators[origin] = None
 
     visit(stream.origin)
-    return tuple(found)
+    return tuple(operators)
 
 
 def leaves(stream: Stream) -> tuple[Leaf, ...]:
     """Returns the leaves of a stream, each once, in plan order."""
-    found: dict[Leaf, None] = {}
+    leaves_in_order: dict[Leaf, None] = {}
 
     def visit(origin: Origin) -> None:
-        for input in _above(origin):
+        for input in _inputs_of(origin):
             visit(input.origin)
         if isinstance(origin, Leaf):
-            found[origin] = None
+            leaves_in_order[origin] = None
 
     visit(stream.origin)
-    return tuple(found)
+    return tuple(leaves_in_order)

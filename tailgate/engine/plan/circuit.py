@@ -30,64 +30,27 @@ from typing import Literal, TypeVar
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan import nodes
-from tailgate.engine.plan.change import (
-    Joined,
-    Kept,
-    Leaf,
-    Merged,
-    Origin,
-    Paired,
-    Recomputed,
-    Reduced,
-    Source,
-    Stateful,
-    Stream,
-    Timed,
-    Topped,
-    Unit,
-    View,
-    inputs,
-    leaves,
-    stateful,
-)
+from tailgate.engine.plan import change, nodes, operators
+from tailgate.engine.plan.change import Leaf, Origin, SingleRow, Source, Stateful, StoredRelation, Stream, View, inputs, leaves, stateful
+from tailgate.engine.plan.decoders import ArrowDecoder
 from tailgate.engine.plan.digest import digest
-from tailgate.engine.plan.graph import (
-    DEAD_LETTER,
-    ArrowDecoder,
-    CaptureNode,
-    DeadLetterEdge,
-    Edge,
-    Graph,
-    JoinNode,
-    Linear,
-    OperatorNode,
-    Output,
-    RecomputeNode,
-    ReduceNode,
-    RelationTarget,
-    Select,
-    SetNode,
-    SourceNode,
-    TimerNode,
-    TopKNode,
-    UpsertNode,
-)
-from tailgate.engine.plan.plans import Streams
-from tailgate.engine.plan.sources import decoding, entering
+from tailgate.engine.plan.graph import DEAD_LETTER, DeadLetterEdge, Edge, Graph, Output, RelationTarget, SourceNode
+from tailgate.engine.plan.sources.envelopes import source_layout
+from tailgate.engine.plan.steps import Project, Steps
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, Catalog, Item, skips
 from tailgate.lake.inbox import TABLE
 from tailgate.lake.types import BOOL, Field
 
 T = TypeVar("T")
 
-FILL = "$fill/"
-# columns of the row of change.Unit, which is (true)
-UNIT = (Field("c0", BOOL, False),)
+BACKFILL = "$fill/"
+# columns of the row of change.SingleRow, which is (true)
+SINGLE_ROW = (Field("c0", BOOL, False),)
 
 
 @dataclass(frozen=True, slots=True)
-class FillInput:
+class BackfillInput:
     """History that a new view needs; it is sent on `channel`, which `node` reads.
 
     - 'relation': the rows of the stored relation `item` at the time after which the view gets
@@ -110,26 +73,26 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
     return builder.graph()
 
 
-def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
+def backfill_inputs(item: Item, stream: Stream) -> tuple[BackfillInput, ...]:
     """Returns the inputs of the backfill of a materialized view that is not ready."""
-    found = []
+    backfills = []
     for i, leaf in enumerate(leaves(stream)):
-        node = nodes.fill_node(item, i)
+        node = nodes.backfill_node(item, i)
         # the generation is part of the name, so late batches of an earlier backfill are ignored
-        channel = f"{FILL}{node}/{nodes.generation(item)}"
+        channel = f"{BACKFILL}{node}/{nodes.generation(item)}"
         match leaf:
-            case Unit():
-                found.append(FillInput("unit", 0, node, channel))
+            case SingleRow():
+                backfills.append(BackfillInput("unit", 0, node, channel))
             case Source(id):
-                found.append(FillInput("topic", id, node, channel))
-            case Kept(id) | View(id):
-                found.append(FillInput("relation", id, node, channel))
+                backfills.append(BackfillInput("topic", id, node, channel))
+            case StoredRelation(id) | View(id):
+                backfills.append(BackfillInput("relation", id, node, channel))
             case _:
                 assert_never(leaf)
-    return tuple(found)
+    return tuple(backfills)
 
 
-def gone(before: Graph, after: Graph) -> tuple[int, ...]:
+def removed_operators(before: Graph, after: Graph) -> tuple[int, ...]:
     """Returns the operators of `before` that are missing in `after`; their state can be removed."""
     return tuple(sorted({o.node for o in before.operators} - {o.node for o in after.operators}))
 
@@ -139,11 +102,11 @@ class _Place:
     """A point where changes can be read: the output of a node after some steps."""
 
     node: int
-    shape: Linear
+    shape: Steps
 
-    def then(self, shape: Linear) -> _Place:
+    def then(self, shape: Steps) -> _Place:
         """Returns this place followed by the steps of `shape`."""
-        return _Place(self.node, Linear(self.shape.steps + shape.steps))
+        return _Place(self.node, Steps(self.shape.steps + shape.steps))
 
 
 @dataclass
@@ -153,7 +116,7 @@ class _Builder:
     catalog: Catalog
     streams: Streams
     sources: dict[int, SourceNode] = field(default_factory=dict)
-    operators: dict[int, OperatorNode] = field(default_factory=dict)
+    operators: dict[int, operators.Operator] = field(default_factory=dict)
     # not a set: UNION ALL of a stream with itself has the same edge twice
     edges: list[Edge] = field(default_factory=list)
     dead_letter_edges: set[DeadLetterEdge] = field(default_factory=set)
@@ -161,7 +124,7 @@ class _Builder:
     relations: dict[int, RelationTarget] = field(default_factory=dict)
     # per view: the positions of its operators and of its leaves
     numbers: dict[int, dict[Stateful | Leaf, int]] = field(default_factory=dict)
-    fills: dict[int, tuple[FillInput, ...]] = field(default_factory=dict)  # per view
+    fills: dict[int, tuple[BackfillInput, ...]] = field(default_factory=dict)  # per view
 
     def graph(self) -> Graph:
         """Returns the graph, with its parts in a deterministic order."""
@@ -181,7 +144,7 @@ class _Builder:
                 self._stored(item)
             case "dead letters":
                 self._dead_letters(item)
-            case "materialized view" if nodes.maintained(item):
+            case "materialized view" if nodes.is_maintained(item):
                 self._view(item)
             case _:
                 pass  # append-only sources are added with the views that read them; plain views and sinks have no nodes
@@ -194,8 +157,10 @@ class _Builder:
         Records that cannot be decoded go to the source's dead letters.
         """
         if node not in self.sources:
-            decoder, shape, columns = decoding(item)
-            self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.options.get("on_error", "dead letter"))
+            layout = source_layout(item.options)
+            self.sources[node] = SourceNode(
+                node, channel, layout.decoder, layout.shape, layout.source_columns, item.options.get("on_error", "dead letter")
+            )
             for letters in self.catalog.dependents(item.id):
                 if letters.kind == "dead letters":
                     self._dead_letters(letters)
@@ -210,12 +175,12 @@ class _Builder:
         origin = self._source(item, nodes.source_node(item), item.options["channel"])
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
         if item.append_only:  # earlier rows do not matter
-            self.outputs.append(Output(origin, Linear(), item.id))
+            self.outputs.append(Output(origin, Steps(), item.id))
             return
-        self.operators[upsert] = _keeper(upsert, item)
-        for shape in entering(item):
+        self.operators[upsert] = _upsert(upsert, item)
+        for shape in source_layout(item.options).entering:
             self.edges.append(Edge(origin, shape, upsert, 0))
-        self.outputs.append(Output(upsert, Linear(), item.id))
+        self.outputs.append(Output(upsert, Steps(), item.id))
 
     def _table(self, item: Item) -> int:
         """Creates and returns the node for rows that are written to a table, when a view reads it.
@@ -223,7 +188,7 @@ class _Builder:
         The log contains the table's changes without this node.
         """
         node = nodes.source_node(item)
-        self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Linear(), item.columns)
+        self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Steps(), item.columns)
         return node
 
     def _dead_letters(self, item: Item) -> None:
@@ -231,9 +196,9 @@ class _Builder:
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
-        columns = _anonymous(DEAD_LETTERS)
-        self.operators[upsert] = UpsertNode(upsert, columns, DEAD_LETTERS_KEY, f"kept {item.id}", DEAD_LETTERS_FIRST)
-        self.outputs.append(Output(upsert, Linear(), item.id))
+        columns = _numbered(DEAD_LETTERS)
+        self.operators[upsert] = operators.Upsert(upsert, columns, DEAD_LETTERS_KEY, f"kept {item.id}", DEAD_LETTERS_FIRST)
+        self.outputs.append(Output(upsert, Steps(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
     # ---- views -----------------------------------------------------------------------------------------------------------------
@@ -244,10 +209,10 @@ class _Builder:
             return
         stream = self.streams(item)
         self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors)
-        own = stateful(stream)
-        self.numbers[item.id] = {o: i for found in (own, leaves(stream)) for i, o in enumerate(found)}
-        self.fills[item.id] = fill_inputs(item, stream)
-        for operator in own:
+        operators = stateful(stream)
+        self.numbers[item.id] = {o: i for origins in (operators, leaves(stream)) for i, o in enumerate(origins)}
+        self.fills[item.id] = backfill_inputs(item, stream)
+        for operator in operators:
             self._operator(item, operator)
         for place in self._places(item, stream):
             self.outputs.append(Output(place.node, place.shape, item.id))
@@ -266,41 +231,41 @@ class _Builder:
     def _node(self, item: Item, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
 
-    def _places(self, item: Item, wanted: Stream) -> list[_Place]:
+    def _places(self, item: Item, stream: Stream) -> list[_Place]:
         """Returns the places where the changes of a part of the view's stream can be read.
 
         These are the live places and, during a backfill, also that of the history.
         """
-        if isinstance(wanted.origin, Merged):
-            return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, input)]
-        places = self._live(item, wanted.origin)
-        if not item.ready and isinstance(wanted.origin, Leaf):
-            places.append(_Place(self._history(item, wanted.origin), _known(wanted.origin)))
-        return [p.then(wanted.shape) for p in places]
+        if isinstance(stream.origin, change.Union):
+            return [p.then(stream.shape) for input in stream.origin.inputs for p in self._places(item, input)]
+        places = self._live(item, stream.origin)
+        if not item.ready and isinstance(stream.origin, Leaf):
+            places.append(_Place(self._history(item, stream.origin), _first_columns(stream.origin)))
+        return [p.then(stream.shape) for p in places]
 
     def _live(self, item: Item, origin: Origin) -> list[_Place]:
         """Returns the places where the live changes of an origin can be read."""
         match origin:
             case Source(id):
                 source = self.catalog[id]
-                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), _known(origin))]
-            case Kept(id) if self.catalog[id].kind == "table":
-                return [_Place(self._table(self.catalog[id]), Linear())]
-            case Kept(id):
-                kept = self.catalog[id]
-                self.add(kept)
-                upserts = kept.kind == "dead letters" or not kept.append_only
-                return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), _known(origin))]
+                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), _first_columns(origin))]
+            case StoredRelation(id) if self.catalog[id].kind == "table":
+                return [_Place(self._table(self.catalog[id]), Steps())]
+            case StoredRelation(id):
+                stored = self.catalog[id]
+                self.add(stored)
+                upserts = stored.kind == "dead letters" or not stored.append_only
+                return [_Place(nodes.upsert_node(stored) if upserts else nodes.source_node(stored), _first_columns(origin))]
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)
                 return [p.then(below.shape) for p in self._live(view, below.origin)]
-            case Unit():
+            case SingleRow():
                 return []  # it never changes
-            case Merged(inputs):
+            case change.Union(inputs):
                 return [p.then(i.shape) for i in inputs for p in self._live(item, i.origin)]
-            case Joined() | Reduced() | Timed() | Paired() | Topped() | Recomputed():
-                return [_Place(self._node(item, origin), Linear())]
+            case change.Join() | change.Reduce() | change.TemporalFilter() | change.SetOperation() | change.TopK() | change.Window():
+                return [_Place(self._node(item, origin), Steps())]
             case _:
                 assert_never(origin)
 
@@ -311,58 +276,62 @@ class _Builder:
             if isinstance(leaf, Source):
                 self._source(self.catalog[leaf.item], fill.node, fill.channel)
             else:
-                columns = UNIT if isinstance(leaf, Unit) else self.catalog[leaf.item].columns
-                self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(columns), Linear(), columns)
+                columns = SINGLE_ROW if isinstance(leaf, SingleRow) else self.catalog[leaf.item].columns
+                self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(columns), Steps(), columns)
         return fill.node
 
 
-def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorNode:
+def _operator_node(node: int, operator: Stateful, fingerprint: str) -> operators.Operator:
     """Returns the node of an operator."""
     match operator:
-        case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
-            sides = _anonymous(left.columns), _anonymous(right.columns)
+        case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
+            sides = _numbered(left.columns), _numbered(right.columns)
             append_only = left.append_only, right.append_only
-            return JoinNode(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, unique, fingerprint)
-        case Reduced(input, keys, aggregates):
-            return ReduceNode(node, _anonymous(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
-        case Paired(left, right, kind, all):
-            return SetNode(node, kind, all, _anonymous(left.columns), fingerprint)
-        case Timed(input):
-            return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
-        case Topped(input, width, partition, order, count, offset, ties):
-            return TopKNode(node, _anonymous(input.columns), width, partition, order, count, offset, ties, input.append_only, fingerprint)
-        case Recomputed(input, width, partition, order, functions):
-            return RecomputeNode(node, _anonymous(input.columns), width, partition, order, functions, fingerprint)
+            return operators.Join(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, unique, fingerprint)
+        case change.Reduce(input, keys, aggregates):
+            return operators.Reduce(node, _numbered(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
+        case change.SetOperation(left, right, kind, all):
+            return operators.SetOperation(node, kind, all, _numbered(left.columns), fingerprint)
+        case change.TemporalFilter(input):
+            return operators.TemporalFilter(node, _numbered(input.columns[:-2]), fingerprint)
+        case change.TopK(input, width, partition, order, count, offset, ties):
+            return operators.TopK(
+                node, _numbered(input.columns), width, partition, order, count, offset, ties, input.append_only, fingerprint
+            )
+        case change.Window(input, width, partition, order, functions):
+            return operators.Window(node, _numbered(input.columns), width, partition, order, functions, fingerprint)
         case _:
             assert_never(operator)
 
 
-def _known(leaf: Leaf) -> Linear:
+def _first_columns(leaf: Leaf) -> Steps:
     """Returns the projection to the columns that a relation had when the view was created."""
-    width = leaf.width if isinstance(leaf, Source | Kept) else None
-    return Linear() if width is None else Linear((Select(tuple(f"c{i}" for i in range(width))),))
+    width = leaf.width if isinstance(leaf, Source | StoredRelation) else None
+    return Steps() if width is None else Steps((Project(tuple(f"c{i}" for i in range(width))),))
 
 
-def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
+def _upsert(node: int, item: Item) -> operators.Upsert | operators.CdcUpsert | operators.CdcBag:
     """Returns the operator that stores the rows of a keyed source."""
-    columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.options.get("first_columns")
+    columns, fingerprint, first = _numbered(item.columns), f"kept {item.id}", item.options.get("first_columns")
     if item.options["envelope"] == "debezium":
-        return CaptureNode(node, columns, item.key, fingerprint, first)
+        if item.key is None:
+            return operators.CdcBag(node, columns, fingerprint, first)
+        return operators.CdcUpsert(node, columns, item.key, fingerprint, first)
     assert item.key is not None
-    return UpsertNode(node, columns, item.key, fingerprint, first)
+    return operators.Upsert(node, columns, item.key, fingerprint, first)
 
 
-def _letter(source: Item) -> Linear:
+def _letter(source: Item) -> Steps:
     """Returns the step from a dead letter to the input of its upsert.
 
     A record without an error was decoded by a retry, so its dead letter is deleted. The topic is
     that of the source, because the record's column may contain the name of a channel.
     """
     columns = ["'" + source.options["topic"] + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
-    return Linear((Select((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
+    return Steps((Project((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
 
 
-def _anonymous(columns: tuple[Field, ...]) -> tuple[Field, ...]:
+def _numbered(columns: tuple[Field, ...]) -> tuple[Field, ...]:
     """Renames the columns to c0, c1, …: an operator is then the same for all views that share it."""
     return tuple(Field(f"c{i}", c.type) for i, c in enumerate(columns))
 

@@ -10,22 +10,22 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.aggregates import Entering, aggregate
+from tailgate.engine.plan import change, steps
+from tailgate.engine.plan.aggregates import OperatorInput, aggregate
 from tailgate.engine.plan.casts import cast_to
-from tailgate.engine.plan.change import Joined, Kept, Merged, Paired, Recomputed, Reduced, Source, Stream, Timed, Topped, View
-from tailgate.engine.plan.constants import ONE_COLUMN, values
-from tailgate.engine.plan.graph import Explode, Linear, Select, SortColumn, Where
+from tailgate.engine.plan.change import Source, StoredRelation, Stream, View
 from tailgate.engine.plan.keys import keys
+from tailgate.engine.plan.operators import SortColumn
 from tailgate.engine.plan.rewrites import rewrite
 from tailgate.engine.plan.rewrites.equijoin import matching
-from tailgate.engine.plan.shape import NOTHING, names, select, then, where
-from tailgate.engine.plan.temporal import bounds, check, temporal
+from tailgate.engine.plan.steps import NOTHING, Steps, Unnest, names, select, then, where
+from tailgate.engine.plan.temporal import bounds, check_clock_reads, reads_clock
+from tailgate.engine.plan.values import ONE_COLUMN, values
 from tailgate.engine.plan.windows import window_function
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import FeatureNotSupported, of
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -36,6 +36,7 @@ from tailgate.sql.plan import (
     Literal,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -43,10 +44,10 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
 from tailgate.sql.plan.traversal import is_identity, read_by
@@ -59,7 +60,7 @@ Streams = Callable[[Item], Stream]
 def stream(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
     """Rewrites a plan and returns its stream. Raises 0A000 if the plan cannot be maintained."""
     rewritten = rewrite(plan)
-    check(rewritten)
+    check_clock_reads(rewritten)
     return compile_rewritten(rewritten, catalog, views)
 
 
@@ -81,12 +82,12 @@ class _Compiler:
             case Scan():
                 return self._scan(plan)
             case Filter(input, condition):
-                timed = tuple(c for c in conjuncts(condition) if temporal(c))
-                plain = tuple(c for c in conjuncts(condition) if not temporal(c))
+                on_clock = tuple(c for c in conjuncts(condition) if reads_clock(c))
+                others = tuple(c for c in conjuncts(condition) if not reads_clock(c))
                 below = self.stream(input)
-                if plain:
-                    below = replace(below, shape=then(below.shape, where(conjunction(plain), below.columns)))
-                return _timed(below, timed) if timed else below
+                if others:
+                    below = replace(below, shape=then(below.shape, where(conjunction(others), below.columns)))
+                return _temporal_filter(below, on_clock) if on_clock else below
             case Project(input, expressions, columns):
                 below = self.stream(input)
                 if is_identity(plan):
@@ -95,19 +96,19 @@ class _Compiler:
                 return replace(below, shape=shape, columns=columns or ONE_COLUMN)
             case Join():
                 return self._join(plan)
-            case Aggregate():
+            case Reduce():
                 return self._aggregate(plan)
             case Distinct(input):
                 below = self.stream(input)
-                return Stream(Reduced(below, len(below.columns), ()), Linear(), below.columns, below.append_only)
+                return Stream(change.Reduce(below, len(below.columns), ()), Steps(), below.columns, below.append_only)
             case Values():
                 return values(plan)
-            case Union_(each, columns):
+            case UnionAll(each, columns):
                 parts = tuple(self._as(i, columns) for i in each)
-                return Stream(Merged(parts), Linear(), parts[0].columns, all(p.append_only for p in parts))
+                return Stream(change.Union(parts), Steps(), parts[0].columns, all(p.append_only for p in parts))
             case SetOperation(left, right, kind, all_rows, columns):
                 sides = self._as(left, columns), self._as(right, columns)
-                return Stream(Paired(*sides, kind, all_rows), Linear(), sides[0].columns, False)
+                return Stream(change.SetOperation(*sides, kind, all_rows), Steps(), sides[0].columns, False)
             case TopK():
                 return self._top(plan)
             case Sort() | Limit():
@@ -116,20 +117,20 @@ class _Compiler:
                 return self._generate(plan)
             case Window():
                 return self._window(plan)
-            case Recursive() | Working():
+            case Recursive() | WorkingTable():
                 raise FeatureNotSupported("WITH RECURSIVE in a materialized view is not supported")
             case _:
                 assert_never(plan)
 
     def _generate(self, plan: Generate) -> Stream:
         below = self.stream(plan.input)
-        width, made = len(below.columns), len(plan.outputs)
+        width, outputs = len(below.columns), len(plan.outputs)
         array = expression(Call(plan.function, plan.arguments, plan.outputs[0].type), names(width))
-        steps: list[Explode | Select] = [Explode(array, made if made > 1 else 0, plan.kind == "left")]
+        shape = then(below.shape, Unnest(array, outputs if outputs > 1 else 0, plan.kind == "left"))
         hidden = _hidden(below, plan.input)
         if hidden or not plan.ordinality:
-            steps.append(Select(names(hidden + len(plan.columns))[hidden:]))
-        return replace(below, shape=then(below.shape, *steps), columns=plan.columns)
+            shape = then(shape, steps.Project(names(hidden + len(plan.columns))[hidden:]))
+        return replace(below, shape=shape, columns=plan.columns)
 
     def _as(self, plan: Relation, columns: tuple[Field, ...]) -> Stream:
         """Returns the stream of a plan with its columns cast to the types of `columns`.
@@ -146,32 +147,32 @@ class _Compiler:
     def _window(self, plan: Window) -> Stream:
         below = self.stream(plan.input)
         width = len(below.columns)
-        entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
+        entering = OperatorInput(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
         partition, order = tuple(map(entering.column, plan.partition)), entering.sorted_by(plan.order)
         functions = tuple(window_function(c, plan, entering) for c in plan.calls)
         hidden = _hidden(below, plan.input)
-        shape = Linear((Select(names(hidden + len(plan.columns))[hidden:]),)) if hidden else Linear()
-        return Stream(Recomputed(_entered(below, entering), width, partition, order, functions), shape, plan.columns, False)
+        shape = Steps((steps.Project(names(hidden + len(plan.columns))[hidden:]),)) if hidden else Steps()
+        return Stream(change.Window(_with_input(below, entering), width, partition, order, functions), shape, plan.columns, False)
 
     def _top(self, plan: TopK) -> Stream:
         below = self.stream(plan.input)
-        into, partition, order = _split_and_sorted(below, plan.keys, plan.order)
+        into, partition, order = _with_sort_columns(below, plan.keys, plan.order)
         count, offset = _rows("LIMIT", plan.count, plan.position), _rows("OFFSET", plan.offset, plan.position) or 0
-        return Stream(Topped(into, len(below.columns), partition, order, count, offset, plan.ties), Linear(), below.columns, False)
+        return Stream(change.TopK(into, len(below.columns), partition, order, count, offset, plan.ties), Steps(), below.columns, False)
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
         if item.kind == "materialized view":
             below = self._views(item)
-            return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
+            return Stream(View(item.id, below), Steps(), item.columns, below.append_only)
         if item.kind == "view errors":
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
         # fewer columns than the item: columns were added to it later
         width = None if len(scan.columns) == len(item.columns) else len(scan.columns)
         if item.kind == "dead letters" or item.stored:
-            return Stream(Kept(item.id, width), Linear(), scan.columns, item.kind == "source" and item.append_only)
+            return Stream(StoredRelation(item.id, width), Steps(), scan.columns, item.kind == "source" and item.append_only)
         if item.kind == "source":
-            return Stream(Source(item.id, width), Linear(), scan.columns, True)
+            return Stream(Source(item.id, width), Steps(), scan.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 
     def _join(self, join: Join, measured: frozenset[int] | None = None) -> Stream:
@@ -191,30 +192,30 @@ class _Compiler:
         kind = "inner" if join.kind == "cross" else join.kind
         unique = any(k <= set(on.left) for k in keys(join.left)), any(k <= set(on.right) for k in keys(join.right))
         hidden = _hidden(left, join.left)
-        asked = tuple(shifted(c, hidden) for c in on.rest)
-        rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
+        conditions = tuple(shifted(c, hidden) for c in on.rest)
+        rest = (where(conjunction(conditions), left.columns + right.columns),) if conditions else ()
         # the remaining conditions filter the joined rows
         if kind == "inner":
-            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, None, unique), Linear(rest)
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps(rest)
         elif rest:
-            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear()
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, *rest), Steps()
         else:
-            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, None, unique), Linear()
+            operator, shape = change.Join(left, right, on.left, on.right, kind, on.null_safe, None, unique), Steps()
         if not join.left.columns or not join.right.columns:
-            shape = then(shape, Select(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
-        return Stream(joined, shape, join.columns or ONE_COLUMN, append_only)
+            shape = then(shape, steps.Project(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
+        return Stream(operator, shape, join.columns or ONE_COLUMN, append_only)
 
-    def _aggregate(self, node: Aggregate) -> Stream:
+    def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
-        entering = Entering(len(node.keys), list(node.keys))
+        entering = OperatorInput(len(node.keys), list(node.keys))
         calls = tuple(aggregate(call, entering) for call in node.aggregates)
-        wanted = entering.scalars
-        expressions = tuple(wanted) or (NOTHING,)
+        scalars = entering.scalars
+        expressions = tuple(scalars) or (NOTHING,)
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
-        shape = Linear() if node.columns else Linear((select((NOTHING,), 0),))
-        return Stream(Reduced(into, len(node.keys), calls), shape, node.columns or ONE_COLUMN, False)
+        shape = Steps() if node.columns else Steps((select((NOTHING,), 0),))
+        return Stream(change.Reduce(into, len(node.keys), calls), shape, node.columns or ONE_COLUMN, False)
 
 
 def _hidden(below: Stream, plan: Relation) -> int:
@@ -225,26 +226,26 @@ def _hidden(below: Stream, plan: Relation) -> int:
     return len(below.columns) - len(plan.columns)
 
 
-def _split_and_sorted(
+def _with_sort_columns(
     below: Stream, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]
 ) -> tuple[Stream, tuple[int, ...], tuple[SortColumn, ...]]:
     """Appends the columns for partitioning and sorting to a stream.
 
     Returns the stream, the positions of the partition columns, and the sort order.
     """
-    entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
+    entering = OperatorInput(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
     split = tuple(map(entering.column, partition))
     sort = entering.sorted_by(tuple(k for k in order if k.expression not in partition and columns_of(k.expression)))
-    return _entered(below, entering), split, sort
+    return _with_input(below, entering), split, sort
 
 
-def _entered(below: Stream, entering: Entering) -> Stream:
+def _with_input(below: Stream, entering: OperatorInput) -> Stream:
     """Appends the scalars that an operator needs, and that are not columns already, to a stream."""
-    made, width = tuple(entering.scalars), len(below.columns)
-    if len(made) == width:
+    scalars, width = tuple(entering.scalars), len(below.columns)
+    if len(scalars) == width:
         return below
-    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(made[width:], width)))
-    return replace(below, shape=then(below.shape, select(made, width)), columns=columns)
+    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(scalars[width:], width)))
+    return replace(below, shape=then(below.shape, select(scalars, width)), columns=columns)
 
 
 def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | None:
@@ -264,22 +265,22 @@ def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | Non
     return scalar.value
 
 
-def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
+def _temporal_filter(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
     """Returns the rows for which the clock is within the bounds of all conditions.
 
     A row with a bound that is NULL is never visible.
     """
-    found = [b for c in conditions for b in bounds(c)]
+    clock_bounds = [b for c in conditions for b in bounds(c)]
     width = len(below.columns)
     rows = tuple(Column(i, f.type) for i, f in enumerate(below.columns))
-    computed = select((*rows, *(b.time for b in found)), width)
-    met = Where(" AND ".join(f"c{width + i} IS NOT NULL" for i in range(len(found))))
-    edges = []
+    with_times = select((*rows, *(b.time for b in clock_bounds)), width)
+    bounds_known = steps.Filter(" AND ".join(f"c{width + i} IS NOT NULL" for i in range(len(clock_bounds))))
+    times = []
     for kind, strictest in (("from", "greatest"), ("until", "least")):
-        names = [f"c{width + i}" for i, b in enumerate(found) if b.kind == kind]
-        edges.append("CAST(NULL AS BIGINT)" if not names else names[0] if len(names) == 1 else f"{strictest}({', '.join(names)})")
-    bounded = Select((*(f"c{i}" for i in range(width)), *edges))
+        names = [f"c{width + i}" for i, b in enumerate(clock_bounds) if b.kind == kind]
+        times.append("CAST(NULL AS BIGINT)" if not names else names[0] if len(names) == 1 else f"{strictest}({', '.join(names)})")
+    with_bounds = steps.Project((*(f"c{i}" for i in range(width)), *times))
     columns = (*below.columns, Field("from", INT8), Field("until", INT8))
-    entering = Stream(below.origin, then(below.shape, computed, met, bounded), columns, below.append_only)
-    forever = all(b.kind == "from" for b in found)
-    return Stream(Timed(entering), Linear(), below.columns, below.append_only and forever)
+    entering = Stream(below.origin, then(below.shape, with_times, bounds_known, with_bounds), columns, below.append_only)
+    forever = all(b.kind == "from" for b in clock_bounds)
+    return Stream(change.TemporalFilter(entering), Steps(), below.columns, below.append_only and forever)

@@ -16,23 +16,10 @@ from hashlib import sha256
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.change import (
-    Joined,
-    Kept,
-    Merged,
-    Origin,
-    Paired,
-    Recomputed,
-    Reduced,
-    Source,
-    Stateful,
-    Stream,
-    Timed,
-    Topped,
-    Unit,
-    View,
-)
-from tailgate.engine.plan.graph import Aggregate, Explode, FrameBound, Select, SortColumn, Where
+from tailgate.engine.plan import change, operators
+from tailgate.engine.plan.change import Origin, SingleRow, Source, Stateful, StoredRelation, Stream, View
+from tailgate.engine.plan.operators import FrameBound, SortColumn
+from tailgate.engine.plan.steps import Filter, Project, Unnest
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.types import Field
 
@@ -44,19 +31,19 @@ JOIN_LAYOUT = 3
 def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
     """Returns the digest of an operator of `item`'s stream."""
     match operator:
-        case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
+        case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
             text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
             text += [null_safe, None if condition is None else _step(condition), unique, JOIN_LAYOUT]
-        case Reduced(input, keys, aggregates):
+        case change.Reduce(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
-        case Paired(left, right, kind, all):
+        case change.SetOperation(left, right, kind, all):
             text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
-        case Timed(input):
+        case change.TemporalFilter(input):
             text = ["timed", _edge(input, item, catalog)]
-        case Topped(input, width, partition, order, count, offset, ties):
+        case change.TopK(input, width, partition, order, count, offset, ties):
             text = ["top", _edge(input, item, catalog), width, partition, sorted_by(order), count, offset, ties]
-        case Recomputed(input, width, partition, order, functions):
+        case change.Window(input, width, partition, order, functions):
             calls = [[call(f.function), f.mode, _bound(f.start), _bound(f.end), f.exclude, f.key] for f in functions]
             text = ["window", _edge(input, item, catalog), width, partition, sorted_by(order), calls]
         case _:
@@ -73,7 +60,7 @@ def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
     return [(k.column, k.descending, k.nulls_first) for k in keys]
 
 
-def call(of: Aggregate) -> list[object]:
+def call(of: operators.AggregateCall) -> list[object]:
     """Returns the JSON form of an aggregate."""
     more = [of.distinct, of.filter, sorted_by(of.order), of.fraction]
     return [of.function, of.columns, of.type.spark, *more]
@@ -97,27 +84,27 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
     match origin:
         case Source(id):
             return f"source {id} from {json.dumps(item.options.get('starts', {}).get(str(id)), sort_keys=True)}"
-        case Kept(id):
+        case StoredRelation(id):
             return f"kept {id}"
         case View():
             raise AssertionError("views are looked through")
-        case Unit():
+        case SingleRow():
             return "unit"
-        case Merged(inputs):
+        case change.Union(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case Joined() | Reduced() | Timed() | Paired() | Topped() | Recomputed():
+        case change.Join() | change.Reduce() | change.TemporalFilter() | change.SetOperation() | change.TopK() | change.Window():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)
 
 
-def _step(step: Where | Select | Explode) -> list[str]:
+def _step(step: Filter | Project | Unnest) -> list[str]:
     match step:
-        case Where(expression):
+        case Filter(expression):
             return ["where", expression]
-        case Select(expressions):
+        case Project(expressions):
             return ["select", *expressions]
-        case Explode(array, fields, outer):
+        case Unnest(array, fields, outer):
             return ["explode", array, str(fields), str(outer)]
         case _:
             assert_never(step)

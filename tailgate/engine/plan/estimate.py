@@ -16,7 +16,6 @@ from math import prod
 from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.scalars import equated
 from tailgate.sql.plan import (
-    Aggregate,
     Column,
     Distinct,
     Filter,
@@ -27,16 +26,17 @@ from tailgate.sql.plan import (
     Literal,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 
@@ -63,9 +63,9 @@ def rows(relation: Relation) -> float:
             return min(rows(input), float(count) * values(input, _read(groups)))
         case Limit(input) | TopK(input):
             return rows(input)
-        case Aggregate(input, groups):
+        case Reduce(input, groups):
             return min(rows(input), values(input, _read(groups))) if groups else 1.0
-        case Union_(each):
+        case UnionAll(each):
             return sum(map(rows, each))
         case SetOperation(left):
             return rows(left)
@@ -76,7 +76,7 @@ def rows(relation: Relation) -> float:
                 return rows(left) / 2
             pairs = _pairs(relation)
             return max(pairs, rows(left) * (kind in ("left", "full")), rows(right) * (kind in ("right", "full")))
-        case Recursive() | Working():
+        case Recursive() | WorkingTable():
             return ROWS
 
 
@@ -89,15 +89,15 @@ def values(relation: Relation, columns: frozenset[int]) -> float:
             return values(input, columns)
         case Project(input, expressions):
             return values(input, _read(tuple(expressions[i] for i in columns)))
-        case Aggregate(input, groups) if max(columns) < len(groups):
+        case Reduce(input, groups) if max(columns) < len(groups):
             return min(rows(relation), values(input, _read(tuple(groups[i] for i in columns))))
         case Join(left, right):
             width = len(left.columns)
             lefts, rights = frozenset(i for i in columns if i < width), frozenset(i - width for i in columns if i >= width)
             return values(left, lefts) * values(right, rights)
         case _:
-            there = rows(relation)
-            return there if any(key <= columns for key in keys(relation)) else min(there, VALUES ** len(columns))
+            row_count = rows(relation)
+            return row_count if any(key <= columns for key in keys(relation)) else min(row_count, VALUES ** len(columns))
 
 
 def _read(scalars: tuple[Scalar, ...]) -> frozenset[int]:

@@ -1,6 +1,6 @@
 """EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and how each node is maintained.
 
-    Aggregate: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
+    Reduce: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
     └─ Inner join: id = user_id                                  maintained by: join, both sides kept by key; shared with totals
        ├─ Scan: users (keyed)                                    maintained by: upsert on id
        └─ Scan: pageviews (append-only)
@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tailgate.engine.plan import nodes
-from tailgate.engine.plan.change import STATEFUL, Joined, Origin, Recomputed, Reduced, Stateful, Stream, Topped, stateful
+from tailgate.engine.plan import change, nodes
+from tailgate.engine.plan.change import STATEFUL, Origin, Stateful, Stream, stateful
 from tailgate.engine.plan.compile import compile_rewritten
 from tailgate.engine.plan.digest import digest
-from tailgate.engine.plan.plans import PlanOf, bound
 from tailgate.engine.plan.rewrites import rewrite
-from tailgate.engine.plan.sizes import FEW, sized
-from tailgate.engine.plan.temporal import temporal
+from tailgate.engine.plan.sizes import ROWS_MIN, with_scan_sizes
+from tailgate.engine.plan.streams import PlanOf, bound_plan
+from tailgate.engine.plan.temporal import reads_clock
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
+from tailgate.sql.plan import Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window
 from tailgate.sql.plan.explain import lines
 from tailgate.sql.plan.traversal import walk
 
@@ -38,7 +38,7 @@ WIDE = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class OperatorStatistics:
     """The work of an operator in the last ticks, and the size of its state; bytes are an estimate."""
 
     rows_in: int
@@ -49,24 +49,24 @@ class Did:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Statistics:
     """Statistics of operators over the last `ticks` ticks.
 
     `nodes`: by node. A node that has not run since the engine started is missing.
     """
 
     ticks: int
-    nodes: Mapping[int, Did]
+    nodes: Mapping[int, OperatorStatistics]
 
 
 def explain(
-    item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound, figures: Figures | None = None
+    item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound_plan, statistics: Statistics | None = None
 ) -> str:
     """Returns the text for a view of the catalog; a plain view is treated as a materialized one."""
-    plan = rewrite(sized(plan_of(item, catalog), item))
+    plan = rewrite(with_scan_sizes(plan_of(item, catalog), item))
     explained = _Explained(item, catalog, streams)
     tree = [
-        (shown, _maintained(explained, node) + (_told(explained.node(node), figures) if figures is not None else ""))
+        (shown, _maintenance(explained, node) + (_statistics_text(explained.node(node), statistics) if statistics is not None else ""))
         for shown, node in lines(plan, lambda scan: scanned(scan, catalog))
     ]
     width = max((len(left) for left, _ in tree if len(left) <= WIDE), default=0) + GAP
@@ -75,13 +75,13 @@ def explain(
     return "\n".join([*out, *_notes(plan, catalog)])
 
 
-def _told(node: int | None, figures: Figures) -> str:
+def _statistics_text(node: int | None, statistics: Statistics) -> str:
     """Returns the figures of an operator as text; empty if there are none."""
-    did = figures.nodes.get(node) if node is not None else None
+    did = statistics.nodes.get(node) if node is not None else None
     if did is None:
         return ""
     state = f"state: {did.state_rows} {'entry' if did.state_rows == 1 else 'entries'}, about {did.state_bytes} bytes"
-    return f"; {state}; last {figures.ticks} ticks: {did.rows_in} changes in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
+    return f"; {state}; last {statistics.ticks} ticks: {did.rows_in} changes in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
 
 
 class _Explained:
@@ -94,7 +94,7 @@ class _Explained:
     def operator(self, plan: Relation) -> Stateful | None:
         """Returns the operator that maintains a plan node, or None."""
         origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
-        if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
+        if isinstance(origin, change.Reduce) and isinstance(plan, Reduce):
             # the aggregate determines how its input join is stored
             self._known[id(plan.input)] = origin.input.origin
         return origin if isinstance(origin, STATEFUL) else None
@@ -107,24 +107,26 @@ class _Explained:
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
             return nodes.upsert_node(item) if item.kind == "dead letters" or (item.kind == "source" and item.stored) else None
-        linear = not isinstance(plan, (Join, Aggregate, Distinct, SetOperation, Window, TopK))
-        if linear and not (isinstance(plan, Filter) and temporal(plan.condition)):
+        linear = not isinstance(plan, (Join, Reduce, Distinct, SetOperation, Window, TopK))
+        if linear and not (isinstance(plan, Filter) and reads_clock(plan.condition)):
             return None
         operator = self.operator(plan)
-        return None if operator is None else nodes.by_digest(self.item).get(digest(operator, self.item, self.catalog))
+        return None if operator is None else nodes.nodes_by_digest(self.item).get(digest(operator, self.item, self.catalog))
 
     def shared(self, operator: Stateful) -> str:
         """Returns a note with the other views that share an operator, or an empty text."""
-        wanted = digest(operator, self.item, self.catalog)
+        own_digest = digest(operator, self.item, self.catalog)
         others = [
-            i.name for i in self.catalog.visible if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
+            i.name
+            for i in self.catalog.visible
+            if i.kind == "materialized view" and i.id != self.item.id and own_digest in nodes.digests(i)
         ]
         return f"; shared with {', '.join(others)}" if others else ""
 
 
 def notices(item: Item, stream: Stream) -> tuple[str, ...]:
     """Returns warnings about how a view is maintained, for CREATE to show before the view grows."""
-    if any(isinstance(o, Joined) and not o.left_key for o in stateful(stream)):
+    if any(isinstance(o, change.Join) and not o.left_key for o in stateful(stream)):
         return (f'a join of materialized view "{item.name}" has no equality between its sides, and is kept in one partition',)
     return ()
 
@@ -133,10 +135,10 @@ def scanned(scan: Scan, catalog: Catalog) -> str:
     """Returns the description of a scan: name, kind, and size if it is known."""
     item = catalog[scan.relation]
     kind = ("append-only" if item.append_only else "keyed") if item.kind == "source" else item.kind
-    return f"{item.name} ({kind}{f', about {scan.rows} rows' if (scan.rows or 0) > FEW else ''})"
+    return f"{item.name} ({kind}{f', about {scan.rows} rows' if (scan.rows or 0) > ROWS_MIN else ''})"
 
 
-def _maintained(explained: _Explained, plan: Relation) -> str:
+def _maintenance(explained: _Explained, plan: Relation) -> str:
     """Returns how a node is maintained."""
     match plan:
         case Scan(relation=id):
@@ -146,32 +148,38 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             return "changes" if item.kind == "source" and item.stored else ""
         case Join():
             operator = explained.operator(plan)
-            assert isinstance(operator, Joined)
-            return f"join, {_kept(operator)}{explained.shared(operator)}"
-        case Aggregate() | Distinct():
+            assert isinstance(operator, change.Join)
+            return f"join, {_join_state(operator)}{explained.shared(operator)}"
+        case Reduce() | Distinct():
             operator = explained.operator(plan)
-            assert isinstance(operator, Reduced)
+            assert isinstance(operator, change.Reduce)
             state = "one row" if not operator.keys else "a row of state per group"
-            kept = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
-            ordered = [a.function for a in operator.aggregates if a.function in kept or (a.distinct and a.function not in ("min", "max"))]
+            ordered_functions = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
+            ordered = [
+                a.function
+                for a in operator.aggregates
+                if a.function in ordered_functions or (a.distinct and a.function not in ("min", "max"))
+            ]
             if ordered:
                 state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""
             return f"reduce, {state}{note}{explained.shared(operator)}"
         case SetOperation():
             operator = explained.operator(plan)
-            return f"counts, each row's on both sides{explained.shared(operator) if operator is not None else ''}"
-        case Filter(condition=condition) if temporal(condition):
+            return f"set operation, counts of each row on both sides{explained.shared(operator) if operator is not None else ''}"
+        case Filter(condition=condition) if reads_clock(condition):
             operator = explained.operator(plan)
-            return f"timer, rows in the order in which they come or go{explained.shared(operator) if operator is not None else ''}"
+            return (
+                f"temporal filter, rows in the order in which they come or go{explained.shared(operator) if operator is not None else ''}"
+            )
         case Window(partition=partition):
             operator = explained.operator(plan)
-            assert isinstance(operator, Recomputed)
+            assert isinstance(operator, change.Window)
             state = "rows in order by key" if partition else "rows in order, in one partition"
-            return f"recompute of touched partitions, {state}{explained.shared(operator)}"
+            return f"window, {state}, touched partitions computed again{explained.shared(operator)}"
         case TopK(keys=keys):
             operator = explained.operator(plan)
-            assert isinstance(operator, Topped)
+            assert isinstance(operator, change.TopK)
             rows = "the rows shown" if operator.input.append_only and operator.count is not None else "rows"
             state = f"{rows} in order by key" if keys else f"{rows} in order, in one partition"
             note = "; append-only input" if operator.input.append_only else ""
@@ -180,27 +188,27 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             return "linear"
 
 
-def _kept(join: Joined) -> str:
+def _join_state(join: change.Join) -> str:
     """Returns how a join stores its inputs."""
     by = "by key" if join.left_key else "in one partition, for there is no equality"
     if join.kind == "inner":
         grows = join.left.append_only and not join.unique[0], join.right.append_only and not join.unique[1]
-        return f"both sides kept {by}{_which(join.unique, ', {}one row a key')}{_which(grows, ', {}never looked up')}"
+        return f"both sides kept {by}{_for_sides(join.unique, ', {}one row a key')}{_for_sides(grows, ', {}never looked up')}"
     if join.condition is not None:
         return f"both sides kept {by}, partners counted for each row"
     if join.kind in ("semi", "anti"):
         return f"the left kept {by}{', one row a key' if join.unique[0] else ''}, the right counted"
-    return f"both sides kept {by}{_which(join.unique, ', {}one row a key')}, partners counted for each key"
+    return f"both sides kept {by}{_for_sides(join.unique, ', {}one row a key')}, partners counted for each key"
 
 
-def _which(sides: tuple[bool, bool], said: str) -> str:
-    """Returns the text `said` with the name of the side to which it applies, or with "" if both.
+def _for_sides(sides: tuple[bool, bool], text: str) -> str:
+    """Returns `text` with the name of the side to which it applies, or with "" if both.
 
     Returns an empty text if it applies to neither.
     """
     if not any(sides):
         return ""
-    return said.format("" if all(sides) else "the left " if sides[0] else "the right ")
+    return text.format("" if all(sides) else "the left " if sides[0] else "the right ")
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from itertools import product
 
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -20,13 +19,14 @@ from tailgate.sql.plan import (
     Limit,
     Literal,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
 )
@@ -41,19 +41,19 @@ KEYS_MAX = 16
 
 def key(relation: Relation) -> tuple[int, ...] | None:
     """Returns the shortest key as sorted column positions, or None if no key has a column."""
-    found = sorted((tuple(sorted(k)) for k in keys(relation) if k), key=lambda k: (len(k), k))
-    return found[0] if found else None
+    candidates = sorted((tuple(sorted(k)) for k in keys(relation) if k), key=lambda k: (len(k), k))
+    return candidates[0] if candidates else None
 
 
 def keys(relation: Relation) -> Keys:
     """Returns keys of a relation, at most KEYS_MAX. A relation can have keys that are not found."""
     match relation:
-        case Scan(key=None) | Values() | Union_():
+        case Scan(key=None) | Values() | UnionAll():
             return frozenset()
         case Scan(key=tuple() as positions):
             return frozenset([frozenset(positions)])
         case TopK(input, split, _, Literal(value=1), ties=False) if all(isinstance(k, Column) for k in split):
-            return _few([*keys(input), frozenset(k.index for k in split if isinstance(k, Column))])
+            return _minimal([*keys(input), frozenset(k.index for k in split if isinstance(k, Column))])
         case Filter(input) | Sort(input) | Limit(input) | TopK(input) | Window(input):
             return keys(input)
         case Project(input, expressions):
@@ -61,14 +61,14 @@ def keys(relation: Relation) -> Keys:
             for new, e in enumerate(expressions):
                 if isinstance(e, Column):
                     places.setdefault(e.index, []).append(new)
-            return _few(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
-        case Aggregate(keys=groups):
+            return _minimal(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
+        case Reduce(keys=groups):
             return frozenset([frozenset(range(len(groups)))])
         case Distinct(input):
             return keys(input) or frozenset([frozenset(range(len(input.columns)))])
         case SetOperation(left, right, kind, bags):
-            found_in = keys(left) | keys(right) if kind == "intersect" else keys(left)
-            return _few(found_in) or (NO_KEYS if bags else frozenset([frozenset(range(len(relation.columns)))]))
+            of_inputs = keys(left) | keys(right) if kind == "intersect" else keys(left)
+            return _minimal(of_inputs) or (NO_KEYS if bags else frozenset([frozenset(range(len(relation.columns)))]))
         case Join(left, right, kind, condition):
             if kind in ("semi", "anti"):
                 return keys(left)
@@ -77,14 +77,14 @@ def keys(relation: Relation) -> Keys:
             both = [(a, frozenset(width + i for i in b)) for a, b in product(keys(left), keys(right))]
             if kind == "full":  # a row of NULLs and an unmatched row whose key is NULL would look the same
                 nulls = [f.nullable for f in left.columns + right.columns]
-                return _few(a | b for a, b in both if not all(nulls[i] for i in a | b))
-            found = [a | b for a, b in both]
+                return _minimal(a | b for a, b in both if not all(nulls[i] for i in a | b))
+            candidates = [a | b for a, b in both]
             if kind != "right":
-                found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one match on the right
-                found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
+                candidates += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one match on the right
+                candidates += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
             if kind != "left":
-                found += [b for a, b in both if all(i in equal for i in a)]
-            return _few(found)
+                candidates += [b for a, b in both if all(i in equal for i in a)]
+            return _minimal(candidates)
     return frozenset()
 
 
@@ -100,10 +100,10 @@ def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
     return out
 
 
-def _few(found: Iterable[frozenset[int]]) -> Keys:
+def _minimal(candidates: Iterable[frozenset[int]]) -> Keys:
     """Drops keys that are supersets of another key, and returns the KEYS_MAX shortest of the others."""
-    kept: list[frozenset[int]] = []
-    for k in sorted(set(found), key=lambda k: (len(k), sorted(k))):
-        if not any(other <= k for other in kept):
-            kept.append(k)
-    return frozenset(kept[:KEYS_MAX])
+    minimal: list[frozenset[int]] = []
+    for k in sorted(set(candidates), key=lambda k: (len(k), sorted(k))):
+        if not any(other <= k for other in minimal):
+            minimal.append(k)
+    return frozenset(minimal[:KEYS_MAX])

@@ -31,7 +31,7 @@ from tailgate.lake.failed import failure
 
 # nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the keys of the state
 SLOTS = 1024
-FILLS = 128  # slots reserved for the sources of a view's backfill
+BACKFILLS = 128  # slots reserved for the sources of a view's backfill
 
 UPSERT = 1  # slot of a keyed source's upsert
 
@@ -46,9 +46,9 @@ def upsert_node(item: Item) -> int:
     return item.id * SLOTS + (0 if item.kind == "dead letters" else UPSERT)
 
 
-def fill_node(item: Item, number: int) -> int:
+def backfill_node(item: Item, with_new_nodes: int) -> int:
     """Returns the node of the source that backfills `item` from the leaf with this number."""
-    return (item.id + 1) * SLOTS - 1 - number
+    return (item.id + 1) * SLOTS - 1 - with_new_nodes
 
 
 def owner(node: int) -> int:
@@ -56,18 +56,18 @@ def owner(node: int) -> int:
     return node // SLOTS
 
 
-def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
+def with_new_nodes(item: Item, catalog: Catalog, stream: Stream) -> Item:
     """Returns the view with new nodes for all its operators. Raises 54000 if it needs too many."""
     operators = stateful(stream)
     used = [slot % SLOTS for _, slot in record(item) if owner(slot) == item.id]
-    if len(leaves(stream)) > FILLS:
+    if len(leaves(stream)) > BACKFILLS:
         raise ProgramLimitExceeded(
-            f'view "{item.name}" reads more than {FILLS} relations', hint="Create a materialized view of a part of it."
+            f'view "{item.name}" reads more than {BACKFILLS} relations', hint="Create a materialized view of a part of it."
         )
     first = max([int(item.options.get("next_node", 0)), *(s + 1 for s in used)])
-    if first + len(operators) > SLOTS - FILLS:
+    if first + len(operators) > SLOTS - BACKFILLS:
         raise ProgramLimitExceeded(
-            f'view "{item.name}" needs more than {SLOTS - FILLS} operators', hint="Create a materialized view of a part of it."
+            f'view "{item.name}" needs more than {SLOTS - BACKFILLS} operators', hint="Create a materialized view of a part of it."
         )
     nodes = [[digest(o, item, catalog), item.id * SLOTS + first + i] for i, o in enumerate(operators)]
     return _with(item, {"nodes": nodes, "next_node": first + len(operators), "fills": generation(item) + 1})
@@ -78,7 +78,7 @@ def generation(item: Item) -> int:
     return int(item.options.get("fills", 0))
 
 
-def stale(item: Item) -> bool:
+def is_stale(item: Item) -> bool:
     """Returns whether the view is not maintained because its state is lost.
 
     A replacement is being backfilled.
@@ -86,23 +86,23 @@ def stale(item: Item) -> bool:
     return bool(item.options.get("stale"))
 
 
-def made_stale(item: Item, time: int) -> Item:
+def with_stale_since(item: Item, time: int) -> Item:
     """Returns the view marked as stale. `time` is that of its last tick."""
     return _with(item, {"stale": time})
 
 
 def stale_since(item: Item) -> int | None:
     """Returns the time of a stale view's last tick, if it is known."""
-    found = item.options.get("stale")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    time = item.options.get("stale")
+    return time if isinstance(time, int) and not isinstance(time, bool) else None
 
 
-def maintained(item: Item) -> bool:
+def is_maintained(item: Item) -> bool:
     """Returns whether the circuit maintains the view: its state is not lost, and it has not failed."""
-    return not stale(item) and failure(item) is None
+    return not is_stale(item) and failure(item) is None
 
 
-def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
+def matches_record(item: Item, catalog: Catalog, stream: Stream) -> bool:
     """Returns whether the view's record matches this stream."""
     return [d for d, _ in record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
 
@@ -112,7 +112,7 @@ def digests(item: Item) -> frozenset[str]:
     return frozenset(d for d, _ in record(item))
 
 
-def by_digest(item: Item) -> dict[str, int]:
+def nodes_by_digest(item: Item) -> dict[str, int]:
     """Returns the nodes of the view's operators, by digest."""
     return dict(record(item))
 

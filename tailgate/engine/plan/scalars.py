@@ -9,6 +9,8 @@ from tailgate.sql.plan import And, Call, Column, InList, IsDistinct, IsNull, Not
 from tailgate.sql.plan.rewriting import columns_of, with_columns
 
 NO_COLUMNS: frozenset[int] = frozenset()
+# for each comparison, the one with its sides exchanged
+SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def renumber(scalar: Scalar, to: Mapping[int, int]) -> Scalar:

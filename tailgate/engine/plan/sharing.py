@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from tailgate.engine.plan.circuit import FILL
-from tailgate.engine.plan.graph import Edge, Graph, Linear
-from tailgate.engine.plan.nodes import maintained, record, with_record
+from tailgate.engine.plan.circuit import BACKFILL
+from tailgate.engine.plan.graph import Edge, Graph
+from tailgate.engine.plan.nodes import is_maintained, record, with_record
+from tailgate.engine.plan.steps import Steps
 from tailgate.lake.catalog import Catalog, Item
 
 Sum: TypeAlias = tuple[int, int]
@@ -43,12 +44,12 @@ def total(parts: Mapping[tuple[int, int], Sum | None], partitions: int) -> dict[
     by_node: dict[int, list[Sum | None]] = {}
     for (node, _), sum in parts.items():
         by_node.setdefault(node, []).append(sum)
-    found = {}
+    totals = {}
     for node, sums in by_node.items():
-        known = [s for s in sums if s is not None]
-        if len(known) == partitions == len(sums):
-            found[node] = (_wrapped(s[0] for s in known), _wrapped(s[1] for s in known))
-    return found
+        known_sums = [s for s in sums if s is not None]
+        if len(known_sums) == partitions == len(sums):
+            totals[node] = (_wrapped(s[0] for s in known_sums), _wrapped(s[1] for s in known_sums))
+    return totals
 
 
 def _wrapped(numbers: Iterable[int]) -> int:
@@ -61,7 +62,7 @@ class Sharing:
 
     def __init__(self, graph: Graph, same: Same) -> None:
         self._same = same
-        fills = {s.node for s in graph.sources if s.channel.startswith(FILL)}
+        fills = {s.node for s in graph.sources if s.channel.startswith(BACKFILL)}
         self._edges: dict[int, list[Edge]] = {}
         for edge in graph.edges:
             if edge.origin not in fills:
@@ -70,20 +71,20 @@ class Sharing:
 
     def __call__(self, item: Item, catalog: Catalog) -> Item:
         """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
-        known: dict[str, list[int]] = {}
+        nodes_by_digest: dict[str, list[int]] = {}
         for other in sorted(catalog.items.values(), key=lambda i: i.id):
-            if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
+            if other.kind == "materialized view" and other.ready and is_maintained(other) and other.id != item.id:
                 for digest, node in record(other):
-                    known.setdefault(digest, []).append(node)
+                    nodes_by_digest.setdefault(digest, []).append(node)
         for digest, node in record(item):
             inputs = self._inputs(node)
-            one = next((n for n in known.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
+            one = next((n for n in nodes_by_digest.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
             if one is not None:
                 self._replaced[node] = one
             else:
-                known.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
+                nodes_by_digest.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
         return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
 
-    def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
+    def _inputs(self, node: int) -> Counter[tuple[int, Steps, int]]:
         """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""
         return Counter((self._replaced.get(e.origin, e.origin), e.shape, e.port) for e in self._edges.get(node, ()))

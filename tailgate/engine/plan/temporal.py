@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from tailgate.engine.plan.sides import MATCHED
+from tailgate.engine.plan.join_sides import MATCHED
+from tailgate.engine.plan.scalars import SWAPPED
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import INT8, INTERVAL, Type
 from tailgate.sql.binder.types.overloads import operator, result
@@ -28,7 +29,6 @@ from tailgate.sql.plan.traversal import bottom_up, scalars_of, walk
 CLOCKS = frozenset(
     "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()
 )
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 INVERSE = {"+": "-", "-": "+"}
 HINT = "Compare it with an expression of the row in WHERE, such as now() < ts + interval '5 minutes', joined to others by AND."
 
@@ -52,12 +52,12 @@ class Bound:
     time: Scalar
 
 
-def temporal(scalar: Scalar) -> bool:
+def reads_clock(scalar: Scalar) -> bool:
     """Returns whether a scalar reads the clock."""
     return _clock(scalar) is not None
 
 
-def lift(relation: Relation) -> Relation:
+def extract_temporal_filters(relation: Relation) -> Relation:
     """Turns the parts of join conditions that read the clock into filters.
 
     The filters are placed above an inner join. For other joins they are placed on a side, if that
@@ -65,19 +65,19 @@ def lift(relation: Relation) -> Relation:
     """
 
     def rule(node: Relation) -> Relation:
-        if not isinstance(node, Join) or node.condition is None or not temporal(node.condition):
+        if not isinstance(node, Join) or node.condition is None or not reads_clock(node.condition):
             return node
-        timed = tuple(c for c in conjuncts(node.condition) if temporal(c))
-        others = tuple(c for c in conjuncts(node.condition) if not temporal(c))
+        timed = tuple(c for c in conjuncts(node.condition) if reads_clock(c))
+        others = tuple(c for c in conjuncts(node.condition) if not reads_clock(c))
         if node.kind != "inner":
-            return _below(node, timed, others)
+            return _push_to_sides(node, timed, others)
         join = replace(node, condition=conjunction(others)) if others else replace(node, kind="cross", condition=None)
         return Filter(join, conjunction(timed))
 
     return bottom_up(relation, rule)
 
 
-def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> Relation:
+def _push_to_sides(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> Relation:
     """Moves clock conditions on one side of a join to a filter of that side, if that is equivalent.
 
     The others stay in the join condition; `check` rejects them.
@@ -91,54 +91,54 @@ def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) ->
     return replace(join, left=below, right=other, condition=conjunction(others + stay))
 
 
-def check(relation: Relation) -> None:
+def check_clock_reads(relation: Relation) -> None:
     """Raises 0A000 if the clock is read outside a filter."""
     for node in walk(relation):
         for scalar in scalars_of(node):
             if not isinstance(node, Filter) and (call := _clock(scalar)) is not None:
-                raise _refused(f"{call.function.name} outside WHERE", call.position)
+                raise _unsupported(f"{call.function.name} outside WHERE", call.position)
 
 
 def bounds(condition: Scalar) -> tuple[Bound, ...]:
     """Returns the bounds between which a condition holds. Raises 0A000 if it cannot be solved."""
     match condition:
-        case Call(function, (left, right), position=at) if function.name in FLIPPED and function.kind == "operator":
-            if temporal(left) and temporal(right):
-                raise _refused("the clock on both sides of a comparison", at)
-            if temporal(right):
-                return tuple(_solved(right, FLIPPED[function.name], left))
-            return tuple(_solved(left, function.name, right))
+        case Call(function, (left, right), position=at) if function.name in SWAPPED and function.kind == "operator":
+            if reads_clock(left) and reads_clock(right):
+                raise _unsupported("the clock on both sides of a comparison", at)
+            if reads_clock(right):
+                return tuple(_solve(right, SWAPPED[function.name], left))
+            return tuple(_solve(left, function.name, right))
     call = _clock(condition)
-    raise _refused("a condition on the clock other than a comparison", call.position if call is not None else None)
+    raise _unsupported("a condition on the clock other than a comparison", call.position if call is not None else None)
 
 
 def _clock(scalar: Scalar) -> Call | None:
     """Returns the first call of a clock function in a scalar, or None."""
-    found = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
-    return next(found, None)
+    calls = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
+    return next(calls, None)
 
 
-def _refused(what: str, at: int | None) -> TailgateError:
+def _unsupported(what: str, at: int | None) -> TailgateError:
     """Returns the error for an unsupported use of the clock."""
     return FeatureNotSupported(f"{what} in a materialized view is not supported", hint=HINT, position=at)
 
 
-def _solved(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
+def _solve(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
     """Yields the bounds for `clock sign other`, where only `clock` reads the clock."""
     match clock:
         case Call(function, ()) if function.name in CLOCKS and function.name != "current_date":
-            yield from _bounded(sign, other, other.type.name)
+            yield from _clock_bounds(sign, other, other.type.name)
         case Call(function, (inner,)) if function.kind == "cast" and _exact(inner.type, clock.type):
-            yield from _solved(inner, sign, other)
+            yield from _solve(inner, sign, other)
         case Call(function, (Call(inner, ()),)) if function.name in ("extract:epoch", "date_part:epoch") and inner.name in CLOCKS:
-            yield from _bounded(sign, other, "seconds")
+            yield from _clock_bounds(sign, other, "seconds")
         case Call(function, (a, b), position=at) if function.kind == "operator" and function.name in INVERSE:
-            if temporal(a) and temporal(b):
-                raise _refused("the clock on both sides of an operator", at)
-            yield from _moved(clock, sign, other)
+            if reads_clock(a) and reads_clock(b):
+                raise _unsupported("the clock on both sides of an operator", at)
+            yield from _move_term(clock, sign, other)
         case _:
             call = _clock(clock)
-            raise _refused("this expression of the clock", call.position if call is not None else None)
+            raise _unsupported("this expression of the clock", call.position if call is not None else None)
 
 
 def _exact(source: Type, target: Type) -> bool:
@@ -148,33 +148,33 @@ def _exact(source: Type, target: Type) -> bool:
     return (source.name, target.name) in EXACT
 
 
-def _moved(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
+def _move_term(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
     """Yields the bounds for `a ± b sign other` after moving the term without the clock to the right."""
     a, b = sum.arguments
     name, at = sum.function.name, sum.position
     # a difference of two times, which is compared with 24-hour days and 30-day months
     if sum.type == INTERVAL:
         length = _elapsed(other, at)
-        if temporal(a):
-            yield from _solved(a, sign, _operate("+", b, length, at))
+        if reads_clock(a):
+            yield from _solve(a, sign, _operate("+", b, length, at))
         else:
-            yield from _solved(b, FLIPPED[sign], _operate("-", a, length, at))
+            yield from _solve(b, SWAPPED[sign], _operate("-", a, length, at))
         return
     for side in (a, b):
         if side.type == INTERVAL and (not isinstance(side, Literal) or not isinstance(side.value, tuple) or side.value[0]):
-            raise _refused("the clock and an interval that is no constant number of days and seconds", at)
-    if temporal(a):
-        yield from _solved(a, sign, _operate(INVERSE[name], other, b, at))
+            raise _unsupported("the clock and an interval that is no constant number of days and seconds", at)
+    if reads_clock(a):
+        yield from _solve(a, sign, _operate(INVERSE[name], other, b, at))
     elif name == "+":
-        yield from _solved(b, sign, _operate("-", other, a, at))
+        yield from _solve(b, sign, _operate("-", other, a, at))
     else:
-        yield from _solved(b, FLIPPED[sign], _operate("-", a, other, at))
+        yield from _solve(b, SWAPPED[sign], _operate("-", a, other, at))
 
 
 def _elapsed(length: Scalar, at: int | None) -> Literal:
     """Returns a constant interval as the interval of microseconds that PostgreSQL compares it by."""
     if not isinstance(length, Literal) or not isinstance(length.value, tuple):
-        raise _refused("the clock and an interval that is no constant", at)
+        raise _unsupported("the clock and an interval that is no constant", at)
     months, days, micros = length.value
     assert isinstance(months, int) and isinstance(days, int) and isinstance(micros, int)
     return Literal((0, 0, (months * MONTH_DAYS + days) * DAY_US + micros), INTERVAL)
@@ -182,11 +182,11 @@ def _elapsed(length: Scalar, at: int | None) -> Literal:
 
 def _operate(sign: str, left: Scalar, right: Scalar, at: int | None) -> Scalar:
     """Returns a call of the operator for these argument types."""
-    found = operator(sign, (left.type, right.type), at)
-    return Call(found, (left, right), result(found, (left, right)), at)
+    function = operator(sign, (left.type, right.type), at)
+    return Call(function, (left, right), result(function, (left, right)), at)
 
 
-def _bounded(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:
+def _clock_bounds(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:
     """Yields the bounds for `now sign other`."""
     if sign in (">", ">=", "="):
         yield Bound("from", Call(_first(unit, after=sign == ">"), (other,), INT8))

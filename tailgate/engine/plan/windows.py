@@ -5,8 +5,8 @@ For frames of RANGE the input has extra columns with the values at which the fra
 
 from __future__ import annotations
 
-from tailgate.engine.plan import graph
-from tailgate.engine.plan.aggregates import Entering, extreme, filtered
+from tailgate.engine.plan import operators
+from tailgate.engine.plan.aggregates import OperatorInput, extreme, filtered
 from tailgate.engine.plan.casts import cast_to
 from tailgate.lake.errors import FeatureNotSupported, of
 from tailgate.lake.types import TIMESTAMP, numeric
@@ -17,40 +17,40 @@ from tailgate.sql.plan import Bound, Call, Literal, Scalar, Window, WindowCall
 NEGATIVE = "invalid preceding or following size in window function"
 
 
-def window_function(call: WindowCall, node: Window, entering: Entering) -> graph.WindowFunction:
+def window_function(call: WindowCall, node: Window, entering: OperatorInput) -> operators.WindowCall:
     """Returns the circuit's form of a window function. Raises 0A000 if it cannot be maintained."""
-    name, given = call.function.name, call.arguments
+    name, arguments = call.function.name, call.arguments
     if call.function.kind == "aggregate" and (name not in MAINTAINED or name in WITHIN_GROUP):
         raise FeatureNotSupported(f"{name} over a window in a materialized view is not supported", position=call.position)
     if name in ("min", "max"):
-        name, given = extreme(name, cast_to(given[0], call.type))
-    if name == "count" and not given and call.filter is not None:
-        given = (Literal(True, call.filter.type),)
-    columns = tuple(entering.column(filtered(call.filter, a)) for a in given)
+        name, arguments = extreme(name, cast_to(arguments[0], call.type))
+    if name == "count" and not arguments and call.filter is not None:
+        arguments = (Literal(True, call.filter.type),)
+    columns = tuple(entering.column(filtered(call.filter, a)) for a in arguments)
     filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    function = graph.Aggregate(name, columns, call.type, False, filter)
+    function = operators.AggregateCall(name, columns, call.type, False, filter)
     frame = call.frame
-    ranged = frame.mode == "range" and (frame.start.offset is not None or frame.end.offset is not None)
-    key = entering.column(_key(node)) if ranged else -1
+    compares_values = frame.mode == "range" and (frame.start.offset is not None or frame.end.offset is not None)
+    key = entering.column(_key(node)) if compares_values else -1
     bounds = tuple(_bound(b, call, node, entering) for b in (frame.start, frame.end))
-    return graph.WindowFunction(function, frame.mode, bounds[0], bounds[1], frame.exclude, key)
+    return operators.WindowCall(function, frame.mode, bounds[0], bounds[1], frame.exclude, key)
 
 
-def _bound(bound: Bound, call: WindowCall, node: Window, entering: Entering) -> graph.FrameBound:
+def _bound(bound: Bound, call: WindowCall, node: Window, entering: OperatorInput) -> operators.FrameBound:
     """Returns the circuit's form of a frame bound. Raises 22013 for a negative offset, or 0A000."""
     if bound.offset is None:
-        return graph.FrameBound(bound.kind)
+        return operators.FrameBound(bound.kind)
     offset = bound.offset
     if call.frame.mode == "range":
         if isinstance(offset, Literal) and _negative(offset):
             raise of("22013", NEGATIVE, position=call.position)
-        return graph.FrameBound(bound.kind, 0, entering.column(_reached(bound, node)))
+        return operators.FrameBound(bound.kind, 0, entering.column(_reached(bound, node)))
     if not isinstance(offset, Literal) or not isinstance(offset.value, int):
         raise FeatureNotSupported("a frame's offset that is no number is not supported in a view", position=call.position)
     if offset.value < 0:
         which = "starting" if bound is call.frame.start else "ending"
         raise of("22013", f"frame {which} offset must not be negative", position=call.position)
-    return graph.FrameBound(bound.kind, offset.value)
+    return operators.FrameBound(bound.kind, offset.value)
 
 
 def _negative(offset: Literal) -> bool:

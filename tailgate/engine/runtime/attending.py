@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl import chosen_letters, of_kind
+from tailgate.engine.ddl import find_item, matching_letters
 from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.letters import of_source
@@ -75,7 +75,9 @@ class Attending:
         source = _source(statement.name, catalog)
         letters = of_source(source, catalog)
         asker = catalog.role(role) if role else OPERATOR
-        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, asker, catalog))}"
+        return (
+            f"DELETE {self._installation.letters.delete(source, lambda t: matching_letters(t, letters, statement.where, asker, catalog))}"
+        )
 
     # ---- lost records ----------------------------------------------------------------------------
 
@@ -122,7 +124,7 @@ class Attending:
     def print(self, statement: Print, names: Resolution) -> list[str]:
         """Returns the first or the last records of a topic, as lines of text."""
         if statement.connection is not None:
-            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
+            brokers, settings = self._reached(find_item(CONNECTION, statement.connection, names.over(self._engine.catalog)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:

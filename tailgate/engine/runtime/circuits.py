@@ -16,29 +16,12 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from tailgate.engine.plan.explain import Did, Figures
-from tailgate.engine.plan.graph import (
-    Aggregate,
-    ArrowDecoder,
-    CaptureNode,
-    DecoderSpec,
-    Explode,
-    FormatSpec,
-    Graph,
-    JoinNode,
-    Linear,
-    OperatorNode,
-    RecomputeNode,
-    ReduceNode,
-    Select,
-    SetNode,
-    SortColumn,
-    TimerNode,
-    TopKNode,
-    UpsertNode,
-    Where,
-    WindowFunction,
-)
+from tailgate.engine.plan import operators
+from tailgate.engine.plan.decoders import ArrowDecoder, DecoderSpec, FormatSpec
+from tailgate.engine.plan.explain import OperatorStatistics, Statistics
+from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.operators import SortColumn
+from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
 from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.types import Field
@@ -58,7 +41,7 @@ class Circuits:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._jvm: Any = session._jvm
-        self._shapes: dict[tuple[str, Linear], Any] = {}
+        self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
@@ -75,13 +58,13 @@ class Circuits:
                 raise
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
-    def figures(self, path: str) -> Figures:
+    def figures(self, path: str) -> Statistics:
         """Returns the statistics of the operators whose state is at this path."""
-        told = json.loads(self._jvm.tailgate.Statistics.told(path))
-        return Figures(told["ticks"], {int(node): Did(*numbers) for node, numbers in told["nodes"].items()})
+        told = json.loads(self._jvm.tailgate.circuit.Statistics.told(path))
+        return Statistics(told["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in told["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
-        circuit = self._jvm.tailgate.Circuit()
+        circuit = self._jvm.tailgate.circuit.Circuit()
         origins: dict[int, str] = {}
         for relation in graph.relations:
             circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
@@ -104,7 +87,7 @@ class Circuits:
         circuit.seal()
         return circuit
 
-    def shape(self, ddl: str, linear: Linear) -> Any:
+    def shape(self, ddl: str, linear: Steps) -> Any:
         """Returns a cached DataFrame that applies these steps to rows of this type."""
         known = self._shapes.get((ddl, linear))
         if known is None:
@@ -187,61 +170,66 @@ class Circuits:
 
     def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
         """Returns the Java decoder for this specification."""
-        decoder = self._jvm.tailgate.Decoder
+        decoder = self._jvm.tailgate.sources.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
         formats = self._format(spec.key, opened), self._format(spec.value, opened)
         return decoder.kafka(*formats) if spec.max_bytes is None else decoder.kafka(*formats, spec.max_bytes)
 
-    def _operator(self, node: OperatorNode) -> Any:
+    def _operator(self, node: operators.Operator) -> Any:
         """Returns the Java operator for this node."""
-        operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct
+        make, ints, struct = self._jvm.tailgate.operators.Operators, self._ints, self._struct
         match node:
-            case UpsertNode() | CaptureNode():
-                first = len(node.columns) if node.first is None else node.first
-                row = struct(_ddl(node.columns))
-                if node.key is None:
-                    return operator.capturedBag(row, first)
-                return (operator.upsert if isinstance(node, UpsertNode) else operator.captured)(row, ints(node.key), first)
-            case JoinNode():
+            case operators.Upsert():
+                return make.upsert(struct(_ddl(node.columns)), ints(node.key), _first(node))
+            case operators.CdcUpsert():
+                return make.cdcUpsert(struct(_ddl(node.columns)), ints(node.key), _first(node))
+            case operators.CdcBag():
+                return make.cdcBag(struct(_ddl(node.columns)), _first(node))
+            case operators.Join():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 safe = self._array(self._jvm.boolean, list(node.null_safe))
-                condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Linear((node.condition,)))
+                condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Steps((node.condition,)))
                 keys = left, ints(node.left_key), right, ints(node.right_key), safe
                 append_only, unique = (self._array(self._jvm.boolean, list(of)) for of in (node.append_only, node.unique))
-                return operator.join(node.kind, *keys, append_only, unique, condition)
-            case TimerNode():
-                return operator.timer(struct(_ddl(node.columns)))
-            case SetNode(kind=kind, all=all):
-                return operator.setOperation(struct(_ddl(node.columns)), kind == "except", all)
-            case RecomputeNode():
-                functions = self._array(self._jvm.tailgate.WindowCall, [self._window(f) for f in node.functions])
+                return make.join(node.kind, *keys, append_only, unique, condition)
+            case operators.TemporalFilter():
+                return make.temporalFilter(struct(_ddl(node.columns)))
+            case operators.SetOperation(kind=kind, all=all):
+                return make.setOperation(struct(_ddl(node.columns)), kind == "except", all)
+            case operators.Window():
+                functions = self._array(self._jvm.tailgate.operators.WindowCall, [self._window(f) for f in node.functions])
                 rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
-                return operator.recompute(rows, node.width, ints(node.partition), *order, functions)
-            case TopKNode():
+                return make.window(rows, node.width, ints(node.partition), *order, functions)
+            case operators.TopK():
                 count = -1 if node.count is None else node.count
                 rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
-                return operator.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties, node.append_only)
-            case ReduceNode():
-                calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
-                return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
+                return make.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties, node.append_only)
+            case operators.Reduce():
+                calls = self._array(self._jvm.tailgate.aggregates.AggregateCall, [self._call(a) for a in node.aggregates])
+                return make.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
 
-    def _call(self, of: Aggregate) -> Any:
+    def _call(self, of: operators.AggregateCall) -> Any:
         """Returns the Java call for this aggregate."""
         columns, order = self._ints(of.columns), self._sorted_by(of.order)
-        return self._jvm.tailgate.Call.of(
+        return self._jvm.tailgate.aggregates.AggregateCall.of(
             of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
         )
 
-    def _window(self, of: WindowFunction) -> Any:
+    def _window(self, of: operators.WindowCall) -> Any:
         """Returns the Java call for this window function."""
         bounds = (x for b in (of.start, of.end) for x in (b.kind, b.offset, b.column))
-        return self._jvm.tailgate.WindowCall.of(self._call(of.function), of.mode, *bounds, of.exclude, of.key)
+        return self._jvm.tailgate.operators.WindowCall.of(self._call(of.function), of.mode, *bounds, of.exclude, of.key)
 
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
         """Returns the sort order as three Java arrays: column, descending, NULLs first."""
         descending = self._array(self._jvm.boolean, [k.descending for k in keys])
         return self._ints(k.column for k in keys), descending, self._array(self._jvm.boolean, [k.nulls_first for k in keys])
+
+
+def _first(node: operators.Upsert | operators.CdcUpsert | operators.CdcBag) -> int:
+    """Returns the original number of columns of an upsert's rows."""
+    return len(node.columns) if node.first is None else node.first
 
 
 def _ddl(columns: tuple[Field, ...]) -> str:
@@ -254,15 +242,15 @@ def _named(columns: tuple[Field, ...]) -> str:
     return ", ".join("`{}` {}".format(c.name.replace("`", "``"), c.type.spark) for c in columns)
 
 
-def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
+def _apply(frame: DataFrame, linear: Steps) -> DataFrame:
     """Applies the steps of a linear chain to a DataFrame."""
     for step in linear.steps:
         match step:
-            case Where(expression):
+            case Filter(expression):
                 frame = frame.where(expression)
-            case Select(expressions):
+            case Project(expressions):
                 frame = frame.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
-            case Explode(array, fields, outer):
+            case Unnest(array, fields, outer):
                 width = len(frame.columns)
                 frame = frame.selectExpr("*", f"posexplode{'_outer' if outer else ''}({array}) AS (place, element)")
                 made = [f"element.`{f.name}`" for f in frame.schema["element"].dataType.fields] if fields else ["element"]

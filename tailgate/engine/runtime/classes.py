@@ -1,25 +1,26 @@
 """Writes the classes of a running engine to an archive file, which the JVM maps at the next start.
 
 The JVM then need not read, verify and link each class again, and a start takes two thirds of the
-time. `make setup` runs this after it has built the jar. The JVM ignores an archive that does not
-fit the jars. Source: JEP 350, dynamic class data sharing archives.
+time. `make setup` runs this after it has built the jar; after an installation from a wheel it can be
+run by hand. It needs no JDK. The JVM ignores an archive that does not fit the jars. Source: JEP 350,
+dynamic class data sharing archives.
 
-    python -m tailgate.engine.runtime.classes FILE
+    python -m tailgate.engine.runtime.classes
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.jvm import launched
+from tailgate.engine.runtime.jvm import CLASSES, launched
 from tailgate.engine.runtime.statements import Statements
 from tailgate.lake import Lake
 from tailgate.lake.writing import open_epoch
@@ -59,9 +60,10 @@ def dump(file: Path) -> None:
             for statement in STATEMENTS:
                 names = resolve(statement, engine.catalog, engine.catalog)
                 statements.execute(statement, {}, names, _Nobody())
-            subprocess.run(
-                ["jcmd", str(spark.jvm_pid(session)), "VM.cds", "dynamic_dump", str(file)], check=False, stdout=subprocess.DEVNULL
-            )
+            try:
+                session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]
+            except Py4JJavaError as error:
+                print(f"setup: {error.java_exception}", flush=True)
             if not file.exists():
                 print("setup: this JVM keeps no archive of classes; the engine starts without one", flush=True)
                 file.touch()
@@ -71,4 +73,4 @@ def dump(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    dump(Path(sys.argv[1]).absolute())
+    dump(CLASSES)

@@ -1,11 +1,6 @@
 """The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
 
-    POST /statement {"sql", "settings", "resolution"}
-                                          200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
-    POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
-    GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
-    GET  /status                          {"sources": {…}, "ticks": n, …, "internal_errors": [rows of lake.internal_errors]}
-    GET  /recent?relations=i,…&timeout=s  {"n", "time"} of an entry with all that Kafka held of these relations at the request, or 4xx
+`lake.control` describes the protocol.
 
 What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
 connection before the answer cancels what can be cancelled.
@@ -17,8 +12,6 @@ long poll.
 from __future__ import annotations
 
 import hmac
-import json
-import math
 import secrets
 import select
 import socket
@@ -26,16 +19,15 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake import control as protocol
 from tailgate.lake.http import BadRequest, body_length
 from tailgate.lake.internal_errors import DEFECT, InternalErrors
 from tailgate.lake.resolution import Resolution
-from tailgate.sql.lexer.literal_masking import masked
+from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll
-SECONDS_MAX = 86_400.0 * 366  # of a timeout
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops what comes beyond, and its sender tries again a second later
@@ -58,7 +50,8 @@ class _Server(ThreadingHTTPServer):
 
 class Control:
     """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
-    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended."""
+    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended.
+    """
 
     def __init__(
         self,
@@ -70,7 +63,7 @@ class Control:
         crashed: Callable[[], bool] = lambda: False,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        control, errors = self, InternalErrors(masked, crashed)
+        control, errors = self, InternalErrors(mask_literals, crashed)
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -82,15 +75,14 @@ class Control:
                 url = urlsplit(self.path)
                 if not self._allowed():
                     return
-                words = parse_qs(url.query)
                 try:
-                    if url.path == "/newest":
-                        self._answer(200, newest(_number(words, "after", 0), POLL_S))
-                    elif url.path == "/status":
+                    protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
+                    if url.path == protocol.NEWEST:
+                        self._answer(200, newest(protocol.decode_newest(url.query), POLL_S))
+                    elif url.path == protocol.STATUS:
                         self._answer(200, {**status(), "internal_errors": errors.rows()})
-                    elif url.path == "/recent":
-                        relations = [_whole(id) for id in words.get("relations", [""])[0].split(",") if id]
-                        self._answer(200, recent(relations, _seconds(words, "timeout", 10.0)))
+                    elif url.path == protocol.RECENT:
+                        self._answer(200, recent(*protocol.decode_recent(url.query)))
                     else:
                         self._answer(404, {"message": "no such path"})
                 except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
@@ -99,7 +91,7 @@ class Control:
             def do_POST(self) -> None:
                 path = urlsplit(self.path).path
                 try:
-                    length = body_length(self.headers, WRITE_BYTES_MAX if path == "/write" else STATEMENT_BYTES_MAX)
+                    length = body_length(self.headers, WRITE_BYTES_MAX if path == protocol.WRITE else STATEMENT_BYTES_MAX)
                 except BadRequest as e:
                     self.close_connection = True
                     self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
@@ -107,30 +99,29 @@ class Control:
                 if not self._allowed():
                     return
                 body = self.rfile.read(length)
-                if path not in ("/statement", "/write"):
+                if path not in (protocol.STATEMENT, protocol.WRITE):
                     self._answer(404, {"message": "no such path"})
                     return
                 text = ""
                 try:
-                    if path == "/write":
+                    protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
+                    if path == protocol.WRITE:
                         self._answer(200, write(body))
                         return
-                    request = json.loads(body)
-                    text = request["sql"]
-                    resolution = Resolution.from_json(request["resolution"])
-                    self._answer(200, statement(text, request.get("settings", {}), resolution, self))
+                    request = protocol.StatementRequest.decode(body)
+                    text = request.sql
+                    self._answer(200, statement(text, dict(request.settings), request.resolution, self))
                 except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
                     self._failed(e, text)
 
             def _failed(self, error: Exception, text: str = "") -> None:
                 """Answers with an error; `text`: of the statement that ended in it."""
                 e = errors.reported(error, text)
-                answer = {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
-                self._answer(500 if e.sqlstate == DEFECT else 400, answer)
+                self._answer(500 if e.sqlstate == DEFECT else 400, protocol.error_fields(e))
 
             def tell(self, notice: dict[str, Any]) -> None:
                 try:
-                    self.wfile.write(b"HTTP/1.1 102 Processing\r\nNotice: " + json.dumps(notice).encode() + b"\r\n\r\n")
+                    self.wfile.write(b"HTTP/1.1 102 Processing\r\nNotice: " + protocol.encode(notice) + b"\r\n\r\n")
                     self.wfile.flush()
                 except OSError:
                     self.close_connection = True
@@ -150,8 +141,8 @@ class Control:
                 self._answer(401, {"message": "no token, or that of another epoch"})
                 return False
 
-            def _answer(self, status: int, body: dict[str, Any]) -> None:
-                data = json.dumps(body).encode()
+            def _answer(self, status: int, body: protocol.Answer) -> None:
+                data = protocol.encode(body)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
@@ -174,24 +165,3 @@ class Control:
 
     def stop(self) -> None:
         self._server.socket.close()
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise InvalidParameterValue(f'"{text}" is not a number')
-    return int(text)
-
-
-def _number(words: dict[str, list[str]], name: str, otherwise: int) -> int:
-    return _whole(words[name][0]) if name in words else otherwise
-
-
-def _seconds(words: dict[str, list[str]], name: str, otherwise: float) -> float:
-    text = words.get(name, [str(otherwise)])[0]
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= SECONDS_MAX:
-        raise InvalidParameterValue(f'"{text}" is not a number of seconds')
-    return seconds

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tailgate.engine.plan.explain import Figures
+from tailgate.engine.plan.explain import Statistics
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.circuits import Circuits
@@ -45,7 +45,7 @@ class Engine(EngineLog):
         self.graph = Graph()
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
-        self._source = jvm.tailgate.InboxSource  # reads the inbox
+        self._source = jvm.tailgate.sources.InboxSource  # reads the inbox
         self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self.circuits = Circuits(session)
         self.health = SourceHealth(self, self.vault)
@@ -105,12 +105,12 @@ class Engine(EngineLog):
     def history(
         self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
-        """Returns a tailgate.History: the old records [begin, end) of each partition of a topic.
+        """Returns a tailgate.sources.TopicBackfill: the old records [begin, end) of each partition of a topic.
 
         They are decoded for a channel of the running circuit.
         """
         jvm: Any = self.session._jvm
-        return jvm.tailgate.History(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
+        return jvm.tailgate.sources.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Engine(EngineLog):
 
     # ---- sources and statistics ------------------------------------------------------------------
 
-    def figures(self) -> Figures:
+    def figures(self) -> Statistics:
         """Returns the statistics of the operators: recent work, and rows of state."""
         return self.circuits.figures(self.state_path)
 

@@ -16,7 +16,7 @@ import time
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.engine.ddl.letters import AGE, BYTES, RETENTION_BYTES, RETENTION_MS
+from tailgate.engine.ddl.dead_letters import AGE, BYTES, RETENTION_BYTES, RETENTION_MS
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import KEY, Letters, of_source
 from tailgate.lake.catalog import Item

@@ -31,7 +31,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
-from tailgate.engine.plan.circuit import UNIT
+from tailgate.engine.plan.circuit import SINGLE_ROW
 from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
@@ -46,12 +46,12 @@ log = logging.getLogger("tailgate.fills")
 
 T = TypeVar("T")
 
-# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.History)
+# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.sources.TopicBackfill)
 PIECE = "$piece/"
 PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000
 PIECE_ROWS = 20_000  # size of the first piece
-UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
+UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(SINGLE_ROW, weight=True))
 # target duration of the tick of a piece, for which other views wait; in a shorter tick, half of the
 # time would be fixed costs
 TICK_S = 0.5

@@ -166,7 +166,7 @@ class Inputs:
 
     def _examine(self, reader: Reader, error: BaseException) -> None:
         """Stalls what made a reader fail."""
-        if (thrown := caused(error, "tailgate.SourceStalled")) is not None:
+        if (thrown := caused(error, "tailgate.sources.SourceStalled")) is not None:
             self._health.stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
         else:
             self._health.examine(reader, str(error))

@@ -4,7 +4,7 @@
 
 The new graph takes effect with the log entry of the change. `settle` makes a filled view ready once
 all that it reads is ready. `recover` replaces the views whose state cannot be used
-(engine.plan.replacing); they report an error until their replacements are ready.
+(engine.plan.replacements); they report an error until their replacements are ready.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl.letters import widened
+from tailgate.engine.ddl.dead_letters import with_all_columns
 from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.errors import Unknown, errors_to_fill
-from tailgate.engine.plan.failing import reads
-from tailgate.engine.plan.plans import Streams
-from tailgate.engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
+from tailgate.engine.plan.affected import inputs_of
+from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
+from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, group, readers, replacement, stored_inputs, switch
 from tailgate.engine.plan.sharing import Sharing, equal_sums
 from tailgate.engine.plan.sharing import total as total_sums
-from tailgate.engine.plan.sizes import measured
+from tailgate.engine.plan.sizes import with_sizes
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.differences import differences, sums
 from tailgate.engine.runtime.engine import Engine
@@ -83,12 +83,12 @@ class Installation:
                 fill.end()
             self.fills.clear()
             self._filled.clear()
-            if (columns := widened(catalog)) != Change():
+            if (columns := with_all_columns(catalog)) != Change():
                 engine.change(columns)
                 catalog = engine.catalog
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
-            stale = [nodes.made_stale(i, engine.newest.time) for i in broken if not nodes.stale(i)]
+            stale = [nodes.with_stale_since(i, engine.newest.time) for i in broken if not nodes.is_stale(i)]
             new = _replacements((i for i in broken if i.id not in coming), catalog)
             unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
             if not unready and not lost:
@@ -114,7 +114,7 @@ class Installation:
         """
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)
-        stale = {i.id: nodes.made_stale(i, self.engine.newest.time) for i in broken}
+        stale = {i.id: nodes.with_stale_since(i, self.engine.newest.time) for i in broken}
         put = {i.id: i for i in change.put} | stale
         coming = self._numbered(_replacements(broken, after), after.apply(Change(put=tuple(stale.values()))))
         errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
@@ -125,7 +125,7 @@ class Installation:
         """Returns the ready views whose state cannot keep them up to date, lower views first."""
         views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
         streams = Streams(catalog)
-        own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
+        own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
         above = [i for i in readers([i.id for i in own], catalog) if i in views]
         return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
@@ -151,7 +151,7 @@ class Installation:
         graph = circuit.compile_catalog(after, streams)
         live = self._live(after)
         joining = merged(self._joining(live), offsets or {})
-        forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
+        forgotten = () if state is not None else self._forgotten(circuit.removed_operators(engine.graph, graph), graph)
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
@@ -210,7 +210,7 @@ class Installation:
         begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
         catalog = catalog.apply(Change(put=tuple(begun)))
         streams = Streams(catalog)
-        return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
+        return [nodes.with_new_nodes(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
 
     def _begun(self, item: Item, catalog: Catalog) -> Item:
         """Returns a view with the start offsets of its topics and the sizes of its inputs.
@@ -222,7 +222,7 @@ class Installation:
         known: dict[str, dict[str, int]] = item.options.get("starts", {})
         starts, rows = {}, dict[int, int]()
         coming = catalog.replacements()
-        for id in sorted(bases(item, catalog)):
+        for id in sorted(stored_inputs(item, catalog)):
             source = catalog[id]
             if source.stored and source.ready and id not in coming:
                 rows[id] = about(self.engine.lake, id) + self._coming(source)
@@ -242,7 +242,7 @@ class Installation:
                         "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
                     )
         begun = replace(item, options={**item.options, "starts": starts})
-        return measured(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+        return with_sizes(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
 
     def _coming(self, source: Item) -> int:
         """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
@@ -265,8 +265,8 @@ class Installation:
             return {}
         beginning = {i.errors for i in change.put if not i.ready}
         try:
-            found = errors_to_fill(view, streams(view), after, graph)
-        except Unknown as e:
+            found = errors_to_backfill(view, streams(view), after, graph)
+        except UndeterminedErrors as e:
             failing = [
                 i for i in after.items.values() if i.errors in e.args[0] and i.errors not in beginning and self.engine.failing.error(i)
             ]
@@ -303,7 +303,7 @@ class Installation:
         wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
         for item in catalog.items.values():
             if item.kind == "materialized view" and failure(item) is None:
-                wanted |= {s for s in bases(item, catalog) if catalog[s].kind == "source"}
+                wanted |= {s for s in stored_inputs(item, catalog) if catalog[s].kind == "source"}
         return tuple(catalog[i] for i in sorted(wanted))
 
     def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
@@ -317,7 +317,7 @@ class Installation:
         """Starts the fill of an item; `header` is the entry in which it begins."""
         catalog = self.engine.catalog
         histories = []
-        inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
+        inputs = circuit.backfill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
         for input in inputs:
             if input.kind == "unit":
                 histories.append(History(input.channel))
@@ -367,7 +367,7 @@ class Installation:
             log.warning("filling %s begins again: %s", fill.item.name, why)
             catalog = self.engine.catalog
             again, unready = {id}, {i.id: i for i in catalog.items.values() if not i.ready}
-            while more := {i for i in unready.keys() - again if not again.isdisjoint(reads(unready[i], catalog))}:
+            while more := {i for i in unready.keys() - again if not again.isdisjoint(inputs_of(unready[i], catalog))}:
                 again |= more
             try:
                 begun = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
@@ -396,7 +396,7 @@ class Installation:
                 continue
             unready = [catalog[i] for i in sorted(self._filled) if i in catalog.items and not catalog[i].replaces]
             coming = catalog.replacements()
-            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
+            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in stored_inputs(i, catalog))), None)
             if alone is None:
                 return
             self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
@@ -419,8 +419,8 @@ class Installation:
         """
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
-        change = switched(coming, catalog, self._sharing())
-        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
+        change = switch(coming, catalog, self._sharing())
+        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(HAS_NEW_COLUMNS)]
         made = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])

@@ -19,8 +19,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailgate.engine.plan import nodes
-from tailgate.engine.plan.failing import reached, stopped
-from tailgate.engine.plan.replacing import group
+from tailgate.engine.plan.affected import reached_relations, stopped_views
+from tailgate.engine.plan.replacements import group
 from tailgate.engine.runtime.installing import Installation, being_filled
 from tailgate.lake.catalog import Change, Item
 from tailgate.lake.dropping import dropping
@@ -53,8 +53,8 @@ class Isolation:
                 source = item if item.kind == "source" else engine.catalog[item.depends[0]]
                 engine.stall_source(source, message)
                 return True
-            relations = reached(engine.graph, node) if node else {relation}
-            return self._stop(stopped(relations, engine.catalog), message)
+            relations = reached_relations(engine.graph, node) if node else {relation}
+            return self._stop(stopped_views(relations, engine.catalog), message)
 
     def relation(self, relation: int, n: int, message: str) -> bool:
         """Stops a view whose rows or errors are wrong after entry n, and the views that read it.
@@ -62,7 +62,7 @@ class Isolation:
         The relation returns to its rows at entry n. Returns whether anything was stopped.
         """
         with self._installation.lock:
-            return self._stop(stopped({relation}, self._engine.catalog), message, {relation: n})
+            return self._stop(stopped_views({relation}, self._engine.catalog), message, {relation: n})
 
     def _stop(self, items: tuple[Item, ...], message: str, consistent: dict[int, int] | None = None) -> bool:
         """Marks items as failed; drops unready ones that a statement waits for."""
@@ -73,7 +73,7 @@ class Isolation:
             going = self._going([i for i in items if not i.ready])
             kept = [i for i in items if not i.ready and i.id not in going]
             waiting = [engine.catalog[i.replaces] for i in going.values() if i.replaces]
-            stale = [i for i in waiting if nodes.stale(i) and i.id not in {r.id for r in running}]
+            stale = [i for i in waiting if nodes.is_stale(i) and i.id not in {r.id for r in running}]
             change = Change(
                 put=tuple(self._marked(i, message, consistent) for i in (*running, *kept, *stale)),
                 drop=tuple(sorted({g.id for g in dropping(engine.catalog, list(going.values()), cascade=True).items})),
@@ -120,7 +120,7 @@ class Isolation:
         parts: dict[int, list[pa.Table]] = {}
         for item in put:
             rows = [error_change(item.options["failed"]["message"], 1)]
-            if nodes.stale(self._engine.catalog[item.id]):
+            if nodes.is_stale(self._engine.catalog[item.id]):
                 rows.append(error_change(being_filled(item), -1))
             parts[item.errors] = rows
         for relation, n in consistent.items():

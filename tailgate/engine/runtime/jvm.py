@@ -25,7 +25,8 @@ from pathlib import Path
 from tailgate.lake.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
-CLASSES = Path("tailgate", "engine", "java", "target", "classes.jsa")  # written by engine.runtime.classes
+JARS = Path(__file__).parents[2] / "jars"  # from `make setup`, or part of an installed wheel
+CLASSES = JARS / "classes.jsa"  # written by engine.runtime.classes
 LOGGING = Path(__file__).parent / "log4j2.properties"
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
@@ -148,19 +149,12 @@ def attached() -> None:
         os.environ.pop(name, None)
 
 
-def home() -> Path:
-    """Returns the folder in which `make setup` put its downloads and builds."""
-    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[3]))
-
-
 def jars() -> list[Path]:
     """Returns the engine's own jar and the jars that pyspark lacks."""
-    root = home()
-    found = sorted((root / ".jars" / "spark").glob("*.jar"))
-    own = root / "tailgate" / "engine" / "java" / "target" / "tailgate.jar"
-    if not found or not own.exists():
-        raise FileNotFoundError(f"the engine's jars are not in {root}: run `make setup`")
-    return [own, *found]
+    connectors, own = sorted((JARS / "spark").glob("*.jar")), JARS / "tailgate.jar"
+    if not connectors or not own.exists():
+        raise FileNotFoundError(f"the engine's jars are not in {JARS}: run `make setup`")
+    return [own, *connectors]
 
 
 def _pyspark() -> Path:
@@ -175,7 +169,7 @@ def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
-        raise FileNotFoundError("there is no java: install a JDK 17, or set JAVA_HOME")
+        raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
     return found
 
 
@@ -188,6 +182,6 @@ def _options(scratch: Path) -> list[str]:
     options = ["-cp", path, f"-Xmx{DRIVER_MEMORY}", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options.append(f"-Dlog4j2.configurationFile={LOGGING}")
     # without the last two options, the JVM warns about an archive that does not fit
-    if (classes := home() / CLASSES).exists():
-        options += [f"-XX:SharedArchiveFile={classes}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    if CLASSES.exists():
+        options += [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable", "-Xlog:all=error:stderr"]
     return [*options, *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]

@@ -78,13 +78,13 @@ def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
 
 
 def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], keep: Callable[[str], str]) -> Any:
-    """Returns the `tailgate.KafkaReader` for this reader.
+    """Returns the `tailgate.sources.KafkaReader` for this reader.
 
     `client` are the client settings with secrets decrypted. `keep` stores access settings of
     registries in the JVM (`Circuits.access`).
     """
     jvm: Any = session._jvm
-    java_reader = jvm.tailgate.KafkaReader(reader.name, reader.brokers, list(reader.topics), veiled(session, client))
+    java_reader = jvm.tailgate.sources.KafkaReader(reader.name, reader.brokers, list(reader.topics), veiled(session, client))
     if reader.rate is not None:
         java_reader.limit(reader.rate)
     if reader.transactions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.restore import restoring
+from tailgate.engine.plan.recovery import recovery_graph
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.engine_log import STATE
 from tailgate.lake import files
@@ -29,7 +29,7 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
     folder = f"{AFTER}{engine.newest.n}"
     path = engine.lake.path / STATE / folder
     files.discard_folder(path)  # left by an attempt that failed before its entry
-    part, channels = restoring(graph, catalog)
+    part, channels = recovery_graph(graph, catalog)
     circuit = engine.circuits.build(part)
     ids = ""
     for channel, relation in channels.items():

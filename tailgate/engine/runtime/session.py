@@ -37,7 +37,7 @@ SETTINGS: dict[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     # makes state survive a loss of power, and saves a fork of chmod for each file
-    "spark.hadoop.fs.file.impl": "tailgate.DurableFiles",
+    "spark.hadoop.fs.file.impl": "tailgate.state.DurableFiles",
     f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",
     f"{STREAMING}.stateStore.providerClass": f"{SPARK}.state.RocksDBStateStoreProvider",
     # versions have unique ids: a repeated tick does no harm
@@ -80,7 +80,7 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
     session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
-    session._jvm.tailgate.Ending.within(ENDING_MS)  # type: ignore[union-attr]
+    session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]
     return session
 
 

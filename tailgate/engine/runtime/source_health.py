@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailgate.engine.ddl.registry import ANSWERS, Registry
+from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.engine_log import EngineLog
 from tailgate.engine.runtime.readers import Reader, reader_name, readers
@@ -165,7 +165,7 @@ class SourceHealth:
                 return False
             of = (s for s in self.sources if reader_name(s) == reader.name and topic in transactions.topics(s))
             for url, access in _registries(of, self._log.catalog):
-                self._registry.latest(url, ANSWERS, access)
+                self._registry.latest(url, PROBE_SUBJECT, access)
         except TailgateError as e:
             stall.error = e.message
             return False

@@ -9,12 +9,14 @@ filled; this does not block other statements.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain, notices
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.attending import Attending
 from tailgate.engine.runtime.control import Client
@@ -64,21 +66,12 @@ from tailgate.sql.statements import (
     ValidateConnection,
     parse,
 )
+from tailgate.sql.statements.kinds import kind_of
 
 Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
-TAGS = {
-    CreateSource: "CREATE SOURCE",
-    CreateSink: "CREATE SINK",
-    CreateView: "CREATE VIEW",
-    CreateTable: "CREATE TABLE",
-    CreateFunction: "CREATE FUNCTION",
-    CreateSubscription: "CREATE SUBSCRIPTION",
-    CreateSecret: "CREATE SECRET",
-    CreateConnection: "CREATE CONNECTION",
-}
 WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 TELL_S = 1.0  # between two progress messages of a fill
 
@@ -106,19 +99,19 @@ class Statements:
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateIndex():
-                return self._create_index(statement, names)
+                return self._create_index(statement, names, client)
             case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, names)
+                return self._drop(statement, names, client)
             case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
-                return self._change(statement, settings.get("role"), names)
+                return self._change(statement, settings.get("role"), names, client)
             case Comment() | CommentOnFunction():
-                return self._change(statement, settings.get("role"), names)
+                return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
-                return self._alter_secret(statement, names)
+                return self._alter_secret(statement, names, client)
             case RefreshSchema():
-                return self._refresh(statement, names)
+                return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_kind(CONNECTION, name, names.over(self._engine.catalog)))
+                self._validate(ddl.find_item(CONNECTION, name, names.over(self._engine.catalog)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -149,12 +142,23 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------
 
+    @contextmanager
+    def _turn(self, client: Client) -> Iterator[None]:
+        """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
+
+        Such a statement must not take effect later: its client may have dropped what it creates.
+        """
+        with self._installation.lock:
+            if client.gone():
+                raise QueryCanceled("canceling statement due to user request")
+            yield
+
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
-        tag = TAGS[type(statement)]
+        tag = kind_of(statement).tag
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
-        with self._installation.lock:
+        with self._turn(client):
             catalog = names.over(self._engine.catalog)
             owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
@@ -183,8 +187,8 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
-    def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
-        with self._installation.lock:
+    def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
             item, told = ddl.create_index(statement, names.over(self._engine.catalog))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
@@ -262,21 +266,21 @@ class Statements:
         (item,) = self._installation.numbered((replace(view, ready=False),))
         return item, ddl.errors_item(item)
 
-    def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
+    def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
-        with self._installation.lock:
+        with self._turn(client):
             item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
         return self._answer("ALTER SECRET")
 
-    def _refresh(self, statement: RefreshSchema, names: Resolution) -> Answer:
+    def _refresh(self, statement: RefreshSchema, names: Resolution, client: Client) -> Answer:
         """Reads the schema of a source from its registry again.
 
         Refills views whose plan changes.
         """
-        with self._installation.lock:
+        with self._turn(client):
             change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
@@ -290,7 +294,7 @@ class Statements:
         if connection.options["type"] == "kafka":
             kafka.listed(connection.options["brokers"], self._engine.opened(said))
         else:
-            self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
+            self._registry.latest(connection.options["url"], ddl.PROBE_SUBJECT, settings(said, self._engine.catalog))
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """Returns the source with the channel it reads: a reader and a topic.
@@ -322,35 +326,35 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
-        with self._installation.lock:
+    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
             catalog = names.over(self._engine.catalog)
             match statement:
                 case Drop(kind=kind):
                     tag = f"DROP {kind.upper()}"
                     change, said = ddl.drop(statement, catalog)
                 case DropFunction():
-                    tag = "DROP FUNCTION"
+                    tag = kind_of(statement).tag
                     change, said = ddl.drop_function(statement, catalog)
                 case DropSchema():
-                    tag = "DROP SCHEMA"
+                    tag = kind_of(statement).tag
                     change, said = ddl.drop_schemas(statement, catalog)
             if change != Change():
                 self._installation.install(change)
                 self._installation.settle()
         return {**self._answer(tag), "notices": said}
 
-    def _change(self, statement: Changing, creator: str | None, names: Resolution) -> Answer:
+    def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that changes the catalog but not the running circuit."""
         said: list[ddl.Notice] = []
-        with self._installation.lock:
+        with self._turn(client):
             catalog = names.over(self._engine.catalog)
             match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
                     change, said = ddl.alter(statement, catalog)
                 case CreateSchema():
-                    tag = "CREATE SCHEMA"
+                    tag = kind_of(statement).tag
                     change, said = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
                     tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
@@ -381,7 +385,7 @@ class Statements:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
-            item = ddl.of_kind("sink", target, catalog)
+            item = ddl.find_item("sink", target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))

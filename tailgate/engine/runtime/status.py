@@ -65,7 +65,7 @@ class Status:
         error = engine.failing.error(item)
         coming = engine.catalog.replacements().get(item.id)
         fill = self._installation.fills.get(coming.id if coming is not None else item.id)
-        if not item.ready or nodes.stale(item):
+        if not item.ready or nodes.is_stale(item):
             said = "filling"
         else:
             said = "replacing" if coming is not None else "failing" if error else "running"

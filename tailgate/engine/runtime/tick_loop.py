@@ -1,6 +1,6 @@
 """The driver's part of the tick loop: asks the JVM for one tick after the other.
 
-    wait()    ──'W'──► tailgate.TickLoop waits for a reason and fixes the ends of the inputs
+    wait()    ──'W'──► tailgate.circuit.TickLoop waits for a reason and fixes the ends of the inputs
     tick(…)   ──'T'──► one Spark job reads the inputs up to their ends ──'R'──► ends, result
     committed ──'C'──► the inputs continue behind their ends
 
@@ -51,7 +51,7 @@ class Ends:
 
 
 class TickLoop:
-    """A connection to a `tailgate.TickLoop`. One thread calls `wait`, `tick` and `committed`.
+    """A connection to a `tailgate.circuit.TickLoop`. One thread calls `wait`, `tick` and `committed`.
 
     `inbox` is the folder of the inbox, `consumed` its last entry that the log contains.
     """
@@ -60,7 +60,7 @@ class TickLoop:
         jvm: Any = session._jvm
         with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:
             path = str(Path(folder) / "ticks")
-            self._java = jvm.tailgate.TickLoop(session._jsparkSession, path, str(inbox), consumed, CLOCK_MS)
+            self._java = jvm.tailgate.circuit.TickLoop(session._jsparkSession, path, str(inbox), consumed, CLOCK_MS)
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.connect(path)
         self._circuit: Any = None
@@ -111,7 +111,7 @@ class TickLoop:
     # ---- inputs, between two ticks ---------------------------------------------------------------
 
     def add(self, name: str, reader: Any, offsets: Offsets) -> None:
-        """Adds a `tailgate.KafkaReader`, which replaces that of the same name."""
+        """Adds a `tailgate.sources.KafkaReader`, which replaces that of the same name."""
         self._java.add(name, reader, json.dumps(offsets))
 
     def remove(self, name: str) -> None:

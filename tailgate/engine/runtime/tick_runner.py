@@ -55,9 +55,9 @@ class TickRunner:
         self._log, self._inputs, self._health, self._inbox, self._session = engine_log, inputs, health, inbox, session
         self._parallelism = parallelism
         jvm: Any = session._jvm
-        self._source = jvm.tailgate.InboxSource  # reads the inbox
-        self._transacted = jvm.tailgate.TransactedKafka
-        self.pacing = Pacing(jvm.tailgate.Snapshots)
+        self._source = jvm.tailgate.sources.InboxSource  # reads the inbox
+        self._transacted = jvm.tailgate.sources.TransactedKafka
+        self.pacing = Pacing(jvm.tailgate.state.Snapshots)
         self.circuit: Any = None
         self.isolate: Callable[[int, int, str], bool] | None = None
         self.rebuild: Callable[[], None] | None = None
@@ -164,7 +164,7 @@ class TickRunner:
         if isinstance(failure, LoopEnded):
             raise failure
         self._discard_results()
-        if self.rebuild is not None and caused(failure, "tailgate.StateLost") is not None:
+        if self.rebuild is not None and caused(failure, "tailgate.state.StateLost") is not None:
             log.warning("state that the log names is missing or damaged: %s", failure)
             self._until_rebuilt(self.rebuild)
             return
@@ -172,12 +172,12 @@ class TickRunner:
             log.error("a tick failed because the disk is full; it is tried again every %.0f s", RETRY_S, exc_info=failure)
             self._log.ended.wait(RETRY_S)
             return
-        if (thrown := caused(failure, "tailgate.SourceStalled")) is not None:
+        if (thrown := caused(failure, "tailgate.sources.SourceStalled")) is not None:
             self._health.stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
             with self._log.boundary:
                 self._inputs.update()
             return
-        if (thrown := caused(failure, "tailgate.OperatorFailed")) is not None and self._isolated(thrown, failure):
+        if (thrown := caused(failure, "tailgate.circuit.OperatorFailed")) is not None and self._isolated(thrown, failure):
             return
         if self._inputs.blame():
             return

@@ -2,7 +2,7 @@
 
 Sources with the same transaction topic share one reader, which no other source uses.
 
-    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.TransactedKafka: offsets of a tick
+    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.sources.TransactedKafka: offsets of a tick
 
 If one of the topics cannot be read, all these sources wait. A paused source is ignored: its part of
 a transaction is not waited for.
@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tailgate.engine.ddl.transactions import OPTION
+from tailgate.engine.ddl.kafka.transactions import OPTION
 from tailgate.lake.catalog import Item
 
 

@@ -18,13 +18,10 @@ Source: the resolvers of FoundationDB (Zhou et al., SIGMOD 2021, section 2.4.2);
 
 from __future__ import annotations
 
-import json
-import struct
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +29,7 @@ import pyarrow.compute as pc
 
 from tailgate.lake import crash
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.control import Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
 from tailgate.lake.inbox import TABLE, Inbox, Record
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -40,40 +38,6 @@ from tailgate.lake.weights import formed, total
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long others wait for one that lost; it comes back within a tick
 TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54000
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
-
-    `changes` is empty if the write changes no row of the table.
-    """
-
-    table: int
-    changes: bytes
-    keys: memoryview  # uint64, native order; empty of a table without a key
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """`base`: the last entry of the inbox that it has seen. `reads`: tables that it read whole. `reserve`: it lost before."""
-
-    base: int
-    reads: tuple[int, ...]
-    parts: tuple[Part, ...]
-    reserve: str = ""
-
-    @staticmethod
-    def parse(body: bytes) -> Write:
-        """Length (4, big-endian) and JSON, then the parts' changes and keys one after the other."""
-        (length,) = struct.unpack_from(">I", body)
-        head = json.loads(body[4 : 4 + length])
-        view, at, parts = memoryview(body), 4 + length, []
-        for part in head["parts"]:
-            middle, end = at + part["changes"], at + part["changes"] + part["keys"]
-            parts.append(Part(part["table"], bytes(view[at:middle]), memoryview(bytes(view[middle:end])).cast("Q")))
-            at = end
-        return Write(head["base"], tuple(head["reads"]), tuple(parts), head.get("reserve", ""))
 
 
 class Writes:
@@ -95,7 +59,7 @@ class Writes:
         """The answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c wrote what this one had read."""
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
-        write = Write.parse(body)
+        write = Write.decode(body)
         with self._lock:
             self._wait_reserved(write)
             conflict = self._conflict(write)

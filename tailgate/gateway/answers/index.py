@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.encode import raw
-from tailgate.gateway.serving.lookup_plans import Way
+from tailgate.gateway.serving.lookup_plans import AccessPath
 from tailgate.lake.types import Field
 
 Row = tuple[Any, ...]  # of raw values
@@ -30,7 +30,7 @@ class Index:
     `time`: the time of the rows, -1 while they are incomplete. `moved`: set when the index reaches a new time.
     """
 
-    def __init__(self, fields: Sequence[Field], way: Way) -> None:
+    def __init__(self, fields: Sequence[Field], way: AccessPath) -> None:
         self.time = -1
         self.hits = 0
         self.count = 0  # rows

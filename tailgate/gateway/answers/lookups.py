@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailgate.gateway.answers.index import Index, Row
 from tailgate.gateway.encode import binary, text
@@ -27,17 +27,15 @@ from tailgate.gateway.encode.remembered import Encoding
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.encode.style import Style
 from tailgate.gateway.protocol import backend
-from tailgate.gateway.resources.budgets import Cache, Charged
-from tailgate.gateway.serving.lookup_plans import Lookup, Way, lookup_of
+from tailgate.gateway.resources.background import Background
+from tailgate.gateway.resources.budgets import Cache, Charge
+from tailgate.gateway.serving.lookup_plans import AccessPath, Lookup, lookup_of
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.catalog import Item
 from tailgate.lake.errors import OutOfMemory, TailgateError
 from tailgate.sql import plan
-from tailgate.sql.authorization import Authorized, Followed, shared
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.session.access import Access
-    from tailgate.lake.catalog import Item
+from tailgate.sql.authorization import Authorized, Followed, Plan, shared
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -72,15 +70,15 @@ _NOT_PLAIN = re.compile(rb"[\"\\$]|--|/\*|\b[eEbBxXuUnN]&?'")
 
 
 class Lookups:
-    """The indexes of a gateway. `aside` runs a coroutine in the background."""
+    """The indexes of a gateway."""
 
-    def __init__(self, serving: Serving, aside: Callable[[Any], None]) -> None:
+    def __init__(self, serving: Serving, background: Background) -> None:
         self._serving = serving
-        self._aside = aside
-        self._indexes: dict[Way, Index | None] = {}  # None: too large, or the relation has failed
-        self._asked: dict[Way, int] = {}
+        self._background = background
+        self._indexes: dict[AccessPath, Index | None] = {}  # None: too large, or the relation has failed
+        self._asked: dict[AccessPath, int] = {}
         self._templates: Cache[tuple[bytes, Hashable], Template] = Cache(serving.budget, TEMPLATES_BYTES)
-        self._held = Charged(serving.budget)  # memory of all indexes
+        self._held = Charge(serving.budget)  # memory of all indexes
         self._most = serving.memory.clients // 4
 
     def of(self, prepared: Prepared) -> Lookup | None:
@@ -89,7 +87,7 @@ class Lookups:
             return None
         known: list[Lookup | None] = prepared.lookup
         if not known:
-            known.append(lookup_of(prepared.equalities, self._serving.catalog))
+            known.append(lookup_of(prepared.equalities, self._serving.progress.catalog))
         return known[0]
 
     def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
@@ -118,15 +116,15 @@ class Lookups:
             found = self.rows(lookup, query, values)
         return found
 
-    def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
+    def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
 
-        `sent`: the query text. `scope`: that of `Seen`.
+        `sent`: the query text. `scope`: that of `SessionCatalog`. `may`: whether the role may run a plan.
         """
         if not self._templates or len(sent) > TEXT_MAX:
             return None
         template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
-        if template is None or not access.may(template.prepared):
+        if template is None or not may(template.prepared):
             return None
         lookup = template.lookup
         index = self._index(lookup, template.prepared)
@@ -185,16 +183,16 @@ class Lookups:
         if index is not None:
             index.hits += 1
             serving = self._serving
-            current = index.time == serving.time or (index.time >= 0 and not serving.changed_since(prepared, index.time))
-            return index if current and prepared.catalog_n == serving.catalog_n else None
+            current = index.time == serving.progress.time or (index.time >= 0 and not serving.progress.changed_since(prepared, index.time))
+            return index if current and prepared.catalog_n == serving.progress.catalog_n else None
         if way not in self._indexes:
             asked = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
             if way.declared or (asked >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
-                item = self._serving.catalog.items.get(way.relation)
+                item = self._serving.progress.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
-                    self._aside(self._follow(way, index, item))
+                    self._background.run(self._follow(way, index, item))
         return None
 
     def _holds(self) -> bool:
@@ -208,14 +206,14 @@ class Lookups:
             return False
         return True
 
-    def _room(self, way: Way) -> int:
+    def _room(self, way: AccessPath) -> int:
         """Returns the maximal number of rows of an index."""
         others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
         return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
 
-    async def _follow(self, way: Way, index: Index, item: Item) -> None:
+    async def _follow(self, way: AccessPath, index: Index, item: Item) -> None:
         whole = shared(Followed(item))  # each look-up is authorized before the index answers it
-        changes = self._serving.changes(whole, after=self._serving.time, snapshot=True, columns=item.columns)
+        changes = self._serving.followers.changes(whole, after=self._serving.progress.time, snapshot=True, columns=item.columns)
         kept: Index | None = None
         idle = asyncio.get_running_loop().time()
         try:

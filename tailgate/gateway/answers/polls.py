@@ -19,18 +19,15 @@ import time as clocks
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailgate.gateway.encode.rows import RowEncoder
 from tailgate.gateway.protocol import backend
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, TailgateError
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.sql.authorization import Authorized
+from tailgate.sql.authorization import Authorized
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -76,12 +73,12 @@ class Polls:
         self._bytes = 0
         self._lock = threading.RLock()  # `_evict` is called from other threads
         serving.budget.evictable(self._evict)
-        serving.on_advance(self.advance)
+        serving.progress.on_advance(self.advance)
 
     def find(self, key: Hashable) -> Poll | None:
         """Returns the cached result if it is valid at the mirrors' time, or None."""
         poll = self._polls.get(key)
-        if poll is None or poll.time != self._serving.time:
+        if poll is None or poll.time != self._serving.progress.time:
             return None
         poll.hits += 1
         return poll
@@ -119,8 +116,8 @@ class Polls:
     async def _make(
         self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
     ) -> Poll | pa.Table:
-        time, began = self._serving.time, clocks.perf_counter()
-        table = await self._serving.run(query, values)
+        time, began = self._serving.progress.time, clocks.perf_counter()
+        table = await self._serving.queries.run(query, values)
         if query.plan.volatile or table.nbytes > POLL_BYTES_MAX:
             return table
         poll = self._polls.get(key)
@@ -128,7 +125,7 @@ class Polls:
             self._drop(key)
             poll = Poll(query, values, encoder, description)
         poll.took = clocks.perf_counter() - began
-        self._fill(poll, table, time if time == self._serving.time else -1)
+        self._fill(poll, table, time if time == self._serving.progress.time else -1)
         self._keep(key, poll)
         poll.hits += 1
         return poll
@@ -192,7 +189,7 @@ class Polls:
                 prepared = poll.query.plan
                 same = (prepared.relations, prepared.catalog_n, poll.time)
                 if same not in known:
-                    known[same] = self._serving.changed_since(prepared, poll.time)
+                    known[same] = self._serving.progress.changed_since(prepared, poll.time)
                 changed = known[same]
             if not changed:
                 poll.time = time
@@ -201,7 +198,7 @@ class Polls:
                 if poll.idle < HOT_TICKS:
                     stale.append((key, poll))
         stale.sort(key=lambda pair: pair[1].idle)
-        with self._serving.bounded_now():
+        with self._serving.queries.bounded_now():
             for key, poll in stale:
                 if clocks.perf_counter() > deadline:
                     return
@@ -213,13 +210,13 @@ class Polls:
         if (
             poll.took > REFRESH_S_MAX
             or poll.count > REFRESH_ROWS_MAX
-            or prepared.catalog_n != self._serving.catalog_n
-            or not self._serving.ready(prepared)
+            or prepared.catalog_n != self._serving.progress.catalog_n
+            or not self._serving.queries.ready(prepared)
         ):
             return
         began = clocks.perf_counter()
         try:
-            table = self._serving.run_now(poll.query, poll.values)
+            table = self._serving.queries.run_now(poll.query, poll.values)
         except TailgateError as error:
             if isinstance(error, QueryCanceled):
                 poll.took = float("inf")  # too slow to refresh again
@@ -230,7 +227,7 @@ class Polls:
             return
         poll.took = clocks.perf_counter() - began
         if table.nbytes <= POLL_BYTES_MAX:
-            self._fill(poll, table, time if time == self._serving.time else -1)
+            self._fill(poll, table, time if time == self._serving.progress.time else -1)
             self._keep(key, poll)
 
 

@@ -139,7 +139,8 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
         yield from (_attribute(item.id, i, item, i - 1, i - 1 in primary) for i in range(1, len(item.columns) + 1))
         if relkind(item) != "v":
             for number, name, oid, size, align in SYSTEM_COLUMNS:
-                yield _plain(item.id, number, name, oid, size, -1, size != 6, align, "p", 0, 0) | {"attnotnull": True}
+                columns = {"atttypid": oid, "attlen": size, "attbyval": size != 6, "attalign": align, "attnotnull": True}
+                yield _plain(item.id, number, name) | columns
     for i in indexed(catalog):
         yield from (_attribute(i.oid, number, i.relation, column, False) for number, column in enumerate(i.columns, 1))
 
@@ -154,11 +155,11 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
     collation = COLLATION.get(type.name, 0)
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
-    row = _plain(
-        relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array)
-    )
     has_default = relation == item.id and field.name in item.options.get("defaults", {})
-    return row | {"attnotnull": not_null, "atthasdef": has_default}
+    return _plain(relation, number, field.name) | {
+        "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
+        "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,
+    }  # fmt: skip
 
 
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
@@ -171,25 +172,13 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
                 yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": defaults[field.name]}
 
 
-def _plain(
-    relation: int,
-    number: int,
-    name: str,
-    oid: int,
-    size: int,
-    typmod: int,
-    by_value: bool,
-    align: str,
-    storage: str,
-    collation: int,
-    dimensions: int,
-) -> Row:
-    """Returns a pg_attribute row."""
+def _plain(relation: int, number: int, name: str) -> Row:
+    """Returns a pg_attribute row with the usual values; its type, length and alignment are still missing."""
     return {
-        "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,
-        "attndims": dimensions, "attcacheoff": -1, "atttypmod": typmod, "attbyval": by_value, "attalign": align, "attstorage": storage,
+        "attrelid": relation, "attname": name, "atttypid": 0, "attstattarget": -1 if number > 0 else 0, "attlen": 0, "attnum": number,
+        "attndims": 0, "attcacheoff": -1, "atttypmod": -1, "attbyval": False, "attalign": "i", "attstorage": "p",
         "attcompression": "", "attnotnull": False, "atthasdef": False, "atthasmissing": False, "attidentity": "", "attgenerated": "",
-        "attisdropped": False, "attislocal": True, "attinhcount": 0, "attcollation": collation,
+        "attisdropped": False, "attislocal": True, "attinhcount": 0, "attcollation": 0,
     }  # fmt: skip
 
 

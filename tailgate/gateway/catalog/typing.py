@@ -38,7 +38,7 @@ TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Type):
+class CatalogType(Type):
     """A catalog type. `name` decides the encoding of values, `told` is the oid that clients see."""
 
     told: int = 0
@@ -62,11 +62,11 @@ def type_of(name: str) -> Type:
     if name.startswith("_"):
         element = name[1:]
         if element in TOLD_ARRAYS:
-            return Told(TOLD[element][2], is_array=True, told=TOLD_ARRAYS[element])
+            return CatalogType(TOLD[element][2], is_array=True, told=TOLD_ARRAYS[element])
         return Type(element, is_array=True) if element in FACTS else Type("text", is_array=True)
     if name in TOLD:
         oid, size, encoded = TOLD[name]
-        return Told(encoded, told=oid, told_size=size)
+        return CatalogType(encoded, told=oid, told_size=size)
     return Type(name) if name in FACTS else Type("text")
 
 
@@ -201,6 +201,11 @@ def _source(source: exp.Table | Scope) -> list[Output]:
     return [(None, None)]
 
 
+def _element(array: str | None) -> str | None:
+    """Returns the type of an array's or vector's elements, None if unknown."""
+    return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
+
+
 def _type(node: exp.Expression | None, scope: Scope) -> str | None:
     """Returns the type name of an expression, None if unknown."""
     match node:
@@ -214,12 +219,10 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             return _column(node, scope)
         case exp.Literal():
             return "text" if node.is_string else "int4" if node.name.isdigit() and int(node.name) < 1 << 31 else None
-        case exp.Null():
+        case exp.Null() | exp.DPipe():
             return "text"
         case exp.Boolean() | exp.Connector() | exp.Predicate() | exp.Not():
             return "bool"
-        case exp.DPipe():
-            return "text"
         case exp.Case():
             branches = [_type(i.args["true"], scope) for i in node.args["ifs"] if not _plain(i.args["true"])]
             if node.args.get("default") is not None and not _plain(node.args["default"]):
@@ -244,8 +247,7 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             inner.parent = scope  # for references to outer queries
             return _outputs(inner)[0][1]
         case exp.Bracket():
-            array = _type(node.this, scope)
-            return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
+            return _element(_type(node.this, scope))
         case exp.Dot():
             return _type(node.expression, scope) if isinstance(node.this, exp.Identifier) else None
         case exp.Anonymous():
@@ -254,12 +256,11 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
                 array = _type(node.expressions[0], scope)
                 if name == "array_remove":
                     return array
-                return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
+                return _element(array)
             return RESULTS.get(name)
         case exp.Unnest() | exp.Explode():
             inner = node.expressions[0] if isinstance(node, exp.Unnest) else node.this
-            array = _type(inner, scope)
-            return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
+            return _element(_type(inner, scope))
         case exp.Func():
             return RESULTS.get(node.sql_name().lower()) or OF_CLASS.get(type(node))
         case _:

@@ -7,22 +7,22 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from tailgate.gateway.control import Done, Tell
+from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import LongWrite
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import SUBSCRIPTION
+from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
 CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
@@ -30,14 +30,14 @@ SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
 
 
-async def change_catalog(session: Session, bound: Bound) -> str:
+async def run(session: Session, bound: Bound, statement: s.Statement, values: Sequence[object]) -> str:
     """Executes a change of the catalog and returns its tag.
 
     Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
     Raises 25001 inside a block.
     """
     if session.transaction.in_block:
-        if session.transaction.savepoints and temporary_views.is_about_one(session, bound.statement):
+        if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
         if (tag := await temporary_views.answer(session, bound)) is not None:
             return tag
@@ -50,44 +50,44 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     await _caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:
         return tag
-    if isinstance(bound.statement, s.CreateSubscription):
+    if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)
 
-    def tell(notice: dict[str, Any]) -> None:
-        severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
-        session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
+    def tell(notice: Notice) -> None:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
         session.out.flush()
 
-    done = await sent(session, bound, tell)
-    for notice in done.notices:
+    result = await send(session, bound, tell)
+    for notice in result.notices:
         tell(notice)
-    if done.time:
-        await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
-    return done.tag
+    if result.time:
+        await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+    return result.tag
 
 
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
-    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.progress.catalog.items.values())
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
         )
 
 
-async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
+async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None) -> StatementResult:
     """Sends a statement to the engine and returns its answer.
 
     Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
+    assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        base = session.serving.catalog
-        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
-        check_change(bound.statement, session.role, resolution.over(base), session.database)
+        base = session.serving.progress.catalog
+        resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
+        check_change(bound.statement, session.access.role, resolution.over(base), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)
+            return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
@@ -95,11 +95,17 @@ async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done
     raise AssertionError("the last attempt returns or raises")
 
 
+def _settings(session: Session) -> dict[str, str]:
+    """Returns the settings and the role on which a statement's meaning depends, for the engine."""
+    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
+    return {**values, "role": session.access.role.name}
+
+
 async def _caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:
-        await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
+        await session.serving.progress.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 
 
 def without_password(bound: Bound) -> str:

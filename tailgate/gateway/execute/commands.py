@@ -1,26 +1,20 @@
-"""Statements that the session executes: transactions, settings, prepared statements. Each function returns a command tag.
-
-`COMMANDS` lists them all, including those of other modules. A new kind of statement without rows is added there.
-"""
+"""Statements that the session executes: transactions, settings, prepared statements. Each function returns a command tag."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from tailgate.gateway.execute import committing, cursors, dispatch, subscriptions
+from tailgate.gateway.execute import committing, cursors
 from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import Move, State
-from tailgate.gateway.settings.settings import find
+from tailgate.gateway.settings.definitions import find
 from tailgate.lake import errors as e
 from tailgate.lake.names import list_of
 from tailgate.sql import statements as s
 
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
-
-def _begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
+def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
     transaction = session.transaction
     if transaction.in_block:
         session.notice("there is already a transaction in progress", "WARNING", "25001")
@@ -41,7 +35,7 @@ def _modes(session: Session, modes: Sequence[str], prefix: str = "transaction_",
             session.settings.set(f"{prefix}deferrable", "on" if mode == "deferrable" else "off", local=local)
 
 
-async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
+async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
     transaction = session.transaction
     commits = isinstance(statement, s.Commit)
     if commits and transaction.state is State.BLOCK:
@@ -59,7 +53,7 @@ async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback,
     undone = not commits or transaction.state is State.FAILED
     was_block = transaction.in_block
     transaction.move(Move.COMMIT if commits else Move.ROLLBACK)
-    session.drop_portals()
+    session.portals.drop_all()
     if was_block:
         session.end_block(undo=undone)
     if statement.chain:
@@ -73,28 +67,28 @@ def _block(session: Session, words: str) -> None:
         raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
 
 
-async def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
+async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
     await committing.settle(session)
-    session.charge_savepoints(1)
+    session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
     session.transaction.savepoints.append((statement.name, len(session.transaction.writes), session.settings.mark()))
     return "SAVEPOINT"
 
 
-def _release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
+def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
     _block(session, "RELEASE SAVEPOINT")
     session.transaction.back_to(statement.name, keep=False)
     return "RELEASE"
 
 
-def _rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
+def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
     _block(session, "ROLLBACK TO SAVEPOINT")
     session.settings.back(session.transaction.back_to(statement.name, keep=True))
     session.transaction.move(Move.RECOVER)
     return "ROLLBACK"
 
 
-def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[object]) -> str:
+def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence[object]) -> str:
     name = statement.name.lower()
     if name in ("transaction", "session characteristics", "session characteristics as transaction"):
         if name == "transaction":
@@ -130,24 +124,23 @@ def _import(session: Session, name: str) -> None:
         raise e.ActiveSqlTransaction("SET TRANSACTION SNAPSHOT must be called before any query")
     if session.settings["transaction_isolation"] not in ("serializable", "repeatable read"):
         raise e.FeatureNotSupported("a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ")
-    times = (other.transaction.exported.get(name) for other in session.gateway.sessions.values())
-    time = next((t for t in times if t is not None), None)
+    time = session.gateway.sessions.exported(name)
     if time is None:
         raise e.InvalidParameterValue(f'invalid snapshot identifier: "{name}"')
     if session.transaction.state is not State.IDLE:
         session.transaction.read_at(session.serving, time)
 
 
-def _reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:
+def reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:
     session.settings.reset(statement.name)
     return "RESET"
 
 
-def _discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:
+def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:
     if statement.what == "all":
         if session.transaction.in_block:
             raise e.ActiveSqlTransaction("DISCARD ALL cannot run inside a transaction block")
-        session.drop_portals(held=True)
+        session.portals.drop_all(held=True)
         session.statements.clear()
         session.settings.reset(None)
     if statement.what in ("all", "temp"):
@@ -155,17 +148,7 @@ def _discard(session: Session, bound: Bound, statement: s.Discard, values: Seque
     return f"DISCARD {statement.what.upper()}"
 
 
-async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
-    if statement.name in session.statements:
-        raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
-    text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
-    oids = tuple(t.oid for t in statement.types)
-    inner = await dispatch.bind(session, statement.statement, text, oids)
-    session.keep(statement.name, statement.text.encode(), oids, inner)
-    return "PREPARE"
-
-
-def _deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: Sequence[object]) -> str:
+def deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: Sequence[object]) -> str:
     if statement.name is None:
         session.statements.clear()
         return "DEALLOCATE ALL"
@@ -174,25 +157,5 @@ def _deallocate(session: Session, bound: Bound, statement: s.Deallocate, values:
     return "DEALLOCATE"
 
 
-def _unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
+def unlisten(session: Session, bound: Bound, statement: s.Unlisten, values: Sequence[object]) -> str:
     return "UNLISTEN"
-
-
-Command = Callable[["Session", Bound, Any, Sequence[object]], "str | Awaitable[str]"]
-COMMANDS: dict[type, Command] = {
-    s.Begin: _begin,
-    s.Commit: _end,
-    s.Rollback: _end,
-    s.Savepoint: _savepoint,
-    s.Release: _release,
-    s.RollbackTo: _rollback_to,
-    s.Set: _set,
-    s.Reset: _reset,
-    s.Discard: _discard,
-    s.Prepare: _prepare,
-    s.Deallocate: _deallocate,
-    s.Unlisten: _unlisten,
-    s.DeclareCursor: cursors.declare,
-    s.CloseCursor: cursors.close,
-    s.Acknowledge: subscriptions.acknowledge,
-}

@@ -14,12 +14,14 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from tailgate.gateway.execute import subscriptions
+from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.evaluation import Effect, Evaluation
 from tailgate.gateway.writes.modifiers import fitted
@@ -29,10 +31,6 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
-
-if TYPE_CHECKING:
-    from tailgate.gateway.mirrors.snapshots import Snapshot
-    from tailgate.gateway.session.session import Session
 
 Result = TypeVar("Result")
 
@@ -59,7 +57,7 @@ def verb(write: WritePlan) -> str:
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
     """Returns the relations that must be mirrored to evaluate the write."""
-    catalog = session.serving.catalog
+    catalog = session.serving.progress.catalog
     match write:
         case InsertPlan():
             plans = [p for p in (write.rows, write.existing) if p is not None]
@@ -110,7 +108,7 @@ async def _evaluated(
     """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
     try:
-        return await session.serving.write(
+        return await session.serving.queries.write(
             authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog)), at=at
         )
     except TailgateError as error:
@@ -162,14 +160,14 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     reserve = ""
     for _ in range(EVALUATIONS_MAX):
         pending = Pending()
-        base = serving.inbox
+        base = serving.progress.inbox
         effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
         pending.add(effect, tables_of(write), base)
         conflict = await _send(session, pending, reserve)
         if not conflict:
             return effect
         reserve = reserve or secrets.token_hex(8)
-        await serving.wait_inbox(conflict)
+        await serving.progress.wait_inbox(conflict)
     raise _conflict()
 
 
@@ -182,12 +180,12 @@ async def commit(session: Session) -> None:
     pending = session.transaction.writes
     if pending.changes and (conflict := await _send(session, pending, "")):
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
-            await asyncio.wait_for(session.serving.wait_inbox(conflict), CONFLICT_WAIT_S)
+            await asyncio.wait_for(session.serving.progress.wait_inbox(conflict), CONFLICT_WAIT_S)
         raise _conflict()
     await subscriptions.commit(session, pending.acknowledged)
 
 
-def _conflict() -> SerializationFailure:  # type: ignore[valid-type]
+def _conflict() -> SerializationFailure:
     return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
 
 
@@ -198,22 +196,22 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     """
     if not pending.changes:
         return 0
-    catalog = session.serving.catalog
+    catalog = session.serving.progress.catalog
     large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
     body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
-    asked = asyncio.ensure_future(session.control.write(body))
+    request = asyncio.ensure_future(session.control.write(body))
     try:
-        answer = await asyncio.shield(asked)
-        if "conflict" in answer:
-            return answer["conflict"]
+        answer = await asyncio.shield(request)
+        if answer.conflict:
+            return answer.conflict
         if session.settings["synchronous_commit"] not in ("off", "local"):
-            await session.serving.wait_inbox(answer["number"])
+            await session.serving.progress.wait_inbox(answer.number)
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
-        reason = session.interruption()
+        reason = session.execution.interruption()
         if reason is None:
             raise
-        if "conflict" in await asked:
+        if (await request).conflict:
             raise QueryCanceled(reason) from None
         session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
     return 0
@@ -226,7 +224,7 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
     """
     await settle(session)
     writes = session.transaction.writes
-    catalog = session.serving.catalog
+    catalog = session.serving.progress.catalog
     for relation in relations:
         item = catalog.items.get(relation)
         if item is not None and item.kind == "materialized view" and writes.changes and _reaches(item, set(writes.changes), session):
@@ -239,5 +237,5 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
 
 
 def _reaches(item: Item, tables: set[int], session: Session) -> bool:
-    catalog = session.serving.catalog
+    catalog = session.serving.progress.catalog
     return any(d in tables or (d in catalog.items and _reaches(catalog[d], tables, session)) for d in item.depends)

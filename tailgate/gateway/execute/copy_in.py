@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tailgate.gateway.encode.copying import CopyOptions
 from tailgate.gateway.execute import committing
@@ -19,17 +18,15 @@ from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import copy_options
 from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.writes import copy_data
-from tailgate.gateway.writes.copy_context import Sent
+from tailgate.gateway.writes.copy_context import CopyInput
 from tailgate.gateway.writes.plans import InsertPlan, insert_plan
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.writes import Writes
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
 COPY_BYTES_MAX = 1 << 30  # of data of one COPY, which is buffered in memory
 
@@ -50,7 +47,7 @@ def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[i
     return insert_plan(write), targets
 
 
-def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
+def bind(session: Session, bound: Bound, statement: s.CopyFrom, oids: Sequence[int]) -> Bound:
     """Binds a COPY FROM STDIN. Raises 0A000 for unsupported options."""
     write, targets = copied(statement, session.catalog)
     header = ""
@@ -72,7 +69,7 @@ LETTERS: dict[type[m.Message], int] = {
 }  # fmt: skip
 
 
-async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
+async def run(session: Session, bound: Bound, statement: s.CopyFrom, values: Sequence[object]) -> str:
     """Receives the data of a COPY and writes its rows; returns the command tag."""
     copy: CopyIn = bound.body
     session.access.authorize(copy.write)
@@ -93,11 +90,11 @@ async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
     return f"COPY {effect.count}"
 
 
-async def _received(session: Session, copy: CopyIn) -> Sent:
+async def _received(session: Session, copy: CopyIn) -> CopyInput:
     """Receives the client's data up to CopyDone. Raises 57014 after CopyFail."""
 
-    def sent() -> Sent:
-        return Sent(copy.write.table.name, b"".join(parts), copy.options, copy.header)
+    def sent() -> CopyInput:
+        return CopyInput(copy.write.table.name, b"".join(parts), copy.options, copy.header)
 
     parts: list[bytes] = []
     size = 0

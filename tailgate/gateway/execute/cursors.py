@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import dispatch, time_expressions
+from tailgate.gateway.execute import queries, time_expressions
 from tailgate.gateway.results import tail
-from tailgate.gateway.results.copying import CopyOut
-from tailgate.gateway.session.portals import Bound, Portal, Rows, TableRows, Tagged, check_result
+from tailgate.gateway.results.rows import Rows, TableRows, Tagged
+from tailgate.gateway.session.portals import Bound, Portal, check_result
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
 HELD_BYTES_MAX = 256 << 20  # rows of a session's cursors WITH HOLD, which outlive their block and are not limited otherwise
 
@@ -34,7 +32,7 @@ async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, va
     inner: Bound = bound.body
     formats = (int(statement.binary),) * len(inner.columns or ())
     scroll = statement.scroll is not False and not follows
-    portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.time, scroll=scroll)
+    portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.progress.time, scroll=scroll)
     portal.hold = statement.hold
     session.portals[statement.name] = portal
     if not session.transaction.in_block:
@@ -56,15 +54,19 @@ async def hold(session: Session) -> None:
 
 async def _begun(session: Session, portal: Portal) -> Rows:
     if portal.rows is None:
-        rows = await dispatch.begin(session, portal.bound, portal.values, portal.formats, portal.at)
-        assert not isinstance(rows, (str, CopyOut))
-        portal.rows = rows
+        portal.rows = await queries.begin(session, portal.bound, portal.values, portal.at)
     return portal.rows
 
 
-async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> dispatch.Result:
+def bind(session: Session, bound: Bound, statement: s.Fetch, oids: Sequence[int]) -> Bound:
+    """Sets the columns of FETCH: those of the cursor."""
+    portal = session.portals.get(statement.cursor)
+    return bound if portal is None or statement.move else replace(bound, columns=portal.bound.columns)
+
+
+async def fetch(session: Session, bound: Bound, statement: s.Fetch, values: Sequence[object]) -> Tagged | str:
     """Executes FETCH or MOVE. Returns the rows, or the tag of MOVE. Raises 55000 to scroll back a cursor that cannot."""
-    portal = cursor(session, statement.cursor)
+    portal = session.portals.find(statement.cursor, "cursor")
     if not statement.move:
         check_result(bound, portal.bound)
     timeout = time_expressions.timeout(statement.timeout)
@@ -100,15 +102,8 @@ def _forward_only() -> e.TailgateError:
 def close(session: Session, bound: Bound, statement: s.CloseCursor, values: Sequence[object]) -> str:
     if statement.name is None:
         for name in [name for name, portal in session.portals.items() if portal.is_cursor]:
-            session.drop_portal(name)
+            session.portals.drop(name)
         return "CLOSE CURSOR ALL"
-    cursor(session, statement.name)
-    session.drop_portal(statement.name)
+    session.portals.find(statement.name, "cursor")
+    session.portals.drop(statement.name)
     return "CLOSE CURSOR"
-
-
-def cursor(session: Session, name: str) -> Portal:
-    portal = session.portals.get(name)
-    if portal is None:
-        raise e.InvalidCursorName(f'cursor "{name}" does not exist')
-    return portal

@@ -1,20 +1,24 @@
-"""The results of SHOW, computed from the catalog, the engine's status and a session's settings.
-
-Only `errors` does I/O: SHOW ERRORS reads the lake.
-"""
+"""SHOW and PRINT: results from the catalog, the engine's status, the lake and a session's settings."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from tailgate.gateway.catalog import item_status
 from tailgate.gateway.catalog import rows as catalog_rows
 from tailgate.gateway.catalog.item_status import LISTS, NAME
+from tailgate.gateway.execute import catalog_changes, subscriptions
+from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.session.access import Access
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake import routines
+from tailgate.lake import Lake, routines
 from tailgate.lake.catalog import INDEX, Catalog, Item
 from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.indexes import definition, index
@@ -22,12 +26,8 @@ from tailgate.lake.schemas import TEMPORARY_ID
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.definitions import shown
-from tailgate.sql.statements import Name, Show
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.access import Access
-    from tailgate.lake import Lake
+from tailgate.sql.definitions import for_search_path
+from tailgate.sql.statements import Name, Print, Show
 
 _CREATE = (
     "create source",
@@ -54,6 +54,44 @@ SINGLE: dict[str, tuple[Field, ...]] = {
 }
 
 
+def bind(session: Session, bound: Bound, statement: Show, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=columns(statement, session.settings))
+
+
+def bind_print(session: Session, bound: Bound, statement: Print, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=(Field("record", TEXT),))
+
+
+async def run(session: Session, bound: Bound, statement: Show, values: Sequence[object]) -> Tagged:
+    return Tagged(TableRows(bound.columns or (), await _table_of(session, bound, statement)), "SHOW", counted=False)
+
+
+async def run_print(session: Session, bound: Bound, statement: Print, values: Sequence[object]) -> Tagged:
+    lines = pa.table([pa.array(await _topic_lines(session, bound), pa.string())], names=["c0"])
+    return Tagged(TableRows(bound.columns or (), lines), "PRINT", counted=False)
+
+
+async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    catalog, lake = session.catalog, session.gateway.lake
+    status: Mapping[str, Any] = {}
+    match statement.what:
+        case "errors":
+            views = failing(statement, catalog, session.access)
+            return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
+        case "topics":
+            return topics(statement, await _topic_lines(session, bound))
+        case "subscriptions":
+            status = {"subscriptions": await asyncio.to_thread(subscriptions.progress, lake, catalog)}
+        case _ if needs_engine(statement):
+            status = await session.control.status()
+    return answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)
+
+
+async def _topic_lines(session: Session, bound: Bound) -> Sequence[str]:
+    session.access.check_superuser("look into topics")
+    return (await catalog_changes.send(session, bound)).lines
+
+
 def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
     """Returns the columns of the result. Raises 42704 for an unknown setting."""
     if show.what == "setting":
@@ -73,11 +111,11 @@ def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Fol
     if show.name is None:
         views = sorted(catalog.visible, key=lambda item: item.name)
         return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
-    wanted = catalog.relation(show.name)
-    if not wanted.errors:
-        raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
-    found = access.authorize(Followed(wanted))
-    return [found] if wanted.ready else []
+    item = catalog.relation(show.name)
+    if not item.errors:
+        raise WrongObjectType(f'"{item.name}" is not a materialized view', position=show.name.position)
+    view = access.authorize(Followed(item))
+    return [view] if item.ready else []
 
 
 def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
@@ -137,9 +175,9 @@ def _rows(
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
-            there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
-            there.sort(key=lambda i: i.name)
-            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in there]
+            indexes = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
+            indexes.sort(key=lambda i: i.name)
+            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in indexes]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)
@@ -148,7 +186,7 @@ def _rows(
         assert show.name is not None
         if what == "create function":
             function = routines.find(show.name, show.types, catalog)
-            return [(function.shown, shown(function, catalog).sql)]
+            return [(function.shown, for_search_path(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     return item_status.rows(what, items, catalog, status, may_see)
 
@@ -176,4 +214,4 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
         return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
-    return item.name, shown(item, catalog).sql
+    return item.name, for_search_path(item, catalog).sql

@@ -13,47 +13,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from tailgate.gateway.execute import time_expressions
 from tailgate.gateway.results import tail
-from tailgate.gateway.results.envelopes import Shape, shape_of
-from tailgate.gateway.session.portals import Bound, Rows, TableRows, Tagged
+from tailgate.gateway.results.envelopes import shape_of
+from tailgate.gateway.results.rows import Rows, TableRows, Tagged
+from tailgate.gateway.session.portals import Bound, declared
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.subscription_readers import SubscriptionReader
 from tailgate.gateway.session.transactions import State
+from tailgate.lake import Lake, subscriptions
 from tailgate.lake import errors as e
-from tailgate.lake import subscriptions
 from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
-from tailgate.lake.subscriptions import Place
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
-    from tailgate.lake import Lake
-
 ADVANCE_S = 60.0  # how far behind the place may be before a FETCH without changes advances it
 FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
-
-
-class Follower:
-    """A session's reader of one subscription.
-
-    `place`: the acknowledged position. `rows`: the changes after it, in the columns of `shape`. `given`: the time of the newest
-    row that the client has received, -1 for none.
-    """
-
-    def __init__(self, rows: tail.TailRows, shape: Shape, place: Place, progress: bool) -> None:
-        self.rows, self.shape, self.place, self.given = rows, shape, place, -1
-        self._flag = int(progress)
-
-    def note(self, table: pa.Table) -> None:
-        """Sets `given` to the time of the last row of a fetched table, not counting progress rows."""
-        for index in range(table.num_rows - 1, -1, -1):
-            if not self._flag or not table[1][index].as_py():
-                self.given = int(table[0][index].as_py())
-                return
 
 
 def find(catalog: Catalog, name: s.Name) -> Item:
@@ -66,16 +46,21 @@ def find(catalog: Catalog, name: s.Name) -> Item:
     return item
 
 
-async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
-    """Returns the fields of `Bound` to set: the columns of a FETCH, or the prepared time of an ACKNOWLEDGE."""
+def bind_fetch(session: Session, bound: Bound, statement: s.FetchSubscription, oids: Sequence[int]) -> Bound:
+    """Determines the columns of a FETCH."""
     item = find(session.catalog, statement.name)
-    if isinstance(statement, s.FetchSubscription):
-        known = session.following_durably.get(item.id)  # keeps its columns, even if the relation has got more
-        shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
-        return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
+    known = session.subscriptions.get(item.id)  # keeps its columns, even if the relation has got more
+    shape = shape_of(session.serving.progress.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
+    return replace(bound, columns=tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), body=shape)
+
+
+async def bind_acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, oids: Sequence[int]) -> Bound:
+    """Prepares the time of an ACKNOWLEDGE."""
+    find(session.catalog, statement.name)
     if isinstance(statement.up_to, int):
-        return {}
-    return {"prepared": await time_expressions.constant(session, statement.up_to, "ACKNOWLEDGE", oids)}
+        return bound
+    prepared = await time_expressions.constant(session, statement.up_to, "ACKNOWLEDGE", oids)
+    return replace(bound, prepared=prepared, parameters=declared(prepared.parameters))
 
 
 def _authorized(session: Session, item: Item) -> Authorized[Followed]:
@@ -85,10 +70,10 @@ def _authorized(session: Session, item: Item) -> Authorized[Followed]:
     """
     if not session.access.owns(item):
         raise e.InsufficientPrivilege(f"must be owner of subscription {item.name}")
-    return session.access.authorize(Followed(session.serving.catalog[item.depends[0]]))
+    return session.access.authorize(Followed(session.serving.progress.catalog[item.depends[0]]))
 
 
-def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
+def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     """Returns the progress of each subscription by name, qualified if not in `public`. Blocks.
 
     The columns are those of `gateway.catalog.item_status`.
@@ -112,81 +97,80 @@ def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 # --- FETCH ---------------------------------------------------------------------------------------------------------------
 
 
-async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) -> Rows:
+async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription, values: Sequence[object]) -> Rows:
     """Executes FETCH … FROM SUBSCRIPTION. Raises 55000 if the subscription has fallen behind the log's history."""
     item = find(session.catalog, statement.name)
     source = _authorized(session, item)
     timeout = time_expressions.timeout(statement.timeout)
     try:
-        follower = await _follower(session, bound, item, source)
-        table = await _fetched(session, item, follower, statement.count, timeout)
+        reader = await _reader(session, bound, item, source)
+        table = await _fetched(session, item, reader, statement.count, timeout)
     except e.Gone:
-        rewind(session, item.id)
-        raise _behind(item, session.serving.oldest()) from None
+        session.subscriptions.rewind(item.id)
+        raise _behind(item, session.serving.progress.oldest()) from None
     except BaseException:
-        rewind(session, item.id)
+        session.subscriptions.rewind(item.id)
         raise
-    follower.note(table)
+    reader.note(table)
     if not table.num_rows:
-        await _advance(session, item, follower)
+        await _advance(session, item, reader)
     return Tagged(TableRows(bound.columns or (), table), "FETCH")
 
 
-async def _follower(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> Follower:
-    """Returns the session's follower of a subscription.
+async def _reader(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> SubscriptionReader:
+    """Returns the session's reader of a subscription.
 
-    Creates it on first use, and again if another session has acknowledged a later time than this follower has read.
+    Creates it on first use, and again if another session has acknowledged a later time than this reader has read.
     """
     place = await asyncio.to_thread(subscriptions.place, session.gateway.lake, item.id)
     if place is None:
         raise e.UndefinedObject(f'subscription "{item.name}" does not exist')
     if place.stopped is not None:
-        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
-    known = session.following_durably.get(item.id)
+        raise _behind(item, session.serving.progress.oldest(), f" It was stopped: {place.stopped}.")
+    known = session.subscriptions.get(item.id)
     if known is not None and place.time <= known.rows.position:
         known.place = place
         return known
-    rewind(session, item.id)
-    if place.time < session.serving.oldest():
-        raise _behind(item, session.serving.oldest())
+    session.subscriptions.rewind(item.id)
+    if place.time < session.serving.progress.oldest():
+        raise _behind(item, session.serving.progress.oldest())
     progress = bool(item.options[subscriptions.PROGRESS])
-    rows = tail.TailRows(
-        session.serving, source, bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
-    )  # fmt: skip
-    follower = session.following_durably[item.id] = Follower(rows, bound.body, place, progress)
-    return follower
+    options = tail.TailOptions(place.time, place.snapshot, progress, durable=True)
+    rows = tail.TailRows(session.serving, source, bound.body, options)
+    reader = session.subscriptions[item.id] = SubscriptionReader(rows, bound.body, place, progress)
+    return reader
 
 
-async def _fetched(session: Session, item: Item, follower: Follower, count: int | None, timeout: float | None) -> pa.Table:
+async def _fetched(session: Session, item: Item, reader: SubscriptionReader, count: int | None, timeout: float | None) -> pa.Table:
     """Waits for rows. Advances the place while there are none, and raises 42704 as soon as the subscription is dropped."""
     serving = session.serving
-    task = asyncio.ensure_future(follower.rows.fetch(count, timeout))
-    session.following = True  # a disconnect ends it
+    task = asyncio.ensure_future(reader.rows.fetch(count, timeout))
+    session.execution.following = True  # a disconnect ends it
     try:
         while not task.done():
-            moved = asyncio.ensure_future(serving.wait(serving.time, ADVANCE_S))
+            moved = asyncio.ensure_future(serving.progress.wait(serving.progress.time, ADVANCE_S))
             await asyncio.wait((task, moved), return_when=asyncio.FIRST_COMPLETED)
             moved.cancel()
-            if item.id not in serving.catalog.items:
+            if item.id not in serving.progress.catalog.items:
                 raise e.UndefinedObject(f'subscription "{item.name}" does not exist', detail="It was dropped meanwhile.")
-            if not task.done() and follower.rows.empty:
-                await _advance(session, item, follower)
+            if not task.done() and reader.rows.empty:
+                await _advance(session, item, reader)
         return task.result()
     finally:
-        session.following = False
+        session.execution.following = False
         if not task.done():
             task.cancel()
             with contextlib.suppress(BaseException):
                 await task
 
 
-async def _advance(session: Session, item: Item, follower: Follower) -> None:
-    """Acknowledges the times after the place up to the follower's position, if they have no rows."""
-    rows, place = follower.rows, follower.place
-    nothing = follower.given < place.time if place.snapshot else follower.given <= place.time
+async def _advance(session: Session, item: Item, reader: SubscriptionReader) -> None:
+    """Acknowledges the times after the place up to the reader's position, if they have no rows."""
+    rows, place = reader.rows, reader.place
+    nothing = reader.given < place.time if place.snapshot else reader.given <= place.time
     if nothing and rows.position - place.time >= ADVANCE_S * 1000:
         taken = await asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, item.id, rows.position)
-        follower.place = taken or place
+        reader.place = taken or place
 
 
 def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
@@ -195,14 +179,6 @@ def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
         detail=f"The oldest time that can be read is {oldest}.{reason}",
         hint=FRESH,
     )
-
-
-def rewind(session: Session, id: int | None = None) -> None:
-    """Closes the followers of one subscription, or of all: the next FETCH returns unacknowledged rows again."""
-    for known in [id] if id is not None else list(session.following_durably):
-        follower = session.following_durably.pop(known, None)
-        if follower is not None:
-            session.gateway.aside(follower.rows.close())
 
 
 # --- ACKNOWLEDGE ---------------------------------------------------------------------------------------------------------
@@ -223,8 +199,8 @@ async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, 
             f"time {upto} has not come yet", detail=f"The newest is {newest.time if newest else 0}.", hint="Acknowledge what FETCH gave."
         )
     place = await asyncio.to_thread(subscriptions.place, lake, item.id)
-    if place is not None and place.stopped is not None and upto < session.serving.oldest():
-        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
+    if place is not None and place.stopped is not None and upto < session.serving.progress.oldest():
+        raise _behind(item, session.serving.progress.oldest(), f" It was stopped: {place.stopped}.")
     if transaction.state is State.IDLE:
         await commit(session, {item.id: upto})
     else:
@@ -238,7 +214,7 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
         return statement.up_to
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
-    (value,) = (column[0].as_py() for column in (await session.serving.run(plan, values)).columns)
+    (value,) = (column[0].as_py() for column in (await session.serving.queries.run(plan, values)).columns)
     upto = time_expressions.milliseconds(value)
     if upto < 0:
         raise e.DataException(time_expressions.NO_TIME)

@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tailgate.gateway.execute import committing
-from tailgate.gateway.session.portals import Bound, TableRows, Tagged
+from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.writes import plans
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Write, WritePlan
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
     """Binds the statement: the plan becomes `body`, the columns are those of RETURNING."""
     assert bound.catalog is not None
     workers, oids = session.serving.workers, tuple(oids)
-    far = partial(plans.bound_far, bound.text, oids, bound.catalog)
+    in_worker = partial(plans.bound_in_worker, bound.text, oids, bound.catalog)
     if isinstance(statement, LongWrite):
-        columns, write = await workers.far(far)
+        columns, write = await workers.run_in_worker(in_worker)
     else:
-        columns, write = await workers.aside(plans.bound, statement, oids, bound.catalog, far=far, long=len(bound.text) > LONG_CHARACTERS)
+        long = len(bound.text) > LONG_CHARACTERS
+        columns, write = await workers.run_bounded(plans.bound, statement, oids, bound.catalog, in_worker=in_worker, long=long)
     return replace(bound, columns=columns, parameters=write.parameters, body=write)
 
 
-async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Tagged | str:
+async def begin(session: Session, bound: Bound, statement: Write | LongWrite, values: Sequence[object]) -> Tagged | str:
     """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
     effect = await committing.run(session, write, values)

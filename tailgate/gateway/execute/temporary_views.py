@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.dropping import described, dropping
@@ -22,12 +23,8 @@ from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
-from tailgate.sql.definitions import restated
+from tailgate.sql.definitions import rename_references
 from tailgate.sql.view_replacement import check_columns
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.portals import Bound
-    from tailgate.gateway.session.session import Session
 
 
 async def answer(session: Session, bound: Bound) -> str | None:
@@ -105,7 +102,7 @@ def _check_kind(
 async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
         return isinstance(source, Name) and _found(session, source) is not None
-    depends = await session.serving.workers.aside(depends_of, source, session.catalog)
+    depends = await session.serving.workers.run_bounded(depends_of, source, session.catalog)
     return any(id in session.naming.temporary for id in depends)
 
 
@@ -117,7 +114,7 @@ async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
         return True
     if not session.naming.has_temporary:
         return False
-    query = await session.serving.workers.aside(described_view, statement, session.catalog)
+    query = await session.serving.workers.run_bounded(described_view, statement, session.catalog)
     if not any(id in session.naming.temporary for id in query.depends):
         return False
     if statement.materialized:
@@ -139,8 +136,8 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
-    query = session.access.authorize(await session.serving.workers.aside(described_view, statement, catalog)).plan
-    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
+    query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)
@@ -148,7 +145,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.aside(restated, item, catalog, after, statement))
+    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, statement))
     return "CREATE VIEW"
 
 
@@ -172,27 +169,27 @@ def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
 
 
 def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
-    return [restated(item, before, after) for item in items]
+    return [rename_references(item, before, after) for item in items]
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:
     catalog = session.catalog
-    named = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
-    own = [i for i in named.values() if session.naming.is_temporary(i)]
+    targets = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
+    own = [i for i in targets.values() if session.naming.is_temporary(i)]
     if not own:
-        _check_own(session, list(named.values()), statement.cascade)
+        _check_own(session, list(targets.values()), statement.cascade)
         return None
     if len(own) < len(statement.names):
         raise e.FeatureNotSupported("DROP of temporary views and others at once is not supported", hint="Drop them one after another.")
     if statement.kind != "view":
         raise e.WrongObjectType(f'"{own[0].name}" is not a {statement.kind}', hint="Use DROP VIEW to remove a view.")
-    gone = dropping(catalog, own, cascade=statement.cascade)
-    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
-    if len(told) == 1:
-        session.notice(told[0])
-    elif told:
-        session.notice(f"drop cascades to {len(told)} other objects", detail="\n".join(told))
-    session.naming.drop(i.id for i in gone.items)
+    removal = dropping(catalog, own, cascade=statement.cascade)
+    lines = [f"drop cascades to {described(catalog, i)}" for i in removal.followers]
+    if len(lines) == 1:
+        session.notice(lines[0])
+    elif lines:
+        session.notice(f"drop cascades to {len(lines)} other objects", detail="\n".join(lines))
+    session.naming.drop(i.id for i in removal.items)
     return "DROP VIEW"
 
 
@@ -219,5 +216,5 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
     before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
     changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
-    session.naming.put(*await session.serving.workers.aside(all_restated, changed, before, after))
+    session.naming.put(*await session.serving.workers.run_bounded(all_restated, changed, before, after))
     return f"ALTER {statement.kind.upper()}"

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from tailgate.gateway.encode.intervals import interval_micros
 from tailgate.gateway.encode.parameters import from_text
 from tailgate.gateway.encode.style import Style
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LONG_CHARACTERS
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from tailgate.lake.names import Name
@@ -22,11 +25,6 @@ from tailgate.lake.types import Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.session.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -42,8 +40,8 @@ def of_relation(name: Name) -> QueryText:
 async def arguments(session: Session, text: QueryText) -> list[Any]:
     """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
-    plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
-    return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
+    plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
+    return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
 
 
 async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
@@ -52,14 +50,14 @@ async def constant(session: Session, given: QueryText, what: str, oids: Sequence
     `what`: the clause that contains the expression, for error messages.
     """
     await _check_no_subquery(session, given, what)
-    prepared = await session.serving.prepared(given, oids, session.naming.seen)
+    prepared = await session.serving.binder.prepared(given, oids, session.naming.seen)
     if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
         raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
     return prepared
 
 
 async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
-    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+    await session.serving.workers.run_bounded(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
 
 
 def check_no_subquery(text: QueryText, what: str) -> None:
@@ -78,7 +76,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
     """
     serving = session.serving
     if isinstance(given, AtLeast):
-        return max(await as_of(session, given.time, None, strict=strict), await serving.readable_since(relations or ()))
+        return max(await as_of(session, given.time, None, strict=strict), await serving.progress.readable_since(relations or ()))
     if isinstance(given, int):
         value: Any = given
     else:
@@ -90,7 +88,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
             )
         try:
             plan = session.access.authorize(prepared)
-            (value,) = (column[0].as_py() for column in (await serving.run(plan)).columns)
+            (value,) = (column[0].as_py() for column in (await serving.queries.run(plan)).columns)
         except TailgateError as error:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
@@ -107,7 +105,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
 
 async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
     """Raises 22023 if the time is too old to read the relations, or precedes their creation."""
-    oldest = await serving.readable_since(relations)
+    oldest = await serving.progress.readable_since(relations)
     if time < oldest:
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tailgate.gateway.answers.polls import Again
 from tailgate.gateway.encode.rows import RowEncoder, description
-from tailgate.gateway.execute import dispatch
 from tailgate.gateway.protocol import backend
-from tailgate.gateway.results.copying import CopyOut
+from tailgate.gateway.results.copying import CopyOut, Result
+from tailgate.gateway.results.rows import tag
 from tailgate.gateway.results.tail import TailRows
-from tailgate.gateway.session import portals
-from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
 from tailgate.lake import errors as e
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.session.session import Session
-    from tailgate.sql.authorization import Authorized
 
 SLICE_ROWS = 2048  # rows encoded at once: blocks the event loop for 0.6-2 ms (measured: 1-4 million rows/s of five columns)
 ROW_BYTES_MAX = 16 << 20  # a row is encoded at once: 1-2 ms for a MiB
@@ -31,7 +23,7 @@ STALL_S = 60.0  # a follower that does not read pending output for this time is 
 
 def _step(table: pa.Table) -> int:
     """Returns how many rows to encode at once. Raises 54000 if a single row is too large."""
-    step = max(1, min(SLICE_ROWS, SLICE_BYTES * table.num_rows // max(table.nbytes, 1)))
+    step: int = max(1, min(SLICE_ROWS, SLICE_BYTES * table.num_rows // max(table.nbytes, 1)))
     if table.nbytes > ROW_BYTES_MAX:
         for at in range(0, table.num_rows, step):
             if table.slice(at, step).nbytes > ROW_BYTES_MAX:
@@ -39,23 +31,7 @@ def _step(table: pa.Table) -> int:
     return step
 
 
-async def poll(
-    session: Session, key: Any, bound: Bound, query: Authorized[Prepared], values: Sequence[object], formats: tuple[int, ...]
-) -> Any:
-    """Returns the cached result of a SELECT (a `Poll`), computing it if necessary, or its rows if they are not cacheable."""
-    columns = bound.columns or ()
-    encoder = RowEncoder(columns, formats, session.settings.style)
-    while True:
-        try:
-            described = backend.row_description(description(columns), formats)
-            return await session.gateway.polls.get(key, query, values, encoder, described)
-        except Again:
-            continue
-
-
-async def deliver(
-    session: Session, result: dispatch.Result, formats: Sequence[int], *, describe: bool = False, limit: int | None = None
-) -> bool:
+async def deliver(session: Session, result: Result, formats: Sequence[int], *, describe: bool = False, limit: int | None = None) -> bool:
     """Sends a result, or up to `limit` rows of it. Returns whether it is complete. `describe`: sends a RowDescription first."""
     if isinstance(result, str):
         session.out.write(backend.command_complete(result))
@@ -68,13 +44,13 @@ async def deliver(
         session.out.write(backend.row_description(description(result.columns), formats))
     if isinstance(result, TailRows) and limit is None:
         count = await _follow(session, result, encoder.form, encoder.data_rows)
-        session.out.write(backend.command_complete(portals.tag(result, count)))
+        session.out.write(backend.command_complete(tag(result, count)))
         return True
     count = 0
-    session.following = isinstance(result, TailRows)
+    session.execution.following = isinstance(result, TailRows)
     try:
         while limit is None or count < limit:
-            if session.following:
+            if session.execution.following:
                 await _send(session)
             table = await result.fetch(None if limit is None else limit - count)
             count += table.num_rows
@@ -86,14 +62,14 @@ async def deliver(
                     await asyncio.sleep(0)
             if result.ended:
                 break
-            if session.following and limit is not None and count:
+            if session.execution.following and limit is not None and count:
                 return False  # all available rows are sent; the next Execute waits for more
             await _send(session)
     finally:
-        session.following = False
+        session.execution.following = False
     if limit is not None and count == limit and not (result.ended and isinstance(result, TailRows)):
         return False
-    session.out.write(backend.command_complete(portals.tag(result, count)))
+    session.out.write(backend.command_complete(tag(result, count)))
     return True
 
 
@@ -129,7 +105,7 @@ async def _follow(
     The rows of a tick are encoded once for all followers of the same relation in the same format.
     """
     count = 0
-    session.following = True
+    session.execution.following = True
     try:
         while True:
             if rows.waiting:
@@ -148,13 +124,13 @@ async def _follow(
                 await _send(session)
                 await asyncio.sleep(0)
     finally:
-        session.following = False
+        session.execution.following = False
 
 
 async def _send(session: Session) -> None:
     """Flushes the output and waits until the client reads it. Disconnects a follower that does not read for STALL_S."""
     session.out.flush()
-    if not await session.out.drain(STALL_S if session.following else None):
+    if not await session.out.drain(STALL_S if session.execution.following else None):
         message = f"terminating connection because the client read nothing for {STALL_S:.0f} s"
         session.fatal(e.ConfigurationLimitExceeded.sqlstate, message)
         raise asyncio.CancelledError

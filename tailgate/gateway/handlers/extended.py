@@ -9,43 +9,39 @@ as its result columns stay the same.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING
 
-from tailgate.gateway.answers.lookups import answer_rows
-from tailgate.gateway.answers.polls import Poll
+from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.parameters import decode, utf8
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.encode.style import Style
-from tailgate.gateway.execute import dispatch
+from tailgate.gateway.execute import dispatch, queries
 from tailgate.gateway.handlers import delivery
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import CopyOut
-from tailgate.gateway.session import portals, statement_cache
-from tailgate.gateway.session.portals import Bound, Portal, Statement, TableRows
+from tailgate.gateway.results.rows import TableRows, tag
+from tailgate.gateway.serving.prepared import SessionCatalog
+from tailgate.gateway.session.portals import Bound, Portal, Statement
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statement_cache import ParsedStatement
 from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
 
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Seen
-    from tailgate.gateway.session.session import Session
-
 LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
 COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values are copied, not parsed
 LONG_VALUES = 20_000  # parameters of a message; more are decoded in another process
 LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the text form, and the maximum
-WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom, statement_cache.LongWrite)
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
-    session.activity.asked(message.text)
-    known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
-    if known is not None and known.catalog is session.catalog:
+    session.execution.activity.asked(message.text)
+    bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    if bound is not None and bound.catalog is session.catalog:
         _check_new(session, message.statement)
-        dispatch.check_failed(session, known.statement)
-        session.keep(message.statement, message.text, message.parameter_oids, known)
+        dispatch.check_failed(session, bound.statement)
+        session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), bound))
         session.out.write(backend.PARSE_COMPLETE)
         return None
     return _parse(session, message)
@@ -56,13 +52,13 @@ async def _parse(session: Session, message: m.Parse) -> None:
     parts = await session.gateway.texts.read(utf8(message.text))
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
-    empty: tuple[statement_cache.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))
+    empty: tuple[ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))
     statement, text = parts[0] if parts else empty
     dispatch.check_failed(session, statement)
-    bound = await _moved(dispatch.bind(session, statement, text, message.parameter_oids), text.position)
+    bound = await dispatch.bind_at(session, statement, text, message.parameter_oids)
     if isinstance(statement, s.Select):
         session.gateway.remember(message.text, message.parameter_oids, session.naming.seen.scope, bound)
-    session.keep(message.statement, message.text, message.parameter_oids, bound)
+    session.statements.add(Statement(message.statement, message.text, tuple(message.parameter_oids), bound))
     session.out.write(backend.PARSE_COMPLETE)
 
 
@@ -71,27 +67,8 @@ def _check_new(session: Session, name: str) -> None:
         raise e.DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
 
 
-async def _moved(work: Awaitable[Bound], position: int) -> Bound:
-    """Awaits `work` and adds `position`, the statement's place in the query string, to the position of an error."""
-    try:
-        return await work
-    except e.TailgateError as error:
-        if error.position is not None:
-            error.position += position
-        raise
-
-
-def _statement(session: Session, name: str) -> Statement:
-    statement = session.statements.get(name)
-    if statement is None:
-        raise e.InvalidSqlStatementName(
-            f'prepared statement "{name}" does not exist' if name else "unnamed prepared statement does not exist"
-        )
-    return statement
-
-
 def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
-    statement = _statement(session, message.statement)
+    statement = session.statements.find(message.statement)
     dispatch.check_failed(session, statement.bound.statement)
     seen = session.naming.seen
     same = statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
@@ -102,25 +79,12 @@ def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
 
 
 async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
-    bound = await rebound(session, statement)
+    bound = await dispatch.rebound(session, statement)
     workers = session.serving.workers
     values = None
     if _is_long(message, bound.parameters):
-        values = await workers.aside(decoded, message, bound.parameters, session.settings.style, long=True)
+        values = await workers.run_bounded(decoded, message, bound.parameters, session.settings.style, long=True)
     _bind(session, message, statement, bound, session.naming.seen, values)
-
-
-async def rebound(session: Session, statement: Statement) -> Bound:
-    """Returns the statement, bound again if the catalog or the cursor that it names may have changed. Raises if its columns differ."""
-    old = statement.bound
-    if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
-        return old
-    bound = await _moved(dispatch.bind(session, old.statement, s.StatementText(old.text, old.position), statement.oids), old.position)
-    if not isinstance(old.statement, (s.Fetch, s.Execute)):
-        portals.check_result(old, bound)
-    statement.bound = bound
-    session.statements[statement.name] = statement  # updates the charged size
-    return bound
 
 
 def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
@@ -167,7 +131,9 @@ def _listed(value: list[object], type: Type) -> object:
     return value
 
 
-def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen, values: list[object] | None = None) -> None:
+def _bind(
+    session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: SessionCatalog, values: list[object] | None = None
+) -> None:
     given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
     if message.portal and message.portal in session.portals:
         raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
@@ -176,9 +142,9 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound,
         values = decoded(message, wanted, style)
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats, given=sum(len(data) for data in given if data is not None))
-    if dispatch.is_poll(bound):
+    if queries.is_poll(bound):
         portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
-    session.drop_portal("" if not message.portal else message.portal)
+    session.portals.drop("" if not message.portal else message.portal)
     session.portals[message.portal] = portal
     session.out.write(backend.BIND_COMPLETE)
 
@@ -186,8 +152,7 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound,
 def _result_formats(session: Session, codes: tuple[int, ...], bound: Bound) -> tuple[int, ...]:
     count = len(bound.columns or ())
     if isinstance(bound.statement, s.Fetch) and not codes:
-        cursor = session.portals.get(bound.statement.cursor)
-        return cursor.formats if cursor is not None and cursor.formats else (0,) * count
+        return session.portals.formats(bound.statement.cursor) or (0,) * count
     if len(codes) <= 1:
         return (codes[0] if codes else 0,) * count
     if len(codes) != count and bound.columns is not None:
@@ -197,11 +162,11 @@ def _result_formats(session: Session, codes: tuple[int, ...], bound: Bound) -> t
 
 def describe(session: Session, message: m.Describe) -> None:
     if message.kind == "S":
-        bound = _statement(session, message.name).bound
+        bound = session.statements.find(message.name).bound
         session.out.write(backend.parameter_description([t.oid for t in bound.parameters]))
         formats: Sequence[int] = (0,) * len(bound.columns or ())
     else:
-        portal = _portal(session, message.name)
+        portal = session.portals.find(message.name)
         bound, formats = portal.bound, portal.formats
     if bound.columns is None or isinstance(bound.statement, s.CopyTo):
         session.out.write(backend.NO_DATA)
@@ -209,36 +174,30 @@ def describe(session: Session, message: m.Describe) -> None:
         session.out.write(backend.row_description(description(bound.columns), formats))
 
 
-def _portal(session: Session, name: str) -> Portal:
-    portal = session.portals.get(name)
-    if portal is None:
-        raise e.InvalidCursorName(f'portal "{name}" does not exist')
-    return portal
-
-
 def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
-    portal = _portal(session, message.portal)
-    session.activity.asked(portal.bound.text.encode())
+    portal = session.portals.find(message.portal)
+    session.execution.activity.asked(portal.bound.text.encode())
     dispatch.check_failed(session, portal.bound.statement)
-    if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
-        assert portal.bound.prepared is not None
-        query = session.access.authorize(portal.bound.prepared)
-        lookup = session.gateway.lookups.of(query.plan)
-        if lookup is not None and message.max_rows != 1:
-            rows = session.gateway.lookups.rows(lookup, query, portal.values)
-            if rows is not None and (message.max_rows == 0 or len(rows) < message.max_rows):
-                portal.done = True
-                session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
-                return None
-        poll = session.gateway.polls.find(portal.key)
-        if poll is not None and (message.max_rows == 0 or poll.count < message.max_rows):
+    request = _request(session, portal, message.max_rows)
+    if request is not None:
+        answer = session.gateway.answers.find(request)
+        if answer is not None:
             portal.done = True
-            session.out.write(poll.rows)
+            session.out.write(answer)
             return None
-    return _execute(session, portal, message.max_rows)
+    return _execute(session, portal, message.max_rows, request)
 
 
-async def _execute(session: Session, portal: Portal, max_rows: int) -> None:
+def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:
+    """Returns the request for an answer in memory, or None if the portal must run its statement or continue."""
+    if portal.key is None or portal.rows is not None or portal.done or not session.reads_newest:
+        return None
+    assert portal.bound.prepared is not None
+    query = session.access.authorize(portal.bound.prepared)
+    return Request(portal.key, query, portal.values, portal.formats, session.settings.style, max_rows)
+
+
+async def _execute(session: Session, portal: Portal, max_rows: int, request: Request | None) -> None:
     bound = portal.bound
     if isinstance(bound.statement, s.Empty):
         session.out.write(backend.EMPTY_QUERY_RESPONSE)
@@ -249,39 +208,29 @@ async def _execute(session: Session, portal: Portal, max_rows: int) -> None:
                 session.out.write(backend.command_complete("SELECT 0"))
                 return
             raise e.ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
-        await _begin(session, portal, max_rows)
+        await _begin(session, portal, request)
         if portal.rows is None:
             return
-    limit = max_rows or None
-    ended = await _moved_rows(session, portal, limit)
+    ended = await _send_rows(session, portal, max_rows or None)
     if not ended:
         session.out.write(backend.PORTAL_SUSPENDED)
 
 
-async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
-    """Starts a portal. Sends the response if there are no rows or if they are cached; otherwise sets `portal.rows`."""
+async def _begin(session: Session, portal: Portal, request: Request | None) -> None:
+    """Starts a portal. Sends the response if there are no rows or if they are in memory; otherwise sets `portal.rows`."""
     bound = portal.bound
-    if portal.key is not None and session.reads_newest:
-        assert bound.prepared is not None
-        query = session.access.authorize(bound.prepared)
-        lookup = session.gateway.lookups.of(query.plan)
-        if lookup is not None and max_rows != 1:
-            rows = await session.gateway.lookups.rows_soon(lookup, query, portal.values)
-            if rows is not None and (max_rows == 0 or len(rows) < max_rows):
-                portal.done = True
-                session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
-                return
-        answer = await delivery.poll(session, portal.key, bound, query, portal.values, portal.formats)
-        if isinstance(answer, Poll) and (max_rows == 0 or answer.count < max_rows):
+    if request is not None:
+        answer = await session.gateway.answers.get(request)
+        if isinstance(answer, bytes):
             portal.done = True
-            session.out.write(answer.rows)
+            session.out.write(answer)
             return
-        if not isinstance(answer, Poll):
+        if answer is not None:
             portal.rows = TableRows(bound.columns or (), answer)
             return
-    if isinstance(bound.statement, WRITES) and not session.out.at_sync():
+    if dispatch.writes(bound.statement) and not session.out.at_sync():
         session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
-    result = await dispatch.begin(session, bound, portal.values, portal.formats)
+    result = await dispatch.begin(session, bound, portal.values)
     if isinstance(result, (str, CopyOut)):
         portal.done = True
         await delivery.deliver(session, result, ())
@@ -289,10 +238,10 @@ async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
     portal.rows = result
 
 
-async def _moved_rows(session: Session, portal: Portal, limit: int | None) -> bool:
+async def _send_rows(session: Session, portal: Portal, limit: int | None) -> bool:
     assert portal.rows is not None
     if portal.rows.ended and portal.done:
-        session.out.write(backend.command_complete(portals.tag(portal.rows, 0)))
+        session.out.write(backend.command_complete(tag(portal.rows, 0)))
         return True
     ended = await delivery.deliver(session, portal.rows, portal.formats, limit=limit)
     portal.done = portal.done or ended
@@ -303,5 +252,5 @@ def close(session: Session, message: m.Close) -> None:
     if message.kind == "S":
         session.statements.pop(message.name, None)
     else:
-        session.drop_portal(message.name)
+        session.portals.drop(message.name)
     session.out.write(backend.CLOSE_COMPLETE)

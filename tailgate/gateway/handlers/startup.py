@@ -10,17 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
 
 from tailgate.gateway.protocol import backend, scram, startup
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.states import Event
 from tailgate.gateway.security import authentication
-from tailgate.gateway.settings.settings import Settings
+from tailgate.gateway.session.session import Session
 from tailgate.lake import errors as e
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -30,7 +26,7 @@ FAILED_S = 0.2  # delay after a wrong password: limits guesses to five a second 
 
 def encrypt(session: Session, message: m.SSLRequest) -> None:
     tls = session.gateway.tls
-    if tls is None or session.peer.tls:
+    if tls is None or session.client.peer.tls:
         refuse_encryption(session, message)
         return
     session.out.write(backend.SSL_ACCEPTED)
@@ -51,11 +47,12 @@ def cancel(session: Session, message: m.CancelRequest) -> None:
 def start(session: Session, message: m.StartupMessage) -> None:
     try:
         negotiation = startup.negotiation(message)
-        session.secret_bytes = startup.secret_bytes(message)
-        session.user, session.database, session.asked = startup.user_and_settings(message)
-        decision = authentication.decide(session.serving.catalog, session.user, session.peer, session.gateway.secret)
+        client = session.client
+        client.secret_bytes = startup.secret_bytes(message)
+        client.user, client.database, client.startup_settings = startup.user_and_settings(message)
+        decision = authentication.decide(session.serving.progress.catalog, client.user, client.peer, session.gateway.secret)
         if isinstance(decision, authentication.Challenged):
-            session.challenged = decision
+            client.challenged = decision
             session.out.write(negotiation + backend.authentication(SASL, decision.exchange.mechanisms))
             session.out.flush()
             return
@@ -68,7 +65,7 @@ def start(session: Session, message: m.StartupMessage) -> None:
 
 
 def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | None:
-    challenged = session.challenged
+    challenged = session.client.challenged
     if challenged is None:
         session.fatal("08P01", "no password was asked for")
         return None
@@ -82,12 +79,12 @@ def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | 
         if challenged.role is None:
             raise scram.WrongPassword
         session.out.write(backend.authentication(SASL_FINAL, signature))
-        session.challenged = None
+        session.client.challenged = None
         _admit(session, challenged.role)
     except scram.Refused as refused:
         session.fatal(refused.sqlstate, refused.message)
     except scram.WrongPassword:
-        session.challenged = None
+        session.client.challenged = None
         return _failed(session)
     except e.TailgateError as error:
         session.fatal(error.sqlstate, error.message, error.detail, error.hint)
@@ -95,24 +92,22 @@ def password(session: Session, message: m.PasswordMessage) -> Awaitable[None] | 
 
 
 async def _failed(session: Session) -> None:
-    log.warning("password authentication failed for user %r from %s", session.user, session.peer.host)
+    log.warning("password authentication failed for user %r from %s", session.client.user, session.client.peer.host)
     await asyncio.sleep(FAILED_S)
-    session.fatal(e.InvalidPassword.sqlstate, f'password authentication failed for user "{session.user}"')
+    session.fatal(e.InvalidPassword.sqlstate, f'password authentication failed for user "{session.client.user}"')
 
 
 def _admit(session: Session, role: int) -> None:
     """Completes the sign-in as the role with this id: applies the settings and sends the greeting."""
-    session.access.identity = role
-    found = session.access.role
-    authentication.check_login(found)
-    session.settings = Settings(dict(session.asked))
-    session.settings.fix("session_authorization", session.user)
-    session.settings.fix("is_superuser", "on" if found.superuser else "off")
-    session.settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
-    found = session.access.role  # the startup message may have set `role`
-    session.charge()
-    session.gateway.admit(session)
+    client, settings = session.client, session.settings
+    client.role = role
+    signed_in = session.access.role
+    authentication.check_login(signed_in)
+    settings.start(dict(client.startup_settings))
+    settings.fix("session_authorization", client.user)
+    settings.fix("is_superuser", "on" if signed_in.superuser else "off")
+    settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
+    session.sign_in()  # the startup message may have set `role`
     session.machine.happened(Event.AUTHENTICATED)
-    session.told = session.settings.reported()
-    session.out.write(startup.greeting(session.told.items(), session.process, session.secret))
+    session.out.write(startup.greeting(settings.unreported(), client.process, client.secret))
     session.out.flush()

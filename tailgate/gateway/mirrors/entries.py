@@ -11,23 +11,21 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.resources.budgets import NOWHERE, Budget, Charged
+from tailgate.gateway.resources.budgets import UNLIMITED, Budget, Charge
+from tailgate.lake import Lake
 from tailgate.lake.entry import Entry, Header
 from tailgate.lake.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
 KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 
-class Known:
+class CachedEntry:
     """A log entry with the data that was decoded or derived from it. Thread-safe."""
 
     def __init__(self, entry: Entry) -> None:
@@ -77,19 +75,19 @@ class Known:
 class Entries:
     """The cache of log entries of a process. Thread-safe."""
 
-    def __init__(self, lake: Lake, budget: Budget = NOWHERE) -> None:
+    def __init__(self, lake: Lake, budget: Budget = UNLIMITED) -> None:
         self._lake = lake
-        self._charged, self._most = Charged(budget), min(KEPT_BYTES, budget.limit // 4)
+        self._charged, self._most = Charge(budget), min(KEPT_BYTES, budget.limit // 4)
         budget.evictable(self._evict)
-        self._known: OrderedDict[int, Known] = OrderedDict()
+        self._known: OrderedDict[int, CachedEntry] = OrderedDict()
         self._numbers: list[int] = []
         self._times: list[int] = []
         self._lock = threading.RLock()
 
-    def add(self, entry: Entry) -> Known:
+    def add(self, entry: Entry) -> CachedEntry:
         """Caches the next entry of the log; the mirrors' thread calls this in log order."""
         with self._lock:
-            known = self._known.setdefault(entry.header.n, Known(entry))
+            known = self._known.setdefault(entry.header.n, CachedEntry(entry))
             self.note(entry.header)
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
@@ -119,16 +117,16 @@ class Entries:
             if len(self._times) > 2 * TIMES_KEPT:
                 del self._numbers[:TIMES_KEPT], self._times[:TIMES_KEPT]
 
-    def recent(self, n: int) -> Known | None:
+    def recent(self, n: int) -> CachedEntry | None:
         """Returns the entry if it is cached, otherwise None. Never reads the log."""
         return self._known.get(n)
 
-    def get(self, n: int) -> Known:
+    def get(self, n: int) -> CachedEntry:
         """Returns an existing entry, read from the log if needed. Raises `Gone` if it was removed."""
         with self._lock:
             if n in self._known:
                 return self._known[n]
-        return Known(self._lake.log.read(n))
+        return CachedEntry(self._lake.log.read(n))
 
     def at(self, time: int) -> int:
         """Returns the number of the newest entry not later than `time`; 0 if there is none."""

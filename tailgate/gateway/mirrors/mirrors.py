@@ -17,23 +17,20 @@ import time as clocks
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.wake import Wake
+from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import Gone, UndefinedTable
 from tailgate.lake.stored import begun
 from tailgate.lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 log = logging.getLogger("tailgate.serving")
 
@@ -76,8 +73,9 @@ class Mirrored:
 class Mirrors:
     """The mirrors of a process, with the thread that follows the log."""
 
-    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
-        self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries) -> None:
+        self._lake, self._sandbox, self._entries = lake, sandbox, entries
+        self._advanced: Callable[[State], None] = lambda state: None
         self._mirrored: dict[int, Mirrored] = {}
         self._errors_of: dict[int, int] = {}  # relation of errors → item
         self._totals: dict[int, int] = {}  # relation of errors → sum of weights
@@ -110,6 +108,10 @@ class Mirrors:
             self._thread.join()
         self._filling.shutdown(cancel_futures=True)
 
+    def on_advance(self, callback: Callable[[State], None]) -> None:
+        """Sets the function that the follower thread calls with each new state."""
+        self._advanced = callback
+
     # --- reading
 
     def need(self, items: Iterable[Item]) -> list[Future[None]]:
@@ -131,10 +133,10 @@ class Mirrors:
 
     def catalog_at(self, n: int) -> Catalog:
         """Returns the catalog at entry `n`, which the clock has shown."""
-        return next((catalog for made, catalog in reversed(self._catalogs) if made <= n), self.state.catalog)
+        return next((catalog for first, catalog in reversed(self._catalogs) if first <= n), self.state.catalog)
 
-    def _keep(self, made: int, catalog: Catalog) -> None:
-        self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (made, catalog)]
+    def _keep(self, first: int, catalog: Catalog) -> None:
+        self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (first, catalog)]
 
     def moving(self) -> frozenset[int]:
         return frozenset(r for r, m in self._mirrored.items() if m.moving)
@@ -182,9 +184,10 @@ class Mirrors:
                     self._filling.submit(self._fill, entry)
                     return
                 if entry.item.errors:
-                    total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
+                    row = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()
+                    assert row is not None
                     self._errors_of[entry.item.errors] = entry.item.id
-                    self._totals[entry.item.errors] = int(total)
+                    self._totals[entry.item.errors] = int(row[0])
                 self.state = replace(self.state, failing=self._failing())  # before the view becomes readable
                 entry.moving = True
                 self._set_clock(connection, self.state)
@@ -202,9 +205,9 @@ class Mirrors:
         target = self.state.n
         connection.begin()
         for i in range(n + 1, target + 1):
-            known = self._entries.get(i)
+            cached = self._entries.get(i)
             for shape in shapes:
-                if (changes := known.changes(shape.relation)) is not None:
+                if (changes := cached.changes(shape.relation)) is not None:
                     mirror.apply(connection, shape, changes)
         connection.commit()
         return target
@@ -236,37 +239,37 @@ class Mirrors:
 
     def _step(self) -> bool:
         """Applies new log entries, up to a limit; returns whether there were any."""
-        taken: list[Known] = []
+        batch: list[CachedEntry] = []
         for entry in self._lake.log.after(self.state.n):
-            taken.append(self._entries.add(entry))
-            if len(taken) == ENTRIES_AT_ONCE:
+            batch.append(self._entries.add(entry))
+            if len(batch) == ENTRIES_AT_ONCE:
                 break
-        if not taken:
+        if not batch:
             return False
         with self._lock:
-            state = self._move(taken)
+            state = self._move(batch)
             self.state = state
         self._wake.seen(state.n)
         self._advanced(state)
         return True
 
-    def _move(self, taken: list[Known]) -> State:
+    def _move(self, batch: list[CachedEntry]) -> State:
         """Applies entries to all mirrors in one transaction; returns the new state."""
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
-        header, anew = taken[-1].header, frozenset[int]()
+        header, anew = batch[-1].header, frozenset[int]()
         shapes = self._moving_shapes()
         self._writer.begin()
         try:
-            for known in taken:
-                if known.header.catalog is not None:
-                    catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
-                    anew |= begun(known.header.catalog)
+            for cached in batch:
+                if cached.header.catalog is not None:
+                    catalog, catalog_n = catalog.apply(cached.header.catalog), cached.header.n
+                    anew |= begun(cached.header.catalog)
                     for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
                         shapes.pop(entry.shape.relation, None)  # later changes may have other columns; dropped below
-                for relation in known.relations:
-                    self._changed[relation] = known.header.time
+                for relation in cached.relations:
+                    self._changed[relation] = cached.header.time
                     if relation in shapes:
-                        self._apply(shapes[relation], known)
+                        self._apply(shapes[relation], cached)
             for entry in [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or _changed_form(m, catalog))]:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
@@ -289,8 +292,8 @@ class Mirrors:
                     shapes[entry.item.errors] = mirror.errors_shape(entry.item)
         return shapes
 
-    def _apply(self, shape: Shape, known: Known) -> None:
-        changes = known.changes(shape.relation)
+    def _apply(self, shape: Shape, cached: CachedEntry) -> None:
+        changes = cached.changes(shape.relation)
         assert changes is not None
         mirror.apply(self._writer, shape, changes)
         if shape.relation in self._totals:

@@ -21,7 +21,7 @@ BASE = "memory.main."  # the schema of the mirrors; a relation that a transactio
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class UncommittedChanges:
     """Uncommitted net changes of a relation.
 
     Within one `generation`, later changes are the earlier ones with rows appended.
@@ -75,5 +75,5 @@ def lift(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:
 
 
 def _exists(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1", [name]).fetchone()
-    return bool(found and found[0])
+    row = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = $1", [name]).fetchone()
+    return bool(row and row[0])

@@ -59,7 +59,7 @@ def open_sandbox(
     called before locking, to install functions and macros.
     """
     folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-", dir=scratch))
-    config = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "threads": threads,
         "memory_limit": f"{memory_limit // 1024}KiB",
         "allocator_background_threads": True,  # they return freed memory to the system, which otherwise stays resident

@@ -11,20 +11,16 @@ import contextlib
 import threading
 import time as clocks
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from tailgate.gateway.mirrors import mirror, overlay
-from tailgate.gateway.resources.concurrency import Asking, Quota
-from tailgate.lake import errors
+from tailgate.gateway.resources.concurrency import Quota, Requester
+from tailgate.lake import Lake, errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.names import quoted
 from tailgate.lake.roles import SCHEMA_ID
 from tailgate.lake.types import WEIGHT
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
 OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
@@ -43,8 +39,8 @@ class Snapshot:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, mirror.Shape] = {}
-        self._written: dict[int, overlay.Written] = {}  # by relation: net changes of the transaction
-        self._laid: dict[int, overlay.Written] = {}  # by relation: the changes in the current overlay
+        self._written: dict[int, overlay.UncommittedChanges] = {}  # by relation: net changes of the transaction
+        self._laid: dict[int, overlay.UncommittedChanges] = {}  # by relation: the changes in the current overlay
         self._aborted = False
         self._closing = False
         self.closed = False
@@ -102,26 +98,26 @@ class Snapshot:
             self._check(item)
             self._lay(item.id)
 
-    def write(self, written: dict[int, overlay.Written]) -> None:
+    def write(self, written: dict[int, overlay.UncommittedChanges]) -> None:
         """Sets the transaction's uncommitted changes, all of them; later statements see them."""
         self._written = written
 
     def _lay(self, relation: int) -> None:
         """Updates the overlay of a relation to the transaction's writes."""
-        wanted, shown = self._written.get(relation), self._laid.get(relation)
-        if wanted is shown:
+        writes, shown = self._written.get(relation), self._laid.get(relation)
+        if writes is shown:
             return
-        if wanted is None:
+        if writes is None:
             assert shown is not None
             overlay.lift(self._cursor, mirror.shape(shown.item))
             del self._laid[relation]
             return
-        shape = mirror.shape(wanted.item)
-        if shown is not None and shown.generation == wanted.generation:
-            overlay.append(self._cursor, shape, wanted.changes.slice(shown.changes.num_rows))
+        shape = mirror.shape(writes.item)
+        if shown is not None and shown.generation == writes.generation:
+            overlay.append(self._cursor, shape, writes.changes.slice(shown.changes.num_rows))
         else:
-            overlay.lay(self._cursor, shape, wanted.changes, copied=relation in self._own)
-        self._laid[relation] = wanted
+            overlay.lay(self._cursor, shape, writes.changes, copied=relation in self._own)
+        self._laid[relation] = writes
 
     def _copy(self, shape: mirror.Shape) -> None:
         """Copies a relation, once, or again if its columns changed after the snapshot was opened."""
@@ -163,8 +159,8 @@ def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
 
 
 def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
-    said = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
-    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {said}. '
+    statement = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
+    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {statement}. '
     hint += "A view created WITH (on_error = 'skip') leaves such rows out."
     return errors.of(sqlstate, message, hint=None if sqlstate == FILLING else hint)
 
@@ -173,17 +169,17 @@ class Snapshots:
     """The open snapshots of a process, with limits on their number, in total and per role, and age."""
 
     def __init__(self) -> None:
-        self._open: dict[Snapshot, Asking] = {}
+        self._open: dict[Snapshot, Requester] = {}
         self._quota = Quota("transactions are open", OPEN_AT_MOST, OPEN_EACH, OPEN_RESERVE)
 
-    def check(self, asking: Asking) -> None:
+    def check(self, requester: Requester) -> None:
         """Raises 53400 if no more snapshots may be opened."""
         self.expire()
-        self._quota.check(asking)
+        self._quota.check(requester)
 
-    def add(self, snapshot: Snapshot, asking: Asking) -> Snapshot:
-        self._open[snapshot] = asking
-        self._quota.opened(asking)
+    def add(self, snapshot: Snapshot, requester: Requester) -> Snapshot:
+        self._open[snapshot] = requester
+        self._quota.opened(requester)
         return snapshot
 
     def expire(self) -> None:

@@ -15,6 +15,8 @@ import threading
 import time
 from pathlib import Path
 
+from tailgate.lake import control
+
 POLL = 0.02  # seconds between polls of the log without an engine; the average delay is half of it
 POLL_IDLE = 0.05  # the same after IDLE_AFTER without a new entry: 0.3 % of a core
 IDLE_AFTER = 2.0  # seconds
@@ -83,12 +85,12 @@ class Wake:
             self._engine = json.loads(self._engine_json.read_text())
             host, _, port = self._engine["address"].rpartition(":")
             self._connection = http.client.HTTPConnection(host, int(port), timeout=LONG_POLL)
-        self._connection.request("GET", f"/newest?after={after}", headers={"Authorization": f"Bearer {self._engine['token']}"})
+        self._connection.request("GET", control.newest_path(after), headers=control.headers(self._engine["token"]))
         response = self._connection.getresponse()
         body = response.read()
         if response.status != 200:
             raise ValueError(f"the engine answered {response.status}")
-        return int(json.loads(body)["n"])
+        return int(control.decode(body)["n"])
 
     def _forget(self) -> None:
         if self._connection is not None:

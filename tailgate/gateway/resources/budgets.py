@@ -32,7 +32,7 @@ class Budget:
         self.name, self.limit, self.parent = name, limit, parent
         self.used = 0
         self.closed = False
-        self._lock: threading.RLock = parent._lock if parent is not None else threading.RLock()  # type: ignore[valid-type]
+        self._lock: threading.RLock = parent._lock if parent is not None else threading.RLock()
         self._caches: list[Callable[[int], int]] = parent._caches if parent is not None else []
 
     def charge(self, size: int) -> None:
@@ -89,7 +89,7 @@ class Budget:
         self._caches.append(evict)
 
 
-class Charged:
+class Charge:
     """The part of a budget that one object holds, adjusted as its size changes."""
 
     __slots__ = ("_budget", "size")
@@ -183,11 +183,11 @@ class Cache(Generic[K, V]):
             return [(key, value) for key, (value, _) in self._kept.items()]
 
 
-NOWHERE = Budget("the gateway", 1 << 62)  # an unlimited budget, for code that runs without a gateway
-CHARGED: ContextVar[Budget] = ContextVar("charged", default=NOWHERE)  # the budget of the current task
+UNLIMITED = Budget("the gateway", 1 << 62)  # an unlimited budget, for code that runs without a gateway
+TASK_BUDGET: ContextVar[Budget] = ContextVar("charged", default=UNLIMITED)  # the budget of the current task
 
 
-class Kept(dict[str, V]):
+class ChargedDict(dict[str, V]):
     """A session's prepared statements or portals by name, each charged by its size.
 
     The unnamed one is free up to UNNAMED_FREE bytes.
@@ -196,8 +196,8 @@ class Kept(dict[str, V]):
     def __init__(self, size: Callable[[V], int]) -> None:
         super().__init__()
         self._size = size
-        self._charged: dict[str, Charged] = {}
-        self.budget = NOWHERE
+        self._charged: dict[str, Charge] = {}
+        self.budget = UNLIMITED
 
     def __setitem__(self, name: str, value: V) -> None:
         """Stores a value. Raises 53200 if the budget does not allow it; the name is then removed."""
@@ -205,7 +205,7 @@ class Kept(dict[str, V]):
         if not name and size <= UNNAMED_FREE and name not in self._charged:
             super().__setitem__(name, value)
             return
-        charged = self._charged.setdefault(name, Charged(self.budget))
+        charged = self._charged.setdefault(name, Charge(self.budget))
         try:
             charged.set(size)
         except OutOfMemory:

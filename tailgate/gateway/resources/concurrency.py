@@ -18,23 +18,23 @@ RESERVE = 4  # additional turns for superusers
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Requester:
     """The role, by its id, for which work runs."""
 
     role: int
     superuser: bool
 
 
-NOBODY = Asking(0, True)  # the gateway itself
-ASKING: ContextVar[Asking] = ContextVar("asking", default=NOBODY)  # the role of the current task
+NOBODY = Requester(0, True)  # the gateway itself
+REQUESTER: ContextVar[Requester] = ContextVar("asking", default=NOBODY)  # the role of the current task
 
 
 @dataclass(eq=False)
-class Turn:
+class Permit:
     """The permission to run, held until `release` or until the end of a `with` block. `long`: it is one for long work."""
 
-    turns: Turns
-    asking: Asking
+    turns: Limiter
+    requester: Requester
     waiting: asyncio.Future[None] | None = field(default=None, repr=False)
     long: bool = False
     released: bool = False
@@ -50,7 +50,7 @@ class Turn:
             self.released = True
             self.turns.give_back(self)
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> Permit:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -64,17 +64,17 @@ class _Places:
         self.most, self.each = most, each
         self._taken: Counter[int] = Counter()
 
-    def free(self, asking: Asking) -> bool:
-        most = self.most + (RESERVE if asking.superuser and self.most else 0)
-        return self._taken[asking.role] < self.each and self._taken.total() < most
+    def free(self, requester: Requester) -> bool:
+        most = self.most + (RESERVE if requester.superuser and self.most else 0)
+        return self._taken[requester.role] < self.each and self._taken.total() < most
 
-    def take(self, asking: Asking) -> None:
-        self._taken[asking.role] += 1
+    def take(self, requester: Requester) -> None:
+        self._taken[requester.role] += 1
 
-    def give_back(self, asking: Asking) -> None:
-        self._taken[asking.role] -= 1
-        if not self._taken[asking.role]:
-            del self._taken[asking.role]
+    def give_back(self, requester: Requester) -> None:
+        self._taken[requester.role] -= 1
+        if not self._taken[requester.role]:
+            del self._taken[requester.role]
 
 
 class Quota:
@@ -85,29 +85,29 @@ class Quota:
 
     def __init__(self, what: str, most: int, each: int, reserve: int) -> None:
         self._what, self.most, self.each, self.reserve = what, most, each, reserve
-        self._open: Counter[Asking] = Counter()
+        self._open: Counter[Requester] = Counter()
 
-    def check(self, asking: Asking) -> None:
+    def check(self, requester: Requester) -> None:
         """Raises 53400 if another object may not be opened."""
-        if not asking.superuser and self._open[asking] >= self.each:
+        if not requester.superuser and self._open[requester] >= self.each:
             raise ConfigurationLimitExceeded(
                 f"too many {self._what}", detail=f"A role can have {self.each} open at once.", hint="Close some of them."
             )
-        if self._open.total() >= self.most - (0 if asking.superuser else self.reserve):
+        if self._open.total() >= self.most - (0 if requester.superuser else self.reserve):
             raise ConfigurationLimitExceeded(
                 f"too many {self._what}", detail=f"{self.most} can be open at once, {self.reserve} of them of superusers alone."
             )
 
-    def opened(self, asking: Asking) -> None:
-        self._open[asking] += 1
+    def opened(self, requester: Requester) -> None:
+        self._open[requester] += 1
 
-    def closed(self, asking: Asking) -> None:
-        self._open[asking] -= 1
-        if not self._open[asking]:
-            del self._open[asking]
+    def closed(self, requester: Requester) -> None:
+        self._open[requester] -= 1
+        if not self._open[requester]:
+            del self._open[requester]
 
 
-class Turns:
+class Limiter:
     """The turns of one event loop.
 
     `most` and `each`: the limits of short work, in total and per role. `long` and `long_each`: those of long work.
@@ -115,18 +115,18 @@ class Turns:
 
     def __init__(self, most: int, each: int, long: int = 0, long_each: int = 0) -> None:
         self._short, self._long = _Places(most, each), _Places(long, long_each)
-        self._waiting: deque[Turn] = deque()
+        self._waiting: deque[Permit] = deque()
 
     @property
     def waiting(self) -> int:
         return len(self._waiting)
 
-    async def take(self, asking: Asking) -> Turn:
+    async def take(self, requester: Requester) -> Permit:
         """Waits for a turn."""
-        turn = self.try_take(asking)
+        turn = self.try_take(requester)
         if turn is not None:
             return turn
-        turn = Turn(self, asking, asyncio.get_running_loop().create_future())
+        turn = Permit(self, requester, asyncio.get_running_loop().create_future())
         self._waiting.append(turn)
         assert turn.waiting is not None
         try:
@@ -139,34 +139,34 @@ class Turns:
             raise
         return turn
 
-    def try_take(self, asking: Asking) -> Turn | None:
+    def try_take(self, requester: Requester) -> Permit | None:
         """Returns a turn if one is free for this role now, or None."""
-        if not self._short.free(asking):
+        if not self._short.free(requester):
             return None
-        self._short.take(asking)
-        return Turn(self, asking)
+        self._short.take(requester)
+        return Permit(self, requester)
 
-    def moved(self, turn: Turn) -> bool:
+    def moved(self, turn: Permit) -> bool:
         """Exchanges a turn for one for long work. Returns False if none is free."""
-        if not self._long.free(turn.asking):
+        if not self._long.free(turn.requester):
             return False
-        self._long.take(turn.asking)
+        self._long.take(turn.requester)
         turn.long = True
-        self._short.give_back(turn.asking)
+        self._short.give_back(turn.requester)
         self._next()
         return True
 
-    def give_back(self, turn: Turn) -> None:
-        (self._long if turn.long else self._short).give_back(turn.asking)
+    def give_back(self, turn: Permit) -> None:
+        (self._long if turn.long else self._short).give_back(turn.requester)
         if not turn.long:
             self._next()
 
     def _next(self) -> None:
         for turn in list(self._waiting):
-            if self._short.free(turn.asking):
+            if self._short.free(turn.requester):
                 self._waiting.remove(turn)
                 assert turn.waiting is not None
                 if not turn.waiting.done():
-                    self._short.take(turn.asking)
+                    self._short.take(turn.requester)
                     turn.waiting.set_result(None)
                     return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.encode.copying import CopyEncoder, CopyOptions
-from tailgate.gateway.session.portals import Rows
+from tailgate.gateway.results.rows import Rows
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
 
@@ -19,6 +19,9 @@ class CopyOut:
 
     encoder: CopyEncoder
     rows: Rows
+
+
+Result = Rows | str | CopyOut  # of a statement: its rows, its command tag, or COPY data
 
 
 def copy_options(statement: s.CopyTo | s.CopyFrom) -> CopyOptions:

@@ -1,6 +1,6 @@
 """The rows of TAIL and SUBSCRIBE: the changes of a relation or a query, with their times.
 
-    serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
+    serving.followers.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
 
 A follower pulls its changes. It holds a position in the log and at most one batch, so a slow follower uses little memory. Each batch
 caches its rows and their encoded bytes, so they are computed once for all followers of the same relation in the same format.
@@ -18,19 +18,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailgate.gateway.results.envelopes import Shape
+from tailgate.gateway.serving.following import Batch
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.catalog import Item
 from tailgate.lake.types import BOOL, Field, numeric
 from tailgate.sql.authorization import Authorized, Followed
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.following import Batch
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.lake.catalog import Item
 
 PROGRESS_EVERY_S = 1.0
 OPENING_S = 1.0  # limits how long `close` waits for a feed that is still opening
@@ -52,7 +49,7 @@ class Target:
     shape: Shape
 
 
-class Piece:
+class SharedRows:
     """Rows that several followers share, with a cache of their encoded bytes by format."""
 
     __slots__ = ("_bytes", "_grown", "table")
@@ -72,13 +69,29 @@ class Piece:
         return data
 
 
+@dataclass(frozen=True, slots=True)
+class TailOptions:
+    """The options of a TAIL.
+
+    `after`: changes later than this time are returned, and before them, with `snapshot`, the rows at this time. `up_to`: the time at
+    which it ends. `progress`: with progress rows. `begins`: a progress row with the time `after` comes first. `constant`: the query reads
+    no relation. `durable`: of a subscription, whose `fetch` returns complete times, and whose progress rows have the newest complete time.
+    """
+
+    after: int
+    snapshot: bool
+    progress: bool
+    up_to: int | None = None
+    constant: bool = False
+    begins: bool = False
+    durable: bool = False
+
+
 class TailRows:
     """The rows of one TAIL, SUBSCRIBE or subscription.
 
-    Call `fetch` or `piece` until `ended`, then `close`. `after`: changes later than this time are returned, and before them, with
-    `snapshot`, the rows at this time. `begins`: a progress row with that time comes first. `durable`: `fetch` returns complete
-    times, and a progress row has the newest complete time. Changes from while a view fails are returned with the next time at
-    which it does not.
+    Call `fetch` or `piece` until `ended`, then `close`. Changes from while a view fails are returned with the next time at which it does
+    not.
     """
 
     def __init__(
@@ -86,38 +99,32 @@ class TailRows:
         serving: Serving,
         source: Authorized[Followed | Prepared],
         shape: Shape,
-        *,
+        options: TailOptions,
         values: Sequence[object] = (),
-        after: int,
-        snapshot: bool,
-        progress: bool,
-        up_to: int | None = None,
-        constant: bool = False,
-        begins: bool = False,
-        durable: bool = False,
     ) -> None:
-        self.columns = columns(shape, progress)
+        after, snapshot, up_to = options.after, options.snapshot, options.up_to
+        self.columns = columns(shape, options.progress)
         self.ended = False
         self._shape = shape
         self._serving = serving
-        self._progress = progress
+        self._progress = options.progress
         self._up_to = up_to
-        self._constant = constant
+        self._constant = options.constant
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
         known = shape.columns if isinstance(source.plan, Followed) else None
-        self._iterator: AsyncIterator[Batch] = serving.changes(
-            source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
+        self._iterator: AsyncIterator[Batch] = serving.followers.changes(
+            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=known
         )
         self._begun = False
-        self._durable = durable
+        self._durable = options.durable
         self._failure: BaseException | None = None  # raised after the rows that precede it were returned
         self._collected = 0  # rows of the running or last fetch
         self._pending: asyncio.Task[Batch | None] | None = None
-        self._ready: list[Piece] = []
+        self._ready: list[SharedRows] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
-        if begins and progress:
+        if options.begins and options.progress:
             self._ready.append(self._progress_row(after))
-        if (constant and not snapshot) or (up_to is not None and up_to <= after):
+        if (options.constant and not snapshot) or (up_to is not None and up_to <= after):
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
@@ -135,9 +142,9 @@ class TailRows:
                 table = self._ready.pop(0).table
                 if limit is not None and count + table.num_rows > limit and (count or not self._durable):
                     if self._durable:
-                        self._ready.insert(0, Piece(table))
+                        self._ready.insert(0, SharedRows(table))
                         break
-                    self._ready.insert(0, Piece(table.slice(limit - count)))
+                    self._ready.insert(0, SharedRows(table.slice(limit - count)))
                     table = table.slice(0, limit - count)
                 out.append(table)
                 count += table.num_rows
@@ -154,7 +161,7 @@ class TailRows:
                 break
         return pa.concat_tables(out) if out else self._schema.empty_table()
 
-    async def piece(self) -> Piece | None:
+    async def piece(self) -> SharedRows | None:
         """Waits for the next rows, which other followers may share. Returns None at the end."""
         while not self._ready:
             if self.ended:
@@ -188,7 +195,7 @@ class TailRows:
     @property
     def _current(self) -> bool:
         """Whether everything up to the mirrors' time has been read."""
-        return self._position >= self._serving.time
+        return self._position >= self._serving.progress.time
 
     async def _read(self, wait: float | None) -> bool:
         """Reads the next batch into `_ready`. Returns False if none arrives within `wait` seconds."""
@@ -235,7 +242,7 @@ class TailRows:
         if self._up_to is not None and batch.time + 1 >= self._up_to:
             self.ended = True  # no earlier time can follow
 
-    def _made(self, batch: Batch, grown: Callable[[int], None]) -> Piece:
+    def _made(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
         assert batch.table is not None
         shaped = self._shape.shaped(batch.table)
         count = len(shaped[0])
@@ -244,11 +251,11 @@ class TailRows:
             head.append(pa.repeat(pa.scalar(False), count))
         made = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
         grown(made.nbytes)
-        return Piece(made, grown)
+        return SharedRows(made, grown)
 
-    def _progress_row(self, time: int) -> Piece:
+    def _progress_row(self, time: int) -> SharedRows:
         rest = [pa.nulls(1, field.type) for field in list(self._schema)[2:]]
-        return Piece(pa.Table.from_arrays([_repeat(time, 1), pa.array([True]), *rest], schema=self._schema))
+        return SharedRows(pa.Table.from_arrays([_repeat(time, 1), pa.array([True]), *rest], schema=self._schema))
 
     async def close(self) -> None:
         self.ended = True

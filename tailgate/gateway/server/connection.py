@@ -16,21 +16,19 @@ import logging
 import socket
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from tailgate.gateway.handlers import simple
+from tailgate.gateway.handlers import messages, simple
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.frames import Decoder
 from tailgate.gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, MESSAGE_FACTOR, RECEIVE_BYTES_MAX
 from tailgate.gateway.protocol.states import Phase
-from tailgate.gateway.resources.budgets import Charged
+from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.security.authentication import Peer
-from tailgate.gateway.session.session import Session, Work
+from tailgate.gateway.security.tls import Identity
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.session.session import Session
 from tailgate.lake.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from tailgate.gateway.security.tls import Identity
-    from tailgate.gateway.server.server import Gateway
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -61,11 +59,33 @@ def _common_name(certificate: dict[str, Any] | None) -> str | None:
     return next((value for part in (certificate or {}).get("subject", ()) for key, value in part if key == "commonName"), None)
 
 
+class Connections(set["Connection"]):
+    """The open connections of a gateway. `unauthenticated`: those that have not signed in, oldest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unauthenticated: dict[Connection, None] = {}
+
+    def admit(self, connection: Connection) -> None:
+        """Adds a connection. If there are too many, closes the oldest that has not signed in."""
+        if len(self) >= CONNECTIONS_MAX:
+            oldest = next(iter(self.unauthenticated), connection)
+            self.unauthenticated.pop(oldest, None)
+            oldest.abort()
+        self.add(connection)
+        self.unauthenticated[connection] = None
+
+    def forget(self, connection: Connection) -> None:
+        """Removes a closed connection."""
+        self.discard(connection)
+        self.unauthenticated.pop(connection, None)
+
+
 class Connection(asyncio.Protocol):
     """The connection of one client. It implements the session's `Out`."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, connections: Connections) -> None:
+        self._gateway, self._connections = gateway, connections
         self._loop = asyncio.get_running_loop()
         self._decoder = Decoder()
         self._queue: deque[m.Message] = deque()
@@ -79,8 +99,8 @@ class Connection(asyncio.Protocol):
         self._arrived: asyncio.Future[None] | None = None  # set if a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
         self._accepted = False  # an SSLRequest was accepted, and the handshake has not begun
-        self._received: Charged | None = None  # received bytes that the session is charged for, including incomplete messages
-        self._unsent: Charged | None = None
+        self._received: Charge | None = None  # received bytes that the session is charged for, including incomplete messages
+        self._unsent: Charge | None = None
         self._early: list[bytes] | None = None  # data received over TLS before `start_tls` returns
         self.session = Session(gateway, self)
 
@@ -96,13 +116,8 @@ class Connection(asyncio.Protocol):
             for name, value in KEEPALIVE:
                 if hasattr(socket, name):
                     peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-        if len(self._gateway.connections) >= CONNECTIONS_MAX:
-            oldest = next(iter(self._gateway.strangers), self)
-            self._gateway.strangers.pop(oldest, None)
-            oldest.abort()
-        self._gateway.connections.add(self)
-        self._gateway.strangers[self] = None
-        self.session.peer = peer_of(transport, self._gateway.insecure)
+        self._connections.admit(self)
+        self.session.client.peer = peer_of(transport, self._gateway.insecure)
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)
 
     def _give_up(self) -> None:
@@ -130,7 +145,7 @@ class Connection(asyncio.Protocol):
         ):
             answer = simple.ready_answer(session, data[5:-1])
             if answer is not None and self._transport is not None:
-                session.activity.polled(data[5:-1])
+                session.execution.activity.polled(data[5:-1])
                 self._transport.write(answer)
                 return
         messages = self._decoder.feed(data)
@@ -151,7 +166,7 @@ class Connection(asyncio.Protocol):
     def _hold_received(self, size: int) -> None:
         """Charges the session for received bytes that are not yet processed. Closes it if its budget does not allow them."""
         if self._received is None:
-            self._received = Charged(self.session.budget)
+            self._received = Charge(self.session.memory.budget)
         try:
             self._received.set(size if size > RECEIVED_FREE else 0)
         except OutOfMemory as error:
@@ -163,7 +178,7 @@ class Connection(asyncio.Protocol):
         if self._task is None:
             self.close()
             return False
-        if self.session.following or (self._arrived is not None and not self._arrived.done()):
+        if self.session.execution.following or (self._arrived is not None and not self._arrived.done()):
             self._task.cancel()
             return False
         return True
@@ -177,17 +192,16 @@ class Connection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         self.session.end()
-        self._gateway.connections.discard(self)
-        self._gateway.strangers.pop(self, None)
+        self._connections.forget(self)
 
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = self._loop.create_future()
-            self._unsent = Charged(self.session.budget)
+            self._unsent = Charge(self.session.memory.budget)
             try:
                 self._unsent.set(UNSENT_BYTES)
             except OutOfMemory:
-                log.warning("a connection of %s is closed: its client does not read, and memory is short", self.session.user)
+                log.warning("a connection of %s is closed: its client does not read, and memory is short", self.session.client.user)
                 self.abort()
 
     def resume_writing(self) -> None:
@@ -227,7 +241,7 @@ class Connection(asyncio.Protocol):
                 self._transport, self, identity.context, server_side=True, ssl_handshake_timeout=STARTUP_TIMEOUT_S
             )
         except (OSError, asyncio.TimeoutError) as error:  # ssl.SSLError is an OSError
-            log.info("no TLS with %s: %s", self.session.peer.host, error)
+            log.info("no TLS with %s: %s", self.session.client.peer.host, error)
             self.abort()
             return
         finally:
@@ -236,8 +250,9 @@ class Connection(asyncio.Protocol):
             return  # the client has disconnected
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
-        self.session.peer = replace(
-            self.session.peer, tls=True, certificate=_common_name(transport.get_extra_info("peercert")), end_point=identity.end_point
+        client = self.session.client
+        client.peer = replace(
+            client.peer, tls=True, certificate=_common_name(transport.get_extra_info("peercert")), end_point=identity.end_point
         )
         early, self._early = self._early or [], None
         for data in early:
@@ -253,7 +268,7 @@ class Connection(asyncio.Protocol):
             if self._transport.get_write_buffer_size() > WRITE_BYTES_HIGH:
                 self._loop.call_later(RETRY_S, self._pump)  # the buffer may drain without pause_writing
                 return
-            work = self.session.receive(self._queue.popleft())
+            work = messages.receive(self.session, self._queue.popleft())
             if not self._decoder.authenticated:
                 self._start_up()
             if work is not None:
@@ -267,7 +282,7 @@ class Connection(asyncio.Protocol):
         """Decodes the next message of the start-up, or all buffered messages once the client is authenticated."""
         self._decoder.authenticated = self.session.machine.phase in AUTHENTICATED
         if self._decoder.authenticated:
-            self._gateway.strangers.pop(self, None)
+            self._connections.unauthenticated.pop(self, None)
         if self._early is None:  # during the handshake the buffer has no plain messages
             self._queue.extend(self._decoder.feed(b""))
 
@@ -280,13 +295,13 @@ class Connection(asyncio.Protocol):
             self._paused = False
             self._transport.resume_reading()
 
-    async def _run(self, work: Work) -> None:
+    async def _run(self, work: messages.Work) -> None:
         try:
             await work
         except asyncio.CancelledError:
             self.close()
         except Exception as error:  # noqa: BLE001  # counted and logged
-            self._gateway.internal_errors.reported(error, self.session.activity.query.decode(errors="replace"))
+            self._gateway.internal_errors.reported(error, self.session.execution.activity.query.decode(errors="replace"))
             self.close()
         finally:
             self._task = None

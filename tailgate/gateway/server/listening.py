@@ -15,15 +15,11 @@ import asyncio
 import contextlib
 import errno
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import cast
 
-from tailgate.lake import peers, ports
+from tailgate.lake import Lake, peers, ports
 from tailgate.lake.errors import of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tailgate.lake import Lake
 
 TAKEN_S = 2.0  # a starting gateway may not be announced yet, and a killed one may keep the port for a moment
 TAKEN_POLL_S = 0.05
@@ -40,21 +36,21 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
         found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise of("58000", f"could not resolve the address {host}: {error.strerror}") from error
-    made: list[socket.socket] = []
+    listening: list[socket.socket] = []
     try:
         for family, _, _, _, address in dict.fromkeys(found):
             with contextlib.suppress(_Unsupported):
-                made.append(await _listening(lake, family, address, backlog))
+                listening.append(await _listening(lake, family, cast(tuple[str, int], address), backlog))
     except BaseException:
-        close(made)
+        close(listening)
         raise
-    if not made:
+    if not listening:
         raise of("58000", f"could not listen on {host or 'all addresses'}: no address of this machine")
-    return made
+    return listening
 
 
-def close(made: list[socket.socket]) -> None:
-    for each in made:
+def close(listening: list[socket.socket]) -> None:
+    for each in listening:
         each.close()
 
 
@@ -87,23 +83,23 @@ def _siblings(lake: Lake, address: tuple[str, int]) -> set[Path]:
 def _bound(family: int, address: tuple[str, int], backlog: int, *, shared: bool) -> socket.socket | None:
     """Returns a listening socket, or None if the address is in use."""
     try:
-        made = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError:
         raise _Unsupported from None
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared and SHARED is not None:
-            made.setsockopt(socket.SOL_SOCKET, SHARED, 1)
+            listening.setsockopt(socket.SOL_SOCKET, SHARED, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
-        made.listen(backlog)
-        made.setblocking(False)
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind(address)
+        listening.listen(backlog)
+        listening.setblocking(False)
     except OSError as error:
-        made.close()
+        listening.close()
         if error.errno == errno.EADDRINUSE:
             return None
         if error.errno == errno.EADDRNOTAVAIL:
             raise _Unsupported from None
         raise of("58000", f"could not listen on {address[0]}, port {address[1]}: {error.strerror}") from error
-    return made
+    return listening

@@ -8,12 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from tailgate.gateway.resources import memory
-
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.serving.service import Serving
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -32,13 +29,13 @@ class Pressure:
 
     async def watch(self) -> None:
         """Checks the memory every LOOK_S seconds until it is cancelled."""
-        given = 0.0
+        given_back_at = 0.0
         while True:
             resident = memory.hold(int(HIGH * self._serving.memory.total), self._serving.memory.total)
             self.look(resident)
-            if resident > MUCH * self._serving.memory.total and time.monotonic() - given > GIVE_BACK_S:
+            if resident > MUCH * self._serving.memory.total and time.monotonic() - given_back_at > GIVE_BACK_S:
                 await asyncio.to_thread(memory.give_back)
-                given = time.monotonic()
+                given_back_at = time.monotonic()
             await asyncio.sleep(LOOK_S)
 
     def look(self, resident: int) -> None:

@@ -12,27 +12,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.mirrors.entries import Entries, Known
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
-from tailgate.gateway.resources.budgets import CHARGED, Charged
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.jobs import current
-from tailgate.gateway.serving.prepared import Changes, Prepared
+from tailgate.gateway.serving.prepared import ChangeQuery, Prepared
+from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.weights import formed, total
 from tailgate.sql.render.duckdb import arguments
-
-if TYPE_CHECKING:
-    from tailgate.lake import Lake
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
 RESULT_ROWS = 1_000_000  # in the result of a followed query, which is compared as a whole after each change
@@ -54,13 +52,13 @@ class Feed(Protocol):
     def rows(self, n: int, time: int) -> pa.Table:
         """Returns the rows at `time`, with weights; `n` is the newest entry not later than that."""
 
-    def touched(self, known: Known) -> bool:
+    def touched(self, entry: CachedEntry) -> bool:
         """Tells whether an entry may change the rows."""
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
         """Returns the net changes of an entry for which `touched` is true."""
 
-    def inline(self, known: Known) -> bool:
+    def inline(self, entry: CachedEntry) -> bool:
         """Tells whether `delta` of this entry is cheap enough to run without a thread."""
 
     def close(self) -> None: ...
@@ -71,19 +69,19 @@ class RelationFeed:
 
     def __init__(self, lake: Lake, item: Item) -> None:
         self.key: Hashable = (item.id, len(item.columns))
-        self.items = (item,)
+        self.items: tuple[Item, ...] = (item,)
         self.lake, self._relation = lake, item.id
         self._schema = arrow_schema(item.columns, weight=True)
 
     def rows(self, n: int, time: int) -> pa.Table:
         return self._known(self.lake.snapshot(self._relation, at=time))
 
-    def touched(self, known: Known) -> bool:
-        return self._relation in known.relations
+    def touched(self, entry: CachedEntry) -> bool:
+        return self._relation in entry.relations
 
-    def delta(self, known: Known) -> pa.Table | None:
-        changes = known.changes(self._relation)
-        return known.derive(self.key, None if changes is None else self._known(changes))
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
+        changes = entry.changes(self._relation)
+        return entry.derive(self.key, None if changes is None else self._known(changes))
 
     def _known(self, rows: pa.Table) -> pa.Table:
         """Returns the rows with the columns of the feed; the relation may now have more or fewer."""
@@ -91,8 +89,8 @@ class RelationFeed:
             return rows
         return total([rows], self._schema)
 
-    def inline(self, known: Known) -> bool:
-        section = known.header.section(self._relation)
+    def inline(self, entry: CachedEntry) -> bool:
+        section = entry.header.section(self._relation)
         return section is None or section.length <= INLINE_BYTES
 
     def close(self) -> None:
@@ -110,10 +108,10 @@ class QueryFeed:
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
-    def touched(self, known: Known) -> bool:
-        return not self._prepared.relations.isdisjoint(known.relations)
+    def touched(self, entry: CachedEntry) -> bool:
+        return not self._prepared.relations.isdisjoint(entry.relations)
 
-    def inline(self, known: Known) -> bool:
+    def inline(self, entry: CachedEntry) -> bool:
         return False
 
     def close(self) -> None:
@@ -151,7 +149,7 @@ def _listed(names: Sequence[str], *more: str) -> str:
 class LinearFeed(QueryFeed):
     """The feed of a query of filters and projections, evaluated on the changes alone."""
 
-    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: Changes) -> None:
+    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: ChangeQuery) -> None:
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)
@@ -163,11 +161,11 @@ class LinearFeed(QueryFeed):
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
 
-    def delta(self, known: Known) -> pa.Table | None:
-        changes = known.changes(self._shape.relation)
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
+        changes = entry.changes(self._shape.relation)
         with self._lock:
-            there, table = known.derived(self.key)
-            return table if there or changes is None else known.derive(self.key, self._over(changes))
+            cached, table = entry.derived(self.key)
+            return table if cached or changes is None else entry.derive(self.key, self._over(changes))
 
     def _over(self, changes: pa.Table) -> pa.Table:
         """Evaluates the query on rows of its relation."""
@@ -181,7 +179,7 @@ class LinearFeed(QueryFeed):
             connection.close()
 
 
-class Maintained(QueryFeed):
+class QueryResultFeed(QueryFeed):
     """The feed of any query. It only moves forward; `n` is the entry that it is at.
 
     A follower that starts before `n` needs a separate feed.
@@ -192,7 +190,7 @@ class Maintained(QueryFeed):
         self._entries = entries
         self._shapes = [mirror.shape(item) for item in prepared.items]
         self._result = Shape(RESULT, prepared.columns, None)
-        self._held = Charged(CHARGED.get().parent or CHARGED.get())  # charged to the role: other sessions may share the feed
+        self._held = Charge(TASK_BUDGET.get().parent or TASK_BUDGET.get())  # charged to the role: other sessions may share the feed
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.n = 0
 
@@ -202,10 +200,10 @@ class Maintained(QueryFeed):
             assert self._connection is not None
             return mirror.rows(self._connection, self._result)
 
-    def delta(self, known: Known) -> pa.Table | None:
+    def delta(self, entry: CachedEntry) -> pa.Table | None:
         with self._lock:
-            there, table = known.derived(self.key)
-            return table if there else self._reach(known)
+            cached, table = entry.derived(self.key)
+            return table if cached else self._reach(entry)
 
     def close(self) -> None:
         with self._lock:
@@ -242,9 +240,9 @@ class Maintained(QueryFeed):
             self._forget()
             raise
 
-    def _reach(self, known: Known) -> pa.Table | None:
+    def _reach(self, entry: CachedEntry) -> pa.Table | None:
         """Advances to an entry and returns its net changes."""
-        n = known.header.n
+        n = entry.header.n
         if self._connection is None or self.n >= n:
             self._begin(n - 1, self._entries.get(n - 1).header.time)
         for i in range(self.n + 1, n):
@@ -252,14 +250,14 @@ class Maintained(QueryFeed):
             if self.touched(between):
                 self._step(between)
             self.n = i
-        return self._step(known)
+        return self._step(entry)
 
-    def _step(self, known: Known) -> pa.Table | None:
+    def _step(self, entry: CachedEntry) -> pa.Table | None:
         """Applies the next entry to the relations and returns the change of the result."""
         assert self._connection is not None
         try:
             for shape in self._shapes:
-                if (changes := known.changes(shape.relation)) is not None:
+                if (changes := entry.changes(shape.relation)) is not None:
                     mirror.apply(self._connection, shape, changes)
             before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
             delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
@@ -267,8 +265,8 @@ class Maintained(QueryFeed):
         except BaseException:
             self._forget()
             raise
-        self.n = known.header.n
-        return known.derive(self.key, delta)
+        self.n = entry.header.n
+        return entry.derive(self.key, delta)
 
     def _bounded(self, table: pa.Table) -> pa.Table:
         if table.num_rows > RESULT_ROWS:
@@ -282,4 +280,4 @@ def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepa
         return RelationFeed(lake, source)
     if source.changes is not None:
         return LinearFeed(lake, sandbox, source, values, source.changes)
-    return Maintained(lake, sandbox, entries, source, values)
+    return QueryResultFeed(lake, sandbox, entries, source, values)

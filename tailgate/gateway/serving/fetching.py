@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.mirrors import mirror
-from tailgate.gateway.resources.budgets import CHARGED, Charged
+from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 
 BATCH_ROWS = 16_384  # rows between two charges
 CHARGED_MIN = 16 << 10  # bytes; smaller results are frequent and short-lived, so they are not charged
@@ -35,8 +35,8 @@ def fetched(result: duckdb.DuckDBPyConnection, schema: pa.Schema | None = None) 
     """Returns all rows of an executed statement. Raises 53200, without computing the rest, if too large."""
     reader = result.to_arrow_reader(BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
-    budget = CHARGED.get()
-    held, size = Charged(budget), 0
+    budget = TASK_BUDGET.get()
+    held, size = Charge(budget), 0
     try:
         for batch in reader:
             batches.append(batch)

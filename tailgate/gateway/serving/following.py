@@ -17,17 +17,17 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from tailgate.gateway.mirrors.entries import Entries, Known
-from tailgate.gateway.mirrors.mirrors import State
+from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.snapshots import error_of
 from tailgate.gateway.serving.feeds import Feed
+from tailgate.gateway.serving.progress import Progress
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError, UndefinedTable
 from tailgate.lake.stored import begun
 from tailgate.lake.weights import total
 
 Made = TypeVar("Made")
-Aside = Callable[..., Awaitable[Any]]
+RunInThread = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Batch:
 
     time: int
     table: pa.Table | None
-    known: Known | None = None  # the log entry, which caches what all its followers share
+    entry: CachedEntry | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
 
     def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
@@ -47,10 +47,11 @@ class Batch:
 
         `make` calls `grow(bytes)` for memory that its result allocates later.
         """
-        if self.known is None:
+        if self.entry is None:
             return make(self, lambda size: None)
-        known = self.known
-        return known.shared((self.feed, form), lambda: make(self, known.grow))
+        entry = self.entry
+        shared: Made = entry.shared((self.feed, form), lambda: make(self, entry.grow))
+        return shared
 
 
 class Failing:
@@ -72,6 +73,13 @@ class Failing:
             if sums[state, message] == 0:
                 del sums[state, message]
 
+    def read(self, entry: CachedEntry) -> None:
+        """Adds the changes of errors in a log entry."""
+        for relation in self.relations & entry.relations:
+            changes = entry.changes(relation)
+            assert changes is not None
+            self.add(relation, changes)
+
     @property
     def error(self) -> TailgateError | None:
         """Returns a current error, or None."""
@@ -91,27 +99,25 @@ async def follow(
     entries: Entries,
     after: int,
     snapshot: bool,
-    state: Callable[[], State],
-    moved: Callable[[int], Awaitable[None]],
-    aside: Aside,
+    progress: Progress,
+    run_in_thread: RunInThread,
     patient: bool = False,
 ) -> AsyncIterator[Batch]:
     """Yields the batches of a feed; see the module.
 
-    `state()` returns the state of the mirrors; `moved(n)` returns once they are later than entry n.
-    `aside(work, …)` runs long work on a thread. With `patient`, changes made while a view has
+    `run_in_thread(work, …)` runs long work on a thread. With `patient`, changes made while a view has
     errors are withheld until it has none; an error is raised only if it remains at the newest time.
     """
-    while state().time < after:
-        await moved(state().n)
-    n = await aside(entries.at, after)
+    while progress.state.time < after:
+        await progress.wait_entry(progress.state.n)
+    n = await run_in_thread(entries.at, after)
     failing = Failing(feed.items)
-    await aside(_errors_at, feed, failing, after)
+    await run_in_thread(_errors_at, feed, failing, after)
     withheld: list[pa.Table] = []  # changes of times at which a view had errors
     if not patient:
         failing.check()
     if snapshot:
-        rows = await aside(feed.rows, n, after)
+        rows = await run_in_thread(feed.rows, n, after)
         if failing.error is None:
             yield Batch(after, rows)
         else:
@@ -119,38 +125,41 @@ async def follow(
     if not feed.items:
         return
     while True:
-        progress: int | None = None
-        newest = state().n
+        read: int | None = None  # the time that was read and not yet yielded
+        newest = progress.state.n
         while n < newest:
-            known = entries.recent(n + 1) or await aside(entries.get, n + 1)
+            entry = entries.recent(n + 1) or await run_in_thread(entries.get, n + 1)
             n += 1
-            progress = known.header.time
-            _check_drop(feed, known)
-            for relation in failing.relations & known.relations:
-                changes = known.changes(relation)
-                assert changes is not None
-                failing.add(relation, changes)
+            read = entry.header.time
+            _check_drop(feed, entry)
+            failing.read(entry)
             if not patient:
                 failing.check()
-            table = None
-            if feed.touched(known):
-                there, table = known.derived(feed.key)
-                if not there:
-                    table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
+            table = await _delta(feed, entry, run_in_thread)
             if failing.error is not None:
                 withheld += [] if table is None else [table]
             elif withheld:
                 table = total([*withheld, *([] if table is None else [table])], withheld[0].schema)
                 withheld.clear()
-                yield Batch(progress, table)
-                progress = None
+                yield Batch(read, table)
+                read = None
             elif table is not None and table.num_rows:
-                yield Batch(progress, table, known, feed.key)
-                progress = None
+                yield Batch(read, table, entry, feed.key)
+                read = None
         failing.check()
-        if progress is not None:
-            yield Batch(progress, None)
-        await moved(n)
+        if read is not None:
+            yield Batch(read, None)
+        await progress.wait_entry(n)
+
+
+async def _delta(feed: Feed, entry: CachedEntry, run_in_thread: RunInThread) -> pa.Table | None:
+    """Returns the net changes of an entry, computed once for all followers of the feed, or None if there are none."""
+    if not feed.touched(entry):
+        return None
+    derived, table = entry.derived(feed.key)
+    if derived:
+        return table
+    return feed.delta(entry) if feed.inline(entry) else await run_in_thread(feed.delta, entry)
 
 
 def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
@@ -158,11 +167,11 @@ def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
         failing.add(relation, feed.lake.snapshot(relation, at=time))
 
 
-def _check_drop(feed: Feed, known: Known) -> None:
-    change = known.header.catalog
+def _check_drop(feed: Feed, entry: CachedEntry) -> None:
+    change = entry.header.catalog
     if change is not None:
         for item in feed.items:
             if item.id in change.drop:
-                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {known.header.time}.")
+                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {entry.header.time}.")
             if item.id in begun(change):
                 raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is being filled again', hint="Follow it again when it is.")

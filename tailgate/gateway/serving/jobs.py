@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from tailgate.gateway.resources.concurrency import ASKING, NOBODY, RESERVE, Asking, Turns
+from tailgate.gateway.resources.concurrency import NOBODY, REQUESTER, RESERVE, Limiter, Requester
 from tailgate.gateway.serving.failures import translated
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, TailgateError
 from tailgate.sql import interruption
@@ -38,10 +38,10 @@ class Interruptible(Protocol):
 class Job:
     """A running statement, which can be interrupted wherever it currently runs."""
 
-    def __init__(self, asking: Asking = NOBODY) -> None:
+    def __init__(self, requester: Requester = NOBODY) -> None:
         self._lock = threading.Lock()
         self._on: Interruptible | None = None
-        self.asking = asking
+        self.requester = requester
         self.began = time.monotonic()
         self.cancelled = False
         self.reason: TailgateError | None = None  # why it was ended, if not at the client's request
@@ -70,7 +70,7 @@ class Jobs:
     """Threads that run statements. With `long` 0, all statements share one kind of turns."""
 
     def __init__(self, name: str, most: int = AT_ONCE, each: int = EACH, long: int = LONG, long_each: int = LONG_EACH) -> None:
-        self.turns = Turns(most, each, long, long_each)
+        self.turns = Limiter(most, each, long, long_each)
         self._running: dict[Job, asyncio.Future[Any]] = {}
         self._pool = ThreadPoolExecutor(most + long + 2 * RESERVE, name)
 
@@ -81,8 +81,8 @@ class Jobs:
         Cancelling the task interrupts it; after `timeout` seconds QueryCanceled is raised.
         """
         loop = asyncio.get_running_loop()
-        turn = self.turns.try_take(ASKING.get()) or await self.turns.take(ASKING.get())
-        job = Job(turn.asking)
+        turn = self.turns.try_take(REQUESTER.get()) or await self.turns.take(REQUESTER.get())
+        job = Job(turn.requester)
         try:
             future = loop.run_in_executor(self._pool, contextvars.copy_context().run, _watched, work, job)
         except BaseException:
@@ -123,7 +123,7 @@ class Jobs:
         """
         before = time.monotonic() - A_WHILE_S
         loop = asyncio.get_running_loop()
-        found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.asking.superuser)]
+        found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.requester.superuser)]
         for job in found:
             _stop(loop, job, self._running[job], OutOfMemory("out of memory", detail="The gateway is short of memory."))
         return len(found)

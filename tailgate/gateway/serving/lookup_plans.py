@@ -25,7 +25,7 @@ KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AccessPath:
     """The columns by which a relation can be looked up.
 
     `key`: the columns of the relation's unique key, None if rows may be equal. `width`: the number of the relation's columns, which
@@ -48,7 +48,7 @@ class Lookup:
     a cache of row encodings by format codes and style.
     """
 
-    way: Way
+    way: AccessPath
     fields: tuple[Field, ...]
     given: tuple[tuple[Given, ...], ...]
     rest: tuple[tuple[int, Given], ...]
@@ -131,11 +131,11 @@ def lookup_of(equalities: Equalities | None, catalog: Catalog) -> Lookup | None:
     return Lookup(way, scan.columns, given, tuple((c, values[0]) for c, values in rest), equalities.columns, types)
 
 
-def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:
+def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[AccessPath]:
     if scan.key:
-        yield Way(scan.relation, scan.key, scan.key, len(scan.columns))
+        yield AccessPath(scan.relation, scan.key, scan.key, len(scan.columns))
     for item in indexes(catalog, scan.relation):
-        yield Way(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, len(scan.columns), declared=True)
+        yield AccessPath(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, len(scan.columns), declared=True)
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:

@@ -11,12 +11,12 @@ import pickle
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from tailgate.gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, catalog_query, catalog_tree, is_catalog_query, too_many_joins
-from tailgate.gateway.resources.budgets import Cache
+from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.serving.lookup_plans import Equalities, equalities_of
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
@@ -26,12 +26,9 @@ from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import explain
-from tailgate.sql.plan.traversal import once_each, walk
+from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
-
-if TYPE_CHECKING:
-    from tailgate.gateway.resources.budgets import Budget
 
 KEPT_BYTES = 64 << 20  # of cached bound queries; a limit for clients that put new literals into every statement
 PLAN_FACTOR = 100  # approximate bytes of a plan per byte of its text
@@ -48,7 +45,7 @@ def declared(oids: Sequence[int]) -> tuple[Type, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangeQuery:
     """A query over the changes of its only relation.
 
     The last column of the relation and of the result is the weight. `used` is as in `Prepared`.
@@ -87,7 +84,7 @@ class Prepared:
     constants: tuple[plan.Value, ...] = field(repr=False)
     used: frozenset[int]
     equalities: Equalities | None = field(repr=False)
-    changes: Changes | None = field(repr=False)
+    changes: ChangeQuery | None = field(repr=False)
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
@@ -102,7 +99,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class SessionCatalog:
     """A catalog as a session sees it.
 
     `catalog_n` is the log entry that last changed it. `scope` is a cache key for whatever else
@@ -137,7 +134,7 @@ class Statements:
             return found
 
 
-def key_of(query: QueryText, oids: Sequence[int], seen: Seen) -> Key:
+def key_of(query: QueryText, oids: Sequence[int], seen: SessionCatalog) -> Key:
     return query.text, tuple(oids), seen.catalog_n, seen.scope
 
 
@@ -149,7 +146,7 @@ def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n:
     return bind(query, oids, catalog, catalog_n)
 
 
-def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
     """Does the same as `analyzed` in a worker process, and returns the plan pickled."""
     made = analyzed(query, oids, catalog, catalog_n)
     if isinstance(made, CatalogQuery):
@@ -191,7 +188,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     )
 
 
-@once_each
+@memoize_by_object
 def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
     """Returns for each column the relation and column number that it passes through unchanged.
 
@@ -258,7 +255,7 @@ def volatile(relation: plan.Relation) -> bool:
     return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
 
 
-def changes_of(relation: plan.Relation) -> Changes | None:
+def changes_of(relation: plan.Relation) -> ChangeQuery | None:
     """Returns the query over the *changes* of its only relation; None if other operators occur.
 
     Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the
@@ -268,7 +265,7 @@ def changes_of(relation: plan.Relation) -> Changes | None:
     if over is None:
         return None
     constants: list[plan.Value] = []
-    return Changes(render(over, constants=constants), tuple(constants), numbers(over))
+    return ChangeQuery(render(over, constants=constants), tuple(constants), numbers(over))
 
 
 def _over_changes(relation: plan.Relation) -> plan.Relation | None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 AGAIN_S = 0.005  # between interrupts: DuckDB ignores an interrupt before the statement has started
 
 
-class Patience:
+class Watchdog:
     """A watchdog that calls `interrupt` after `limit` seconds. Its thread starts at the first use."""
 
     def __init__(self, interrupt: Callable[[], None], limit: float) -> None:

@@ -11,19 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from tailgate.gateway.resources.budgets import Charged
-from tailgate.gateway.serving.prepared import Seen
+from tailgate.gateway.resources.budgets import Charge
+from tailgate.gateway.serving.prepared import SessionCatalog
+from tailgate.gateway.session.client import Client
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.session.memory import SessionMemory
+from tailgate.gateway.session.roles import CurrentRole
+from tailgate.gateway.session.transactions import Transaction
+from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.names import listed
 from tailgate.lake.roles import Role
 from tailgate.lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
-from tailgate.sql.definitions import bind_definition, restated
-
-if TYPE_CHECKING:
-    from tailgate.gateway.session.session import Session
+from tailgate.sql.definitions import bind_definition, rename_references
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
 ENTRY_BYTES = 100  # memory per item of a session's private catalog
@@ -33,53 +35,55 @@ _listed = lru_cache(1000)(listed)
 class Naming:
     """The catalog of one session, with its temporary views."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(
+        self, gateway: Gateway, client: Client, settings: Settings, transaction: Transaction, current: CurrentRole, memory: SessionMemory
+    ) -> None:
+        self._gateway, self._serving, self._client, self._settings = gateway, gateway.serving, client, settings
+        self._transaction, self._current, self._memory = transaction, current, memory
         self._base: Catalog | None = None
         self._held: Catalog | None = None  # the catalog at the block's time, if it differs
-        self._asked: tuple[str, str] | None = None
-        self._known = Seen(Catalog(), 0)
+        self._key: tuple[str, str] | None = None
+        self._seen = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
         self._next = 1
-        self._charged: Charged | None = None
+        self._charged: Charge | None = None
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> SessionCatalog:
         """The catalog at the mirrors' time; the same object as long as nothing changes.
 
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
         """
-        session = self._session
-        base, n = session.serving.known
-        held = session.transaction.catalog
+        base, n = self._serving.progress.known
+        held = self._transaction.catalog
         if held is base:
             held = None
-        asked = (session.settings["search_path"], session.settings["role"])
+        key = (self._settings["search_path"], self._settings["role"])
         if self.behind and self._base is not None:
             base = self._base  # the previous catalog, until `catch_up`
-        if base is not self._base or held is not self._held or asked != self._asked:
+        if base is not self._base or held is not self._held or key != self._key:
             path = self._path(base)
-            self._base, self._held, self._asked = base, held, asked
-            self._known = self._see(base, n, path)
-        return self._known
+            self._base, self._held, self._key = base, held, key
+            self._seen = self._see(base, n, path)
+        return self._seen
 
     @property
     def behind(self) -> bool:
         """Whether the catalog has changed and the temporary views are not yet adapted to it."""
-        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._session.serving.catalog
+        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.progress.catalog
 
     async def catch_up(self) -> None:
         """Adapts the temporary views to the current catalog."""
         while self.behind:
-            base, before, workers = self._session.serving.catalog, self._base, self._session.serving.workers
+            base, before, workers = self._serving.progress.catalog, self._base, self._serving.workers
             assert before is not None
             if self._before is not None:
-                self._before = await workers.aside(followed, self._before, self.own, before, base)
-            views = await workers.aside(followed, self.temporary, self.own, before, base)
+                self._before = await workers.run_bounded(followed, self._before, self.own, before, base)
+            views = await workers.run_bounded(followed, self.temporary, self.own, before, base)
             self._charge(views, base)
             self.temporary, self._base = views, base
-            self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
+            self._seen = self._see(base, self._serving.progress.catalog_n, self._path(base))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """Returns the existing schemas of the search_path that the role may use.
@@ -87,12 +91,12 @@ class Naming:
         If the role no longer exists, all existing ones: statements then fail when they are authorized.
         """
         try:
-            role: Role | None = self._session.access.role
+            role: Role | None = self._current.get()
         except TailgateError:
             role = None
-        user = role.name if role is not None and base.has_roles else self._session.user
+        user = role.name if role is not None and base.has_roles else self._client.user
         found: list[str] = []
-        for name in _listed(self._session.settings["search_path"]):
+        for name in _listed(self._settings["search_path"]):
             schema = base.find_schema(user if name == "$user" else name)
             if schema is None or schema.name in found:
                 continue
@@ -100,17 +104,17 @@ class Naming:
                 found.append(schema.name)
         return tuple(found)
 
-    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         then = {} if self._held is None else _then(base, self._held)
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
-            return Seen(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
-        return Seen(base.along(path), n, object()) if then else self._session.gateway.seen(base, n, path)
+            return SessionCatalog(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
+        return SessionCatalog(base.along(path), n, object()) if then else self._gateway.seen(base, n, path)
 
     @property
     def own(self) -> Schema:
-        return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._session.process}")
+        return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._client.process}")
 
     def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
         return _with(catalog, self.own, views)
@@ -138,21 +142,21 @@ class Naming:
         self._change({**self.temporary, **{i.id: i for i in items}})
 
     def drop(self, ids: Iterable[int]) -> None:
-        gone = set(ids)
-        self._change({id: item for id, item in self.temporary.items() if id not in gone})
+        dropped_ids = set(ids)
+        self._change({id: item for id, item in self.temporary.items() if id not in dropped_ids})
 
     def drop_all(self) -> None:
         self._change({})
 
     def _change(self, views: dict[int, Item]) -> None:
-        if self._session.transaction.in_block and self._before is None:
+        if self._transaction.in_block and self._before is None:
             self._before = self.temporary
         self._set(views)
 
     def _charge(self, views: dict[int, Item], base: Catalog) -> None:
         """Charges the memory of these views and of the session's private catalog. Raises 53200 if the limit is exceeded."""
         if self._charged is None:
-            self._charged = Charged(self._session.budget)
+            self._charged = Charge(self._memory.budget)
         size = sum(VIEW_BYTES + TEXT_FACTOR * (len(item.sql) + len(item.query)) for item in views.values())
         self._charged.set(size + ENTRY_BYTES * len(base.items) if views else 0)
 
@@ -160,7 +164,7 @@ class Naming:
         self._charge(views, self._base or Catalog())
         self.temporary = views
         if self._base is not None:
-            self._known = self._see(self._base, self._known.catalog_n, self._path(self._base))
+            self._seen = self._see(self._base, self._seen.catalog_n, self._path(self._base))
 
     def end(self, *, undo: bool) -> None:
         """Ends a block. With `undo`, restores the temporary views from its beginning."""
@@ -176,9 +180,9 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
     for id, item in sorted(views.items()):
         after = _with(later, own, {**kept, id: item})
         try:
-            made = restated(item, before, after)
-            if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
-                kept[id] = made
+            view = rename_references(item, before, after)
+            if [c.type for c in bind_definition(view, after).columns] == [c.type for c in item.columns]:
+                kept[id] = view
         except (TailgateError, KeyError):
             continue
     return kept

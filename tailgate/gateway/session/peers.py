@@ -17,17 +17,16 @@ import json
 import logging
 import secrets
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tailgate.gateway.session import activity
-from tailgate.lake import peers
+from tailgate.gateway.resources.background import Background
+from tailgate.gateway.resources.concurrency import Requester
+from tailgate.gateway.session.registry import Row, Sessions
+from tailgate.lake import Lake, peers
 from tailgate.lake.errors import InsufficientPrivilege
-
-if TYPE_CHECKING:
-    from tailgate.gateway.server.server import Gateway
+from tailgate.lake.internal_errors import InternalErrors
 
 ANSWER_S = 1.0
 LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each
@@ -38,19 +37,12 @@ MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 log = logging.getLogger("tailgate.gateway")
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """The role of a session in another gateway that sends a request."""
-
-    id: int
-    superuser: bool
-
-
 class Peers:
     """The client and the server for requests between gateways."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, lake: Lake, own: Sessions, internal_errors: InternalErrors, background: Background) -> None:
+        """`own`: the sessions of this gateway."""
+        self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
         self._file: Path | None = None
@@ -63,7 +55,7 @@ class Peers:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=REQUEST_BYTES_MAX)
         port = self._server.sockets[0].getsockname()[1]
         try:
-            self._file = peers.announce(self._gateway.lake, str(port), port, self._token, addresses)
+            self._file = peers.announce(self._lake, str(port), port, self._token, addresses)
         except OSError as error:
             log.warning("other gateways cannot be told of this one: %s", error)
 
@@ -76,9 +68,11 @@ class Peers:
 
     # --- requests from a thread
 
-    def sessions(self, asker: activity.Asking) -> list[activity.Row]:
+    def sessions(self, requester: Requester) -> list[Row]:
         """Returns the rows of pg_stat_activity of all other gateways."""
-        rows = [row for answer in self._wait(self._ask({"do": "sessions", **_asker(asker)})) for row in answer.get("rows", ())]
+        rows = [
+            row for answer in self._wait(self._ask({"do": "sessions", **_requester_fields(requester)})) for row in answer.get("rows", ())
+        ]
         for row in rows:
             row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
         return rows
@@ -87,9 +81,9 @@ class Peers:
         """Returns the internal errors of all other gateways."""
         return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
 
-    def signal(self, process: int, asker: activity.Asking, *, terminate: bool) -> bool:
+    def signal(self, process: int, requester: Requester, *, terminate: bool) -> bool:
         """Signals a session of another gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
-        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_asker(asker)})):
+        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_requester_fields(requester)})):
             if "error" in answer:
                 raise InsufficientPrivilege(answer["error"])
             if answer.get("there"):
@@ -108,7 +102,7 @@ class Peers:
         """Forwards a cancel request for a session of another gateway, in the background."""
         if self._cancels < CANCELS_MAX:
             self._cancels += 1
-            self._gateway.aside(self._cancel(process, secret))
+            self._background.run(self._cancel(process, secret))
 
     async def _cancel(self, process: int, secret: bytes) -> None:
         try:
@@ -118,7 +112,7 @@ class Peers:
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
         """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
-        found = await asyncio.to_thread(peers.announced, self._gateway.lake, self._file)
+        found = await asyncio.to_thread(peers.announced, self._lake, self._file)
         found = [p for p in found if of is None or p.pid & 0x7FFF == of]
         answers = await asyncio.gather(*(self._one(peer, request) for peer in found))
         return [a for a in answers if a is not None]
@@ -154,24 +148,24 @@ class Peers:
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:
             case "sessions":
-                rows = activity.rows(self._gateway, _asking(request))
+                rows = self._own.rows(_requester_of(request))
                 return {"rows": [{k: v.timestamp() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]}
             case "signal":
                 try:
-                    there = activity.signalled(self._gateway, request["process"], _asking(request), terminate=request["terminate"])
+                    exists = self._own.signal(request["process"], _requester_of(request), terminate=request["terminate"])
                 except InsufficientPrivilege as error:
                     return {"error": error.message}
-                return {"there": there}
+                return {"there": exists}
             case "internal errors":
-                return {"rows": self._gateway.internal_errors.rows()}
+                return {"rows": self._internal_errors.rows()}
             case "cancel":
-                self._gateway.cancel(request["process"], bytes.fromhex(request["secret"]), here=True)
+                self._own.cancel(request["process"], bytes.fromhex(request["secret"]))
         return {}
 
 
-def _asker(asker: activity.Asking) -> dict[str, Any]:
-    return {"role": asker.id, "superuser": asker.superuser}
+def _requester_fields(requester: Requester) -> dict[str, Any]:
+    return {"role": requester.role, "superuser": requester.superuser}
 
 
-def _asking(request: dict[str, Any]) -> Asker:
-    return Asker(request["role"], request["superuser"])
+def _requester_of(request: dict[str, Any]) -> Requester:
+    return Requester(request["role"], request["superuser"])

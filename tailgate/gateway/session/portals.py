@@ -7,102 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-import pyarrow as pa
+from typing import Any
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described
-from tailgate.gateway.results.scrolling import moved
-from tailgate.gateway.serving.prepared import PLAN_FACTOR
-from tailgate.gateway.session.statement_cache import Known
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import Field, Type
+from tailgate.gateway.resources.background import Background
+from tailgate.gateway.resources.budgets import ChargedDict
+from tailgate.gateway.results.rows import Rows
+from tailgate.gateway.serving.prepared import PLAN_FACTOR, Prepared
+from tailgate.gateway.session.statement_cache import ParsedStatement
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, InvalidCursorName, InvalidSqlStatementName, ProgramLimitExceeded
+from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 
-if TYPE_CHECKING:
-    from tailgate.gateway.serving.prepared import Prepared
-    from tailgate.lake.catalog import Catalog
-
+STATEMENTS_MAX = 10_000  # prepared statements per session: a client that never closes them would fill memory
 
 BOUND_BYTES = 1 << 10  # memory of a statement without its text and plan
 PORTAL_BYTES = 16 << 10  # memory of a portal, including a small number of rows, which are not charged
 VALUE_FACTOR = 4  # memory of a value per byte of the message
-
-
-class Rows(Protocol):
-    """The rows of a running statement.
-
-    `fetch` waits for at least one row and returns at most `limit`. It returns none after the last row, when `ended` is true.
-    """
-
-    @property
-    def columns(self) -> Sequence[Field]: ...
-
-    @property
-    def ended(self) -> bool: ...
-
-    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table: ...
-
-    async def close(self) -> None: ...
-
-
-class TableRows:
-    """The rows of a complete result, which is in memory.
-
-    `step`: the maximal number of rows per fetch, which bounds the work of encoding. `at`: the cursor's position: the number of the
-    last fetched row, counted from 1; 0 before the first row, and the number of rows plus 1 after the last.
-    """
-
-    def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 65_536) -> None:
-        self.columns = columns
-        self._table = table
-        self._step = step
-        self.at = 0
-        self.ended = False
-
-    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        return self.scroll("forward", self._step if limit is None else min(limit, self._step))
-
-    def scroll(self, way: str, count: int | None) -> pa.Table:
-        """Moves the cursor and returns the rows. `way` and `count`: as in `moved`. `ended` refers to the forward direction."""
-        size = self._table.num_rows
-        first, number, self.at = moved(self.at, size, way, count)
-        self.ended = self.at >= size
-        return self._table.slice(first, number) if number > 0 else self._table.take(pa.array(np.arange(first, first + number, -1)))
-
-    @property
-    def nbytes(self) -> int:
-        return int(self._table.nbytes)
-
-    async def close(self) -> None:
-        self.ended = True
-
-
-class Tagged:
-    """Rows with a command tag other than SELECT. `counted`: the tag contains the number of rows."""
-
-    def __init__(self, rows: Rows, word: str, *, counted: bool = True) -> None:
-        self.columns = rows.columns
-        self.word = word
-        self.counted = counted
-        self._rows = rows
-
-    @property
-    def ended(self) -> bool:
-        return self._rows.ended
-
-    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        return await self._rows.fetch(limit, timeout)
-
-    async def close(self) -> None:
-        await self._rows.close()
-
-
-def tag(rows: Rows, count: int) -> str:
-    """Returns the command tag for `count` rows."""
-    if isinstance(rows, Tagged):
-        return f"{rows.word} {count}" if rows.counted else rows.word
-    return f"SELECT {count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +35,7 @@ class Bound:
     that depends on the kind of statement.
     """
 
-    statement: Known
+    statement: ParsedStatement
     text: str
     position: int = 0
     columns: tuple[Field, ...] | None = None
@@ -142,6 +63,11 @@ class CatalogBound:
     @property
     def size(self) -> int:
         return self.query.size
+
+
+def declared(types: Sequence[Type]) -> tuple[Type, ...]:
+    """Replaces unknown parameter types by text, as PostgreSQL does."""
+    return tuple(TEXT if t == UNKNOWN else t for t in types)
 
 
 def check_result(described: Bound, bound: Bound) -> None:
@@ -196,8 +122,62 @@ class Portal:
         """The approximate memory in bytes, without rows: a large number of rows is charged separately."""
         return PORTAL_BYTES + VALUE_FACTOR * self.given
 
+    async def close(self) -> None:
+        """Ends the portal's rows, for example a TAIL."""
+        self.done = True
+        if self.rows is not None:
+            await self.rows.close()
 
-async def close(portal: Portal) -> None:
-    portal.done = True
-    if portal.rows is not None:
-        await portal.rows.close()
+
+class Statements(ChargedDict[Statement]):
+    """The prepared statements of one session, by name."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda statement: statement.size)
+
+    def add(self, statement: Statement) -> None:
+        """Stores a prepared statement. Raises 54000 if there are too many, and 53200 if memory is short."""
+        if len(self) >= STATEMENTS_MAX:
+            raise ProgramLimitExceeded(f"a session can have at most {STATEMENTS_MAX} prepared statements", hint="Use DEALLOCATE.")
+        self[statement.name] = statement
+
+    def find(self, name: str) -> Statement:
+        """Returns the statement with this name. Raises 26000."""
+        statement = self.get(name)
+        if statement is None:
+            raise InvalidSqlStatementName(
+                f'prepared statement "{name}" does not exist' if name else "unnamed prepared statement does not exist"
+            )
+        return statement
+
+
+class Portals(ChargedDict[Portal]):
+    """The portals and cursors of one session, by name."""
+
+    def __init__(self, background: Background) -> None:
+        super().__init__(lambda portal: portal.size)
+        self._background = background
+
+    def find(self, name: str, kind: str = "portal") -> Portal:
+        """Returns the portal with this name. Raises 34000. `kind`: what the error calls it."""
+        portal = self.get(name)
+        if portal is None:
+            raise InvalidCursorName(f'{kind} "{name}" does not exist')
+        return portal
+
+    def formats(self, name: str) -> tuple[int, ...]:
+        """Returns the format codes of a cursor; none if it does not exist."""
+        portal = self.get(name)
+        return () if portal is None else portal.formats
+
+    def drop(self, name: str) -> None:
+        """Closes a portal, if it exists."""
+        portal = self.pop(name, None)
+        if portal is not None and portal.rows is not None and not portal.rows.ended:
+            self._background.run(portal.close())
+
+    def drop_all(self, *, held: bool = False) -> None:
+        """Closes all portals. Unless `held`, keeps cursors WITH HOLD whose block was committed."""
+        for name, portal in list(self.items()):
+            if held or not portal.held:
+                self.drop(name)

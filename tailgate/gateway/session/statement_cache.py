@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tailgate.gateway.catalog.catalog_query import catalog_tree, is_catalog_query
-from tailgate.gateway.resources.budgets import Cache
+from tailgate.gateway.resources.budgets import Budget, Cache
+from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
-
-if TYPE_CHECKING:
-    from tailgate.gateway.resources.budgets import Budget
-    from tailgate.gateway.workers.pool import Workers
 
 KEPT_BYTES = 32 << 20  # of cached statements
 KEPT_CHARACTERS_MAX = 20_000  # longer texts are not cached
@@ -31,11 +28,11 @@ class LongWrite:
 
 
 _SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
-Known = Statement | LongWrite
-Parts = tuple[tuple[Known, StatementText], ...]
+ParsedStatement = Statement | LongWrite
+Parts = tuple[tuple[ParsedStatement, StatementText], ...]
 
 
-class Texts:
+class StatementCache:
     """A cache of parsed texts. As in PostgreSQL, no statement of a text runs if one of them cannot be parsed."""
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
@@ -47,17 +44,17 @@ class Texts:
 
     async def read(self, text: str) -> Parts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
-        found = self._kept.get(text)
-        if found is None:
-            found = await self._workers.aside(read, text, far=partial(read_far, text), long=len(text) > LONG_CHARACTERS)
+        parts = self._kept.get(text)
+        if parts is None:
+            parts = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
-                self._kept.put(text, found, len(text) * TREE_FACTOR)
-        return found
+                self._kept.put(text, parts, len(text) * TREE_FACTOR)
+        return parts
 
 
 def read(text: str) -> Parts:
     """Splits and parses a text. Positions in errors refer to the whole text."""
-    out: list[tuple[Known, StatementText]] = []
+    out: list[tuple[ParsedStatement, StatementText]] = []
     for part in split(text):
         try:
             statement = parse(part.text)
@@ -75,9 +72,9 @@ def read(text: str) -> Parts:
     return tuple(out)
 
 
-def read_far(text: str) -> Parts:
+def read_in_worker(text: str) -> Parts:
     """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
-    return tuple((cast(Known, _light(statement)), part) for statement, part in read(text))
+    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text))
 
 
 def _light(value: Any) -> Any:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING
 
+from tailgate.gateway.mirrors.snapshots import Snapshot
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
+from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import of
-
-if TYPE_CHECKING:
-    from tailgate.gateway.mirrors.snapshots import Snapshot
-    from tailgate.gateway.serving.service import Serving
-    from tailgate.gateway.settings.settings import Mark
-    from tailgate.lake.catalog import Catalog
 
 
 class State(Enum):
@@ -132,7 +129,7 @@ class Transaction:
         if self.state is State.IDLE:
             return None
         if self._snapshot is None:
-            self._snapshot = serving.snapshot()
+            self._snapshot = serving.queries.snapshot()
         self._snapshot.write(self.writes.changes)
         return self._snapshot
 
@@ -146,10 +143,10 @@ class Transaction:
 
     def read_at(self, serving: Serving, time: int) -> None:
         """Takes the snapshot at the given time. Reads it from the lake if the mirrors are already at a later time."""
-        self._snapshot = serving.snapshot()
+        self._snapshot = serving.queries.snapshot()
         if self._snapshot.time != time:
             self._snapshot.close()
-            self._snapshot = serving.snapshot(time)
+            self._snapshot = serving.queries.snapshot(time)
 
     @property
     def time(self) -> int | None:

@@ -1,7 +1,7 @@
 """Runs long work outside the event loop and the interpreter's lock: parsing, binding, rendering SQL.
 
-    aside(work, arguments) ──► a slice of the event loop ──► result
-                                   └─ not done ──► worker process ──► result, error, or killed
+    run_bounded(work, arguments) ──► a slice of the event loop ──► result
+                                         └─ not done ──► worker process ──► result, error, or killed
 
 Python cannot stop a thread, and a computing thread delays the event loop. So work starts in the
 event loop, for at most `cpu_limit.SLICE_S` of CPU time. If it is not done by then, it is abandoned and

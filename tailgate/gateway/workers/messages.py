@@ -50,7 +50,7 @@ class _Unpickler(pickle.Unpickler):
         self._catalogs = catalogs
 
     def persistent_load(self, number: Any) -> Catalog:
-        return self._catalogs[number]
+        return self._catalogs[int(number)]
 
 
 def send(to: socket.socket, value: Any) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from tailgate.gateway.resources.concurrency import ASKING, RESERVE, Turns
+from tailgate.gateway.resources.concurrency import REQUESTER, RESERVE, Limiter
 from tailgate.gateway.workers import cpu_limit, messages
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
 
@@ -152,16 +152,16 @@ class Workers:
 
     def __init__(self, size: int = WORKER_BYTES) -> None:
         self._size = size
-        self._turns = Turns(AT_ONCE, EACH)
+        self._turns = Limiter(AT_ONCE, EACH)
         self._threads = ThreadPoolExecutor(AT_ONCE + RESERVE + 1, "tailgate-worker")
         self._runs: set[_Run] = set()
 
-    async def aside(
-        self, work: Callable[..., Result], *arguments: Any, far: Callable[[], Result] | None = None, long: bool = False
+    async def run_bounded(
+        self, work: Callable[..., Result], *arguments: Any, in_worker: Callable[[], Result] | None = None, long: bool = False
     ) -> Result:
         """Returns the result of `work`, computed here in one slice or else in a worker process.
 
-        In a process, `far` replaces `work` if given. `long` skips the attempt here. `work` must be
+        In a process, `in_worker` replaces `work` if given. `long` skips the attempt here. `work` must be
         a module-level function without side effects; its arguments and result are pickled.
         Cancelling the task ends it.
         """
@@ -170,11 +170,11 @@ class Workers:
                 return cpu_limit.run(work, *arguments)
             except cpu_limit.Exceeded:
                 pass
-        return await (self.far(work, *arguments) if far is None else self.far(far))
+        return await (self.run_in_worker(work, *arguments) if in_worker is None else self.run_in_worker(in_worker))
 
-    async def far(self, work: Callable[..., Result], *arguments: Any) -> Result:
+    async def run_in_worker(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Returns the result of `work` from a worker process. Raises 54001 after PREPARE_S seconds."""
-        with await self._turns.take(ASKING.get()):
+        with await self._turns.take(REQUESTER.get()):
             run = _Run(self._size, work, arguments)
             self._runs.add(run)
             future = asyncio.get_running_loop().run_in_executor(self._threads, run)

@@ -18,6 +18,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable, Sequence
 
 from tailgate.gateway.workers import messages
 from tailgate.lake.errors import OutOfMemory, StatementTooComplex, TailgateError
@@ -92,14 +93,14 @@ def _limit(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (used + size, used + size))
 
 
-def _answer(work, arguments):  # type: ignore[no-untyped-def]
+def _answer(work: Callable[..., object], arguments: Sequence[object]) -> tuple[str, object]:
     """Returns ("done", result), ("error", SQL error), or ("failed", text of an internal error)."""
     try:
         return "done", work(*arguments)
     except TailgateError as error:
         return "error", error
     except RecursionError:
-        return "error", StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.")
+        return "error", StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
     except MemoryError:
         return "error", OutOfMemory("out of memory")
     except Exception as error:  # noqa: BLE001  # the gateway reports it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,15 +44,15 @@ def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
         case plan.Parameter(number=number):
             return values[number - 1]
         case plan.Call(function=function, arguments=(inner,), type=type) if function.kind == "cast":
-            value = _constant(inner, values)
+            argument: Any = _constant(inner, values)
             source = inner.type.name
-            if value is None or (source in _TEXTS and type.name in _TEXTS):
-                return value
+            if argument is None or (source in _TEXTS and type.name in _TEXTS):
+                return argument
             if source in RANGES and type.name in RANGES:
                 low, high = RANGES[type.name]
-                if not low <= value <= high:  # type: ignore[operator]
+                if not low <= argument <= high:
                     raise NumericValueOutOfRange(f"{type} out of range")
-                return value
+                return argument
             if source in RANGES and type.name == "numeric":
-                return Decimal(value)  # type: ignore[arg-type]
+                return Decimal(argument)
     raise _NotConstantError

@@ -19,7 +19,7 @@ SHOWN_BYTES_MAX = 100  # of a line or a value, as in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class CopyInput:
     """The data of a COPY. `table` is the table's name; `header` is '', 'skip' or 'match'."""
 
     table: str

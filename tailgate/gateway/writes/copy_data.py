@@ -19,7 +19,7 @@ from pyarrow import csv
 from tailgate.gateway.encode.copying import SIGNATURE, CopyOptions
 from tailgate.gateway.encode.parameters import decode, utf8
 from tailgate.gateway.encode.style import Style
-from tailgate.gateway.writes.copy_context import Sent
+from tailgate.gateway.writes.copy_context import CopyInput
 from tailgate.gateway.writes.inputs import column, within
 from tailgate.lake.errors import BadCopyFileFormat, TailgateError
 from tailgate.lake.types import Field
@@ -29,16 +29,17 @@ _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.)|$)", re.DOTALL
 
 BLOCK_BYTES = 8 << 20  # that Arrow's reader reads at a time; it refuses longer lines, which use the slow reader
 
-Texts = list[list[bytes | None]]  # by row
+StatementCache = list[list[bytes | None]]  # by row
 
 
-def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, TailgateError | None]:
+def rows(sent: CopyInput, fields: Sequence[Field], style: Style) -> tuple[pa.Table, TailgateError | None]:
     """Returns the rows before the first invalid one, and the error of that row or None.
 
     Columns have the order of `fields`. Errors such as 22P04, 22P02 and 22021 have the position as
     context.
     """
     names = [f"c{i}" for i in range(len(fields))]
+    broken: TailgateError | None
     if sent.options.format == "binary":
         columns: list[list[object]] = [[] for _ in fields]
         broken = _binary(sent, fields, columns)
@@ -48,7 +49,7 @@ def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, T
     data, options = _until_end(sent.data, sent.options), sent.options
     if sent.header:
         data = _after_header(data, fields, sent)
-    broken: TailgateError | None = None
+    broken = None
     table = _arrow(data, names, options)
     if table is None:
         lines, wrong = _text(data, options) if options.format == "text" else _csv(data, options)
@@ -62,7 +63,7 @@ def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, T
     return (found if first is None else found.slice(0, first.row)), first
 
 
-def _columns(table: pa.Table, fields: Sequence[Field], sent: Sent, style: Style) -> tuple[list[pa.ChunkedArray], TailgateError | None]:
+def _columns(table: pa.Table, fields: Sequence[Field], sent: CopyInput, style: Style) -> tuple[list[pa.ChunkedArray], TailgateError | None]:
     """Converts the columns to their types, up to the first row with an invalid value.
 
     Returns the columns, and the error of that value or None.
@@ -90,7 +91,7 @@ def _until_end(data: bytes, options: CopyOptions) -> bytes:
     return data
 
 
-def _after_header(data: bytes, fields: Sequence[Field], sent: Sent) -> bytes:
+def _after_header(data: bytes, fields: Sequence[Field], sent: CopyInput) -> bytes:
     """Returns the data after the header line; checks the header's names if `header` is 'match'."""
     line, _, rest = data.partition(b"\n")
     if sent.header == "match":
@@ -140,7 +141,7 @@ def _whole_nulls(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![^\n" + d + rb"])\\N(?![^\n" + d + rb"])")
 
 
-def _table(lines: Texts, fields: Sequence[Field], names: list[str], sent: Sent) -> tuple[pa.Table, TailgateError | None]:
+def _table(lines: StatementCache, fields: Sequence[Field], names: list[str], sent: CopyInput) -> tuple[pa.Table, TailgateError | None]:
     """Returns the lines before the first with a wrong number of fields or invalid UTF-8, and its error.
 
     A line with too few fields is kept, filled with NULLs: an error in its values comes first.
@@ -169,12 +170,12 @@ def _table(lines: Texts, fields: Sequence[Field], names: list[str], sent: Sent) 
     return pa.Table.from_arrays(arrays, names=names), error
 
 
-def _text(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
+def _text(data: bytes, options: CopyOptions) -> tuple[StatementCache, TailgateError | None]:
     """Splits data in text format into lines of fields; a backslash may escape a newline.
 
     Returns the lines before the first invalid one, and the error of that line or None.
     """
-    found: Texts = []
+    found: StatementCache = []
     delimiter = re.escape(options.delimiter)
     try:
         if b"\\" not in data:
@@ -223,7 +224,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return b"" if other is None else _ESCAPED.get(other, other)
 
 
-def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
+def _csv(data: bytes, options: CopyOptions) -> tuple[StatementCache, TailgateError | None]:
     """Splits data in csv format into lines of fields; quotes may begin anywhere in a field.
 
     Returns the lines before the first invalid one, and the error of that line or None.
@@ -240,7 +241,7 @@ def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None
     def bare(match: re.Match[bytes]) -> bytes:
         return escaped.sub(rb"\1", match[1])
 
-    found: Texts = []
+    found: StatementCache = []
     at, line = 0, list[bytes | None]()
     while at < len(data):
         match = part.match(data, at)
@@ -260,7 +261,7 @@ def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None
     return found, None
 
 
-def _binary(sent: Sent, fields: Sequence[Field], columns: list[list[object]]) -> TailgateError | None:
+def _binary(sent: CopyInput, fields: Sequence[Field], columns: list[list[object]]) -> TailgateError | None:
     """Appends the values to `columns`; returns the first error, or raises that of the header."""
     data = sent.data
     if data[:11] != SIGNATURE[:11]:

@@ -313,7 +313,7 @@ class Evaluation:
             found.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
         return found
 
-    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:  # type: ignore[valid-type]
+    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
         assert table.key is not None
         texts = self._texts(table, row)

@@ -27,13 +27,16 @@ def hashes(keys: pa.Table) -> np.ndarray:
 
 def _column(array: pa.Array) -> np.ndarray:
     kind = array.type
+    numbers: np.ndarray
     if pa.types.is_integer(kind):
-        return array.cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64)
-    if pa.types.is_date32(kind):
-        return array.cast(pa.int32()).cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64)
-    if pa.types.is_timestamp(kind):
-        return array.cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64)
-    return np.frombuffer(b"".join(blake2b(_bytes(v), digest_size=8).digest() for v in array.to_pylist()), np.uint64)
+        numbers = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    elif pa.types.is_date32(kind):
+        numbers = array.cast(pa.int32()).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    elif pa.types.is_timestamp(kind):
+        numbers = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    else:
+        return np.frombuffer(b"".join(blake2b(_bytes(v), digest_size=8).digest() for v in array.to_pylist()), np.uint64)
+    return numbers.view(np.uint64)
 
 
 def _bytes(value: object) -> bytes:
@@ -49,4 +52,5 @@ def _mixed(found: np.ndarray) -> np.ndarray:
         found = found + _ONE
         found = (found ^ (found >> np.uint64(30))) * _TWO
         found = (found ^ (found >> np.uint64(27))) * _THREE
-        return found ^ (found >> np.uint64(31))
+        mixed: np.ndarray = found ^ (found >> np.uint64(31))
+        return mixed

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
-import struct
 from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.overlay import Written
+from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.control import Part, Write
 from tailgate.lake.entry import stream
 from tailgate.lake.types import WEIGHT
 from tailgate.lake.weights import net
@@ -30,7 +29,7 @@ class Pending:
     def __init__(self) -> None:
         self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
         self._read: list[frozenset[int]] = []
-        self.changes: dict[int, Written] = {}
+        self.changes: dict[int, UncommittedChanges] = {}
         self._generations = itertools.count(1)
         self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
@@ -68,13 +67,13 @@ class Pending:
                 continue
             known = self.changes.get(table.id)
             if known is None:
-                self.changes[table.id] = Written(table, changes, next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
                 continue
             both = pa.concat_tables([known.changes, changes])
             if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
-                self.changes[table.id] = Written(table, both, known.generation)
+                self.changes[table.id] = UncommittedChanges(table, both, known.generation)
             else:
-                self.changes[table.id] = Written(table, net(both), next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views."""
@@ -84,18 +83,16 @@ class Pending:
         return found
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
-        """Returns the request body for the engine, which `engine.runtime.writes.Write.parse` reads."""
-        head: list[dict[str, int]] = []
-        parts: list[bytes] = []
+        """Returns the request body for the engine."""
+        parts: list[Part] = []
         touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
         for table in sorted(touched):
             rows = stream(self.changes[table].changes) if table in self.changes else b""
             known = [e.keys[table] for e, _ in self._effects if table in e.keys]
-            keys = np.unique(np.concatenate(known)).tobytes() if known else b""
-            head.append({"table": table, "changes": len(rows), "keys": len(keys)})
-            parts += [rows, keys]
-        text = json.dumps({"base": self.base, "reads": sorted(self.reads(catalog)), "reserve": reserve, "parts": head}).encode()
-        return b"".join([struct.pack(">I", len(text)), text, *parts])
+            keys = np.unique(np.concatenate(known)) if known else np.empty(0, np.uint64)
+            parts.append(Part(table, rows, keys.data))
+        assert self.base is not None
+        return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()
 
 
 def _tables_below(relation: int, catalog: Catalog) -> set[int]:

@@ -95,12 +95,12 @@ class ChangePlan:
 WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
 
 
-def query_of(relation: plan.Relation, *, far: bool) -> Query:
-    """Renders a plan. `far` says that this is a worker process, so the result must be compact."""
+def query_of(relation: plan.Relation, *, compact: bool) -> Query:
+    """Renders a plan. `compact`: this is a worker process, so the result must be small."""
     check_joins(relation)
     used = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
-    if far and written is not None and not used:
+    if compact and written is not None and not used:
         written = constants(written, ()) or written
     found: list[plan.Value] = []
     sql = ""
@@ -113,44 +113,44 @@ def query_of(relation: plan.Relation, *, far: bool) -> Query:
     return Query(sql, tuple(found), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
 
 
-def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
+def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Returns the columns of RETURNING or None, and the plan."""
     binder = Writes(catalog, declared(oids))
     match statement:
         case s.Insert():
-            made = insert_plan(binder.insert(statement), far=far)
+            made = insert_plan(binder.insert(statement), compact=compact)
             return (None if made.returning is None else made.returning.columns), made
         case s.Update():
-            change = _change_plan(binder.update(statement), far=far)
+            change = _change_plan(binder.update(statement), compact=compact)
             return change.returning, change
         case s.Delete():
-            change = _change_plan(binder.delete(statement), far=far)
+            change = _change_plan(binder.delete(statement), compact=compact)
             return change.returning, change
         case s.Truncate():
             return None, binder.truncate(statement)
 
 
-def bound_far(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
+def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Does the same as `bound` in a worker process, from the statement's text."""
     statement = s.parse(text)
     assert isinstance(statement, Write)
-    return bound(statement, oids, catalog, far=True)
+    return bound(statement, oids, catalog, compact=True)
 
 
-def insert_plan(write: InsertRows, *, far: bool = False) -> InsertPlan:
-    rows, existing, returning = (None if r is None else query_of(r, far=far) for r in (write.rows, write.existing, write.returning))
+def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
+    rows, existing, returning = (None if r is None else query_of(r, compact=compact) for r in (write.rows, write.existing, write.returning))
     return InsertPlan(
-        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.demands, _checks(write.checks, far)
+        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.demands, _checks(write.checks, compact)
     )
 
 
-def _change_plan(write: ChangeRows, *, far: bool) -> ChangePlan:
-    rows, checks = query_of(write.rows, far=far), _checks(write.checks, far)
+def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
+    rows, checks = query_of(write.rows, compact=compact), _checks(write.checks, compact)
     return ChangePlan(write.table, rows, write.updates, write.pinned, write.returning, _known(write.parameters), write.demands, checks)
 
 
-def _checks(checks: tuple[tuple[str, plan.Relation], ...], far: bool) -> Checks:
-    return tuple((name, query_of(forbidden, far=far)) for name, forbidden in checks)
+def _checks(checks: tuple[tuple[str, plan.Relation], ...], compact: bool) -> Checks:
+    return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
 
 
 def _known(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

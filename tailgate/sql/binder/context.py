@@ -21,7 +21,7 @@ from tailgate.sql.binder.expression_size import Sizes
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
-from tailgate.sql.binder.types.coercion import coerce, common, plain
+from tailgate.sql.binder.types.coercion import bare_type, coerce, common
 from tailgate.sql.binder.types.overloads import arguments, operator, result
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
@@ -29,7 +29,7 @@ from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import And, Call, Case, Coalesce, IsDistinct, IsNull, Literal, Not, Parameter, Relation, Scalar
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
-from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.subqueries import Argument, argument, as_scalar
 
 
@@ -180,9 +180,9 @@ class ExpressionBinder(ABC):
         """Returns the scalar, cast to text if its type is unknown."""
         if scalar.type != UNKNOWN:
             return scalar
-        found = coerce(scalar, TEXT, self.parameters)
-        assert found is not None
-        return found
+        text = coerce(scalar, TEXT, self.parameters)
+        assert text is not None
+        return text
 
     def boolean(self, node: exp.Expr, clause: str) -> Scalar:
         """Binds a condition. `clause` names it in errors. Raises 42804."""
@@ -190,46 +190,48 @@ class ExpressionBinder(ABC):
 
     def _boolean(self, scalar: Scalar, node: exp.Expr, clause: str) -> Scalar:
         if scalar.type.name != "bool" or scalar.type.is_array:
-            found = coerce(scalar, BOOL, self.parameters, "assignment") if scalar.type == UNKNOWN else None
-            if found is None:
-                raise DatatypeMismatch(f"argument of {clause} must be type boolean, not type {plain(scalar.type)}", position=leftmost(node))
-            return found
+            condition = coerce(scalar, BOOL, self.parameters, "assignment") if scalar.type == UNKNOWN else None
+            if condition is None:
+                raise DatatypeMismatch(
+                    f"argument of {clause} must be type boolean, not type {bare_type(scalar.type)}", position=leftmost(node)
+                )
+            return condition
         return scalar
 
-    def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
+    def operate(self, sign: str, operands: list[Scalar], at: int | None) -> Scalar:
         """Returns a call of the operator that fits the operands best. Raises 42883, 42725, 0A000.
 
         mz_now(), a number of milliseconds, can be compared with dates and timestamps, as in
         Materialize.
         """
-        given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
-        call = self.call(operator(sign, tuple(s.type for s in given), at), given, at)
-        if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and many_forms(a.type) for a in call.arguments):
-            keys = [sortable(a) for a in call.arguments]
+        operands = [_timed(s, operands[1 - i].type) for i, s in enumerate(operands)]
+        call = self.call(operator(sign, tuple(s.type for s in operands), at), operands, at)
+        if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and has_equal_forms(a.type) for a in call.arguments):
+            keys = [sort_key(a) for a in call.arguments]
             return self.call(operator(sign, tuple(k.type for k in keys), at), keys, at)
         return call
 
-    def call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
+    def call(self, function: Function, operands: list[Scalar], at: int | None) -> Scalar:
         """Returns a call of a function, with the arguments cast to its types."""
-        made = arguments(found, given, self.parameters)
-        return Call(found, made, result(found, made), at)
+        casts = arguments(function, operands, self.parameters)
+        return Call(function, casts, result(function, casts), at)
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
         """Binds a prefix operator. Raises 42883, 42725, 0A000."""
-        given = [self.bind(operand)]
-        return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
+        operands = [self.bind(operand)]
+        return self.call(operator(sign, tuple(s.type for s in operands), at), operands, at)
 
-    def distinct(self, given: list[Scalar], at: int | None) -> Scalar:
+    def distinct(self, operands: list[Scalar], at: int | None) -> Scalar:
         """Returns IS DISTINCT FROM of two operands."""
-        equal = self.operate("=", given, at)
+        equal = self.operate("=", operands, at)
         assert isinstance(equal, Call)
         if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar"):
             return IsDistinct(*equal.arguments)
         # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
         # if an operand is NULL.
         first, second = (IsNull(a) for a in equal.arguments)
-        known = Coalesce((Not(equal), Literal(True, BOOL)), BOOL)
-        return Case(((And((first, second)), Literal(False, BOOL)),), known, BOOL)
+        differs = Coalesce((Not(equal), Literal(True, BOOL)), BOOL)
+        return Case(((And((first, second)), Literal(False, BOOL)),), differs, BOOL)
 
     def unify(self, nodes: list[exp.Expr], scalars: list[Scalar], what: str) -> tuple[tuple[Scalar, ...], Type]:
         """Casts scalars to their common type, which is returned, too.
@@ -238,13 +240,13 @@ class ExpressionBinder(ABC):
         """
         places = [leftmost(n) for n in nodes]
         type = common(scalars, places, what)
-        made = []
+        casts = []
         for scalar, where in zip(scalars, places, strict=True):
-            found = coerce(scalar, type, self.parameters)
-            if found is None:
+            cast = coerce(scalar, type, self.parameters)
+            if cast is None:
                 raise mismatch(what, scalar, type, where)
-            made.append(found)
-        return tuple(made), type
+            casts.append(cast)
+        return tuple(casts), type
 
 
 def _timed(scalar: Scalar, other: Type) -> Scalar:
@@ -255,4 +257,4 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
 
 
 def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> TailgateError:
-    return CannotCoerce(f"{what} could not convert type {plain(scalar.type)} to {plain(type)}", position=place)
+    return CannotCoerce(f"{what} could not convert type {bare_type(scalar.type)} to {bare_type(type)}", position=place)

@@ -38,10 +38,10 @@ class Sizes:
         return scalar
 
     def _size(self, scalar: Scalar) -> int:
-        known = self._known.get(id(scalar))
-        if known is None:
-            known = self._known[id(scalar)] = scalar, 1 + sum(map(self._size, _parts(scalar)))
-        return known[1]
+        entry = self._known.get(id(scalar))
+        if entry is None:
+            entry = self._known[id(scalar)] = scalar, 1 + sum(map(self._size, _parts(scalar)))
+        return entry[1]
 
 
 def _parts(scalar: Scalar) -> tuple[Scalar, ...]:

@@ -1,7 +1,7 @@
 """Rewrites expressions over the input of GROUP BY as expressions over its groups.
 
 During binding, `Aggregated` takes the place of an aggregate in its expression. `Groups.over` then
-replaces it, and each expression equal to a key, by a column of the Aggregate node. If a column of
+replaces it, and each expression equal to a key, by a column of the Reduce node. If a column of
 the input remains, that is an error.
 """
 
@@ -16,7 +16,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.binder.grouping_sets import GROUPING, not_grouped
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.plan import AggregateCall, Column, Scalar, SortKey, Values, Window, WindowCall
-from tailgate.sql.plan.rewriting import parts, rebuilt
+from tailgate.sql.plan.rewriting import parts, rebuild
 from tailgate.sql.plan.subqueries import subquery
 from tailgate.sql.plan.traversal import read_by, with_scalars
 
@@ -97,7 +97,7 @@ class Groups:
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
-        """Returns an expression over the Aggregate's columns.
+        """Returns an expression over the columns of the Reduce node.
 
         `inside`: a subquery reads it. Raises 42803.
         """
@@ -118,11 +118,11 @@ class Groups:
                 shown = f'subquery uses ungrouped column "{self._name(scalar)}" from outer query'
             raise GroupingError(shown, position=scalar.position)
         inside = inside or subquery(scalar) is not None
-        return rebuilt(scalar, lambda s: self.over(s, inside=inside))
+        return rebuild(scalar, lambda s: self.over(s, inside=inside))
 
     def _name(self, column: Column) -> str:
         for table in self.scope.tables:
-            for named in table.columns:
-                if isinstance(named.scalar, Column) and named.scalar.index == column.index:
-                    return f"{table.alias}.{named.name}" if table.alias else named.name
+            for visible in table.columns:
+                if isinstance(visible.scalar, Column) and visible.scalar.index == column.index:
+                    return f"{table.alias}.{visible.name}" if table.alias else visible.name
         return "?column?"

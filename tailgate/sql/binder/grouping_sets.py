@@ -1,6 +1,6 @@
 """GROUPING SETS, ROLLUP, CUBE.
 
-The plan is a union of one Aggregate for each set, with NULL for the keys that are not in the set.
+The plan is a union of one Reduce for each set, with NULL for the keys that are not in the set.
 
     GROUP BY a, ROLLUP (b, c)   =   the sets (a, b, c), (a, b), (a)
 
@@ -17,7 +17,7 @@ from sqlglot import exp
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.types import INT4, Field
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.plan import Aggregate, AggregateCall, Column, Literal, Project, Relation, Scalar, Union_
+from tailgate.sql.plan import AggregateCall, Column, Literal, Project, Reduce, Relation, Scalar, UnionAll
 from tailgate.sql.plan.grouping import aggregated
 
 SETS_MAX = 4096  # the same limit as in PostgreSQL
@@ -79,7 +79,7 @@ def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateC
     if len(parts) == 1:
         return parts[0]
     columns = tuple(Field(f.name, f.type, any(p.columns[i].nullable for p in parts)) for i, f in enumerate(parts[0].columns))
-    return Union_(parts, columns)
+    return UnionAll(parts, columns)
 
 
 def _over(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], some: frozenset[int]) -> Relation:
@@ -87,7 +87,7 @@ def _over(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall,
     real = tuple(c for c in calls if c.function is not GROUPING)
     aggregate = aggregated(input, tuple(keys[i] for i in sorted(some)), real)
     places = {number: i for i, number in enumerate(sorted(some))}
-    whole = Aggregate(input, keys, real).columns
+    whole = Reduce(input, keys, real).columns
 
     def call(of: AggregateCall) -> tuple[Scalar, Field]:
         if of.function is GROUPING:
@@ -116,12 +116,12 @@ def numbered(clause: exp.Expr, resolve: Resolve) -> tuple[tuple[Scalar, ...], tu
     keys: list[Scalar] = []
     sets: list[frozenset[int]] = []
     for nodes in sets_of(clause):
-        found = set()
+        indexes = set()
         for node in nodes:
             key = resolve(node)
             if key not in keys:
                 keys.append(key)
-            found.add(keys.index(key))
-        if not (clause.meta.get("distinct") and frozenset(found) in sets):
-            sets.append(frozenset(found))
+            indexes.add(keys.index(key))
+        if not (clause.meta.get("distinct") and frozenset(indexes) in sets):
+            sets.append(frozenset(indexes))
     return tuple(keys), tuple(sets)

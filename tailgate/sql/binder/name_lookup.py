@@ -29,7 +29,7 @@ DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
 
 
-def shown(level: Level) -> QueryBinder:
+def lateral_queries(level: Level) -> QueryBinder:
     """Returns the binder of a LATERAL item of FROM.
 
     It sees the items to its left through all nested closures of the same query.
@@ -50,9 +50,9 @@ def find_column(binder: ExpressionBinder, name: str, table: str | None, position
 
     `item` is the id of the relation if its schema is named, else 0.
     """
-    found = _found(binder, name, table, position, item)
-    if found is not None:
-        return found
+    scalar = _found(binder, name, table, position, item)
+    if scalar is not None:
+        return scalar
     if table is not None and not any(b.scope.table(table, item) for b, _ in _places(binder)):
         raise missing_table(binder, table, position)
     raise _missing_column(binder, name, table, position)
@@ -63,8 +63,8 @@ def _found(binder: ExpressionBinder, name: str, table: str | None, position: int
         of = place.scope.table(table, item, position) if table is not None else None
         if table is not None and of is None:
             continue
-        found = place.scope.column(name, of, position)
-        if found is not None and closure is not None:
+        scalar = place.scope.column(name, of, position)
+        if scalar is not None and closure is not None:
             if closure.refused:
                 shown = next(t.alias for t in place.scope.tables if any(c.name == name for c in t.columns) and table in (None, t.alias))
                 raise InvalidColumnReference(
@@ -72,9 +72,9 @@ def _found(binder: ExpressionBinder, name: str, table: str | None, position: int
                     detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
                     position=position,
                 )
-            return closure.capture(found, position)
-        if found is not None or of is not None:
-            return found
+            return closure.capture(scalar, position)
+        if scalar is not None or of is not None:
+            return scalar
     return None
 
 
@@ -84,28 +84,28 @@ def find_argument(binder: ExpressionBinder, number: int, position: int | None) -
     Raises 42P02.
     """
     for place, closure in _places(binder):
-        given = place.level.arguments
-        if given is not None:
-            if not 1 <= number <= len(given):
+        arguments = place.level.arguments
+        if arguments is not None:
+            if not 1 <= number <= len(arguments):
                 raise UndefinedParameter(f"there is no parameter ${number}", position=position)
-            return given[number - 1] if closure is None else closure.capture(given[number - 1], position)
+            return arguments[number - 1] if closure is None else closure.capture(arguments[number - 1], position)
     return None
 
 
-def said_item(binder: ExpressionBinder, node: exp.Column) -> int:
+def named_item(binder: ExpressionBinder, node: exp.Column) -> int:
     """Returns the id of the relation in `schema.relation.column`, or 0 without a schema.
 
     Raises 42P01.
     """
     if not node.args.get("db"):
         return 0
-    at, said = position(node), Name(node.text("table"), node.text("db"))
-    found = binder.level.names.catalog.find(said) if not node.args.get("catalog") else None
-    if found is None:
-        raise missing_table(binder, said.name, at)
+    at, name = position(node), Name(node.text("table"), node.text("db"))
+    item = binder.level.names.catalog.find(name) if not node.args.get("catalog") else None
+    if item is None:
+        raise missing_table(binder, name.name, at)
     if at is not None:
-        binder.level.names.places[at] = found.id
-    return found.id
+        binder.level.names.places[at] = item.id
+    return item.id
 
 
 def find_table(binder: ExpressionBinder, alias: str, position: int | None, item: int = 0) -> Table:
@@ -136,16 +136,16 @@ def _places(binder: ExpressionBinder) -> Iterator[tuple[ExpressionBinder, Closur
 
 def _tables(binder: ExpressionBinder) -> Iterator[Table]:
     """Yields all tables of this query and of the queries around it, visible or not."""
-    seen: list[list[Table]] = []
+    levels: list[list[Table]] = []
     closure: Closure | None = None
     while True:
-        if not any(binder.level.tables is s for s in seen):
-            seen.append(binder.level.tables)
+        if not any(binder.level.tables is s for s in levels):
+            levels.append(binder.level.tables)
         closure = binder.level.outer
         if closure is None or binder.level.arguments is not None:
             break
         binder = closure.binder
-    for tables in seen:
+    for tables in levels:
         yield from tables
 
 

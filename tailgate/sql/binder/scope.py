@@ -69,22 +69,22 @@ class Scope:
 
         With `item`, the alias must be that item's name. Raises 42P09.
         """
-        found = [t for t in self.tables if t.alias == alias and item in (0, t.item)]
-        if len(found) > 1 and found[0].item:
+        matches = [t for t in self.tables if t.alias == alias and item in (0, t.item)]
+        if len(matches) > 1 and matches[0].item:
             raise AmbiguousAlias(f'table reference "{alias}" is ambiguous', position=position)
-        return found[0] if found else None
+        return matches[0] if matches else None
 
     def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
         """Finds a column by its name, in one table or in all.
 
         Returns None if there is none. Raises 42702.
         """
-        found = [c for c in (self if table is None else table).columns if c.name == name]
-        if not found and table is None:
-            found = [t.columns[0] for t in self.tables if t.value and t.alias == name]
-        if len(found) > 1:
+        matches = [c for c in (self if table is None else table).columns if c.name == name]
+        if not matches and table is None:
+            matches = [t.columns[0] for t in self.tables if t.value and t.alias == name]
+        if len(matches) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
-        return placed(found[0].scalar, position) if found else None
+        return placed(matches[0].scalar, position) if matches else None
 
 
 @dataclass(frozen=True, slots=True)

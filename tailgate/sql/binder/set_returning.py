@@ -23,7 +23,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Call, Case, Coalesce, Column, Generate, Relation, Scalar
-from tailgate.sql.plan.rewriting import parts, rebuilt
+from tailgate.sql.plan.rewriting import parts, rebuild
 
 HINT = "You might be able to move the set-returning function into a LATERAL FROM item."
 
@@ -74,7 +74,7 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
             return Column(width + calls.index(scalar), scalar.type)
         if aggregate(scalar) is not None or windowed(scalar) is not None:
             return scalar
-        return rebuilt(scalar, over)
+        return rebuild(scalar, over)
 
     return in_step(plan, calls), over
 

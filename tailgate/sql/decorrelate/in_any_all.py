@@ -15,59 +15,59 @@ from tailgate.lake.types import BOOL, Field
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.plan import And, Call, Case, Filter, IsNull, Literal, Not, Or, Scalar, nullable
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
-from tailgate.sql.plan.rewriting import columns_of, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, rebuild
 from tailgate.sql.plan.subqueries import Subquery, argument, as_scalar
 
 
-def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
+def as_exists(subquery: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
     """Returns the subquery's value over outer rows of `columns`.
 
     With `sure`, NULL counts as false.
     """
-    holds = as_scalar(_where(asked, _condition(asked)))
-    unknown = () if sure else _unknown(asked, columns)
+    holds = as_scalar(_where(subquery, _condition(subquery)))
+    unknown = () if sure else _unknown(subquery, columns)
     if not unknown:
         return holds
     either = unknown[0] if len(unknown) == 1 else Or(unknown)
     return Case(((holds, Literal(True, BOOL)), (either, Literal(None, BOOL))), Literal(False, BOOL), BOOL)
 
 
-def negated(asked: Subquery, columns: tuple[Field, ...]) -> list[Scalar]:
+def negated(subquery: Subquery, columns: tuple[Field, ...]) -> list[Scalar]:
     """Returns conditions that are all true exactly where NOT of the subquery's value is true."""
-    return [Not(as_scalar(_where(asked, _condition(asked)))), *map(Not, _unknown(asked, columns))]
+    return [Not(as_scalar(_where(subquery, _condition(subquery)))), *map(Not, _unknown(subquery, columns))]
 
 
-def _condition(asked: Subquery) -> Scalar:
-    assert asked.condition is not None
-    return asked.condition
+def _condition(subquery: Subquery) -> Scalar:
+    assert subquery.condition is not None
+    return subquery.condition
 
 
-def _where(asked: Subquery, condition: Scalar) -> Subquery:
-    return replace(asked, kind="exists", relation=Filter(asked.relation, condition), condition=None)
+def _where(subquery: Subquery, condition: Scalar) -> Subquery:
+    return replace(subquery, kind="exists", relation=Filter(subquery.relation, condition), condition=None)
 
 
-def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
+def _unknown(subquery: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
     """Returns conditions over the outer rows.
 
     One of them is true if the comparison is NULL for a row of the subquery.
     """
-    condition, inner = _condition(asked), asked.relation.columns
+    condition, inner = _condition(subquery), subquery.relation.columns
     while isinstance(condition, Not):
         condition = condition.argument
     sides = _sides(condition)
     if sides is None:
-        return (as_scalar(_where(asked, IsNull(condition))),)
+        return (as_scalar(_where(subquery, IsNull(condition))),)
     outside, inside = sides
-    found: list[Scalar] = []
+    conditions: list[Scalar] = []
     if _nullable(inside, inner):
-        found.append(as_scalar(_where(asked, IsNull(inside))))
-    given = _given(outside, asked)
-    if _nullable(given, columns):
-        if any(a.depth == asked.depth for a in arguments_read(asked.relation)):
-            found.append(as_scalar(_where(asked, IsNull(outside))))
+        conditions.append(as_scalar(_where(subquery, IsNull(inside))))
+    value = _given(outside, subquery)
+    if _nullable(value, columns):
+        if any(a.depth == subquery.depth for a in arguments_read(subquery.relation)):
+            conditions.append(as_scalar(_where(subquery, IsNull(outside))))
         else:
-            found.append(And((IsNull(given), as_scalar(replace(asked, kind="exists", condition=None)))))
-    return tuple(found)
+            conditions.append(And((IsNull(value), as_scalar(replace(subquery, kind="exists", condition=None)))))
+    return tuple(conditions)
 
 
 def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
@@ -85,12 +85,12 @@ def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
     return None
 
 
-def _given(scalar: Scalar, asked: Subquery) -> Scalar:
+def _given(scalar: Scalar, subquery: Subquery) -> Scalar:
     """Returns a scalar of the subquery over the outer rows, with values in place of arguments."""
-    found = argument(scalar)
-    if found is not None and found.depth == asked.depth:
-        return asked.arguments[found.number]
-    return rebuilt(scalar, lambda s: _given(s, asked))
+    reference = argument(scalar)
+    if reference is not None and reference.depth == subquery.depth:
+        return subquery.arguments[reference.number]
+    return rebuild(scalar, lambda s: _given(s, subquery))
 
 
 def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:

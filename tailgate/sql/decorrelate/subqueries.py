@@ -8,66 +8,66 @@ from dataclasses import dataclass, field, replace
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
-from tailgate.sql.plan import Aggregate, And, Filter, Join, JoinKind, Not, Or, Project, Relation, Scalar
+from tailgate.sql.plan import And, Filter, Join, JoinKind, Not, Or, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.correlation import has_subqueries, subqueries_of
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt, shifted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted
 from tailgate.sql.plan.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
 from tailgate.sql.plan.traversal import inputs, scalars_of, take, with_inputs, with_scalars
 
-Known = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
+Rewritten = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
 
 
-def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
+def decorrelate(relation: Relation, rewritten: Rewritten | None = None) -> Relation:
     """Returns the relation without subqueries, or the same object if it has none. Raises 0A000.
 
-    `known` holds the relations that are already rewritten. A relation that occurs several times in
+    `rewritten` holds the relations that are already rewritten. A relation that occurs several times in
     a plan therefore remains one object.
     """
-    known = {} if known is None else known
-    if id(relation) not in known:
-        known[id(relation)] = relation, _decorrelated(relation, known)
-    return known[id(relation)][1]
+    rewritten = {} if rewritten is None else rewritten
+    if id(relation) not in rewritten:
+        rewritten[id(relation)] = relation, _decorrelated(relation, rewritten)
+    return rewritten[id(relation)][1]
 
 
-def _decorrelated(relation: Relation, known: Known) -> Relation:
+def _decorrelated(relation: Relation, rewritten: Rewritten) -> Relation:
     """Rewrites the inputs of a relation, then its subqueries."""
     if (join := dependent(relation)) is not None:
-        return _dependent(replace(join, left=decorrelate(join.left, known), right=decorrelate(join.right, known)), known)
-    relation = with_inputs(relation, tuple(decorrelate(i, known) for i in inputs(relation)))
+        return _dependent(replace(join, left=decorrelate(join.left, rewritten), right=decorrelate(join.right, rewritten)), rewritten)
+    relation = with_inputs(relation, tuple(decorrelate(i, rewritten) for i in inputs(relation)))
     if not any(map(has_subqueries, scalars_of(relation))):
         return relation
     match relation:
         case Filter(input, condition):
-            return _filter(input, conjuncts(condition), known)
+            return _filter(input, conjuncts(condition), rewritten)
         case Join():
-            return _join(relation, known)
-        case Project(input=input) | Aggregate(input=input):
-            row = Row(input, known)
+            return _join(relation, rewritten)
+        case Project(input=input) | Reduce(input=input):
+            row = ExtendedRelation(input, rewritten)
             node = with_scalars(relation, row.value)
             return with_inputs(node, (row.relation,))
     (input,) = inputs(relation)
-    row = Row(input, known)
+    row = ExtendedRelation(input, rewritten)
     wide = with_inputs(with_scalars(relation, row.value), (row.relation,))
     added, width = len(row.relation.columns) - len(input.columns), len(input.columns)
     return take(wide, (*range(width), *range(width + added, len(wide.columns))))
 
 
-def _dependent(join: Dependent, known: Known) -> Relation:
+def _dependent(join: Dependent, rewritten: Rewritten) -> Relation:
     if join.condition is None or not has_subqueries(join.condition):
         return subquery_joins.lateral(join)
     if join.kind == "inner":
-        return _filter(subquery_joins.lateral(replace(join, condition=None)), conjuncts(join.condition), known)
+        return _filter(subquery_joins.lateral(replace(join, condition=None)), conjuncts(join.condition), rewritten)
     raise FeatureNotSupported("a subquery in the ON of a LEFT JOIN LATERAL is not supported", position=join.position)
 
 
 @dataclass
-class Row:
+class ExtendedRelation:
     """A relation that gets a column for each subquery whose value is read."""
 
     input: Relation
-    done: Known
+    rewritten: Rewritten
     relation: Relation = field(init=False)
-    known: dict[Subquery, Scalar] = field(default_factory=dict)
+    values: dict[Subquery, Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.relation = self.input
@@ -76,19 +76,19 @@ class Row:
         """Returns the scalar over the extended relation, without subqueries."""
         inner = subquery(scalar)
         if inner is None:
-            return rebuilt(scalar, self.value)
+            return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
-        if inner not in self.known:
-            given = tuple(map(self.value, inner.arguments))
-            closed = replace(inner, arguments=given, relation=decorrelate(inner.relation, self.done))
+        if inner not in self.values:
+            arguments = tuple(map(self.value, inner.arguments))
+            closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
             # The domain is taken from the original rows, unless an argument is a subquery's value.
-            own = all(i < len(self.input.columns) for a in given for i in columns_of(a))
-            self.relation, self.known[inner] = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
-        return self.known[inner]
+            own = all(i < len(self.input.columns) for a in arguments for i in columns_of(a))
+            self.relation, self.values[inner] = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
+        return self.values[inner]
 
 
-def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Relation:
+def _filter(input: Relation, conditions: tuple[Scalar, ...], rewritten: Rewritten) -> Relation:
     """Filters by plain conditions, then by semi and anti joins, then by values of subqueries."""
     plain = tuple(c for c in conditions if not has_subqueries(c))
     relation = Filter(input, conjunction(plain)) if plain else input
@@ -101,7 +101,7 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Re
         if inner is not None and inner.kind == "any":
             waiting[:0] = negated(inner, relation.columns) if isinstance(term, Not) else [as_exists(inner, (), sure=True)]
         elif inner is not None and inner.kind == "exists" and not any(map(has_subqueries, inner.arguments)):
-            closed = replace(inner, relation=decorrelate(inner.relation, known))
+            closed = replace(inner, relation=decorrelate(inner.relation, rewritten))
             joined = subquery_joins.exists(relation, closed, "anti" if isinstance(term, Not) else "semi")
             if joined is None:
                 values.append(term)
@@ -111,9 +111,9 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Re
             values.append(term)
     if not values:
         return relation
-    row = Row(relation, known)
-    made = conjunction(tuple(row.value(v) for v in values))
-    return take(Filter(row.relation, made), tuple(range(len(input.columns))))
+    row = ExtendedRelation(relation, rewritten)
+    condition = conjunction(tuple(row.value(v) for v in values))
+    return take(Filter(row.relation, condition), tuple(range(len(input.columns))))
 
 
 def _pushed(condition: Scalar) -> Scalar:
@@ -130,7 +130,7 @@ def _pushed(condition: Scalar) -> Scalar:
     return condition
 
 
-def _join(join: Join, known: Known) -> Relation:
+def _join(join: Join, rewritten: Rewritten) -> Relation:
     """Rewrites the subqueries in the ON of a join.
 
     Those of an inner join become a filter above it. Those of an outer join are joined to the side
@@ -141,24 +141,24 @@ def _join(join: Join, known: Known) -> Relation:
     asking = tuple(c for c in conditions if has_subqueries(c))
     if join.kind == "inner":
         kind: JoinKind = "inner" if plain else "cross"
-        return _filter(Join(join.left, join.right, kind, conjunction(plain) if plain else None, join.position), asking, known)
-    found = [s for c in asking for s in subqueries_of(c)]
-    read = frozenset(i for s in found for a in s.arguments for i in columns_of(a))
+        return _filter(Join(join.left, join.right, kind, conjunction(plain) if plain else None, join.position), asking, rewritten)
+    subqueries = [s for c in asking for s in subqueries_of(c)]
+    read = frozenset(i for s in subqueries for a in s.arguments for i in columns_of(a))
     width = len(join.left.columns)
     if all(i >= width for i in read):
-        row = Row(join.right, known)
+        row = ExtendedRelation(join.right, rewritten)
         made = _replaced(asking, lambda s: shifted(row.value(shifted(s, -width)), width))
         return take(replace(join, right=row.relation, condition=conjunction(plain + made)), tuple(range(len(join.columns))))
     if all(i < width for i in read):
-        row = Row(join.left, known)
-        for inner in found:
+        row = ExtendedRelation(join.left, rewritten)
+        for inner in subqueries:
             row.value(as_scalar(inner))
         added = len(row.relation.columns) - width
         apart = tuple(moved(c, width, added) for c in conditions)
         wide = replace(join, left=row.relation, condition=conjunction(_replaced(apart, row.value)))
         return take(wide, (*range(width), *range(width + added, len(wide.columns))))
     raise FeatureNotSupported(
-        "a subquery in the ON of an outer join that reads both its sides is not supported", position=found[0].position
+        "a subquery in the ON of an outer join that reads both its sides is not supported", position=subqueries[0].position
     )
 
 
@@ -166,6 +166,6 @@ def _replaced(scalars: tuple[Scalar, ...], new: Callable[[Scalar], Scalar]) -> t
     """Replaces each subquery in the scalars by `new`."""
 
     def replaced(scalar: Scalar) -> Scalar:
-        return new(scalar) if subquery(scalar) is not None else rebuilt(scalar, replaced)
+        return new(scalar) if subquery(scalar) is not None else rebuild(scalar, replaced)
 
     return tuple(map(replaced, scalars))

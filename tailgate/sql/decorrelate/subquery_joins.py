@@ -20,7 +20,6 @@ from tailgate.sql.decorrelate.aggregates import collect, count_rows, over_nothin
 from tailgate.sql.decorrelate.unnested import Unnested, equal
 from tailgate.sql.decorrelate.unnesting import Unnesting
 from tailgate.sql.plan import (
-    Aggregate,
     Case,
     Coalesce,
     Column,
@@ -33,6 +32,7 @@ from tailgate.sql.plan import (
     Literal,
     Not,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Sort,
@@ -41,39 +41,39 @@ from tailgate.sql.plan import (
 )
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.properties import unique_by
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt, shifted, substituted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted, substituted
 from tailgate.sql.plan.subqueries import Dependent, Subquery
-from tailgate.sql.plan.traversal import column, crossed, is_one_row, project, take
+from tailgate.sql.plan.traversal import column, cross_join, is_one_row, project, take
 
 TRUE = Literal(True, BOOL)
 
 
-def exists(left: Relation, asked: Subquery, kind: OneOf["semi", "anti"]) -> Relation | None:
+def exists(left: Relation, subquery: Subquery, kind: OneOf["semi", "anti"]) -> Relation | None:
     """Returns the left rows for which the subquery has a row (semi) or has none (anti).
 
     Returns None if the subquery reads no outer values, so that the answer is the same for all rows.
     """
-    core = _rows_alone(asked.relation)
-    unnesting = Unnesting(asked.depth, asked.arguments, left)
+    core = _rows_alone(subquery.relation)
+    unnesting = Unnesting(subquery.depth, subquery.arguments, left)
     if not unnesting.reads(core):
         return None
     conditions, core = _split(core, unnesting)
-    found = unnesting.of(core)
-    return Join(left, found.relation, kind, conjunction(_terms(left, found, unnesting, conditions)), None)
+    unnested = unnesting.of(core)
+    return Join(left, unnested.relation, kind, conjunction(_terms(left, unnested, unnesting, conditions)), None)
 
 
-def value(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
+def value(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Relation, Scalar]:
     """Returns the relation with additional columns, and the subquery's value as a scalar over it.
 
     `base` is the relation over which the arguments are computed.
     """
-    match asked.kind:
+    match subquery.kind:
         case "exists":
-            return _whether(relation, base, asked)
+            return _whether(relation, base, subquery)
         case "scalar":
-            return _scalar(relation, base, asked)
+            return _scalar(relation, base, subquery)
         case "array":
-            return _scalar(relation, base, replace(asked, kind="scalar", relation=_collected(asked)))
+            return _scalar(relation, base, replace(subquery, kind="scalar", relation=_collected(subquery)))
     raise AssertionError("ANY is EXISTS by now")
 
 
@@ -86,29 +86,31 @@ def lateral(join: Dependent) -> Relation:
     on = () if join.condition is None or join.condition == TRUE else conjuncts(join.condition)
     wide: Relation
     if is_one_row(core) and (join.kind == "inner" or not on):
-        wide, made = left, tuple(map(unnesting.given, outputs))
+        wide, columns = left, tuple(map(unnesting.given, outputs))
     elif (generated := _generated(join, core, outputs, unnesting)) is not None and not on:
-        wide, made = generated, tuple(_above(o, _columns(core, width), unnesting) for o in outputs)
-    elif isinstance(core, Aggregate) and not core.keys and (join.kind == "inner" or not on):
+        wide, columns = generated, tuple(_above(o, _columns(core, width), unnesting) for o in outputs)
+    elif isinstance(core, Reduce) and not core.keys and (join.kind == "inner" or not on):
         wide, scalars = _one_row(left, core, unnesting)
-        made = tuple(_above(o, scalars, unnesting) for o in outputs)
+        columns = tuple(_above(o, scalars, unnesting) for o in outputs)
     else:
         conditions, core = _split(core, unnesting)
-        found = unnesting.of(core)
+        unnested = unnesting.of(core)
         shown = tuple(_above(o, _columns(core, width), unnesting) for o in outputs)
         if join.kind == "left" and not all(isinstance(o, Column) and o.index >= width for o in shown):
-            found, mark = _marked(found)
-            made = tuple(o if isinstance(o, Column) and o.index >= width else _if(Column(width + mark, BOOL), o) for o in shown)
+            unnested, mark = _marked(unnested)
+            columns = tuple(o if isinstance(o, Column) and o.index >= width else _if(Column(width + mark, BOOL), o) for o in shown)
         else:
-            made = shown
+            columns = shown
         both = tuple(column(left, i) for i in range(width)) + shown
-        terms = _terms(left, found, unnesting, conditions) + tuple(substituted(c, both) for c in on)
+        terms = _terms(left, unnested, unnesting, conditions) + tuple(substituted(c, both) for c in on)
         on = ()
         if join.kind == "left":
-            wide = Join(left, found.relation, "left", conjunction(terms or (TRUE,)), join.position)
+            wide = Join(left, unnested.relation, "left", conjunction(terms or (TRUE,)), join.position)
         else:
-            wide = Join(left, found.relation, "inner", conjunction(terms), join.position) if terms else crossed(left, found.relation)
-    result: Relation = project(wide, tuple(column(left, i) for i in range(width)) + made, join.columns)
+            wide = (
+                Join(left, unnested.relation, "inner", conjunction(terms), join.position) if terms else cross_join(left, unnested.relation)
+            )
+    result: Relation = project(wide, tuple(column(left, i) for i in range(width)) + columns, join.columns)
     return Filter(result, conjunction(on)) if on else result
 
 
@@ -125,78 +127,78 @@ def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unn
 # ---- values ------------------------------------------------------------------------------------------------------------------------
 
 
-def _whether(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
+def _whether(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Relation, Scalar]:
     """Does the work of `value` for EXISTS."""
-    core = _rows_alone(asked.relation)
-    unnesting = Unnesting(asked.depth, asked.arguments, base)
+    core = _rows_alone(subquery.relation)
+    unnesting = Unnesting(subquery.depth, subquery.arguments, base)
     if is_one_row(core):
         return relation, TRUE
     width = len(relation.columns)
-    found = unnesting.of(core)
-    if not found.places:
-        counted = Aggregate(core, (), (count_rows(),))
-        return crossed(relation, counted), positive(Column(width, counted.columns[0].type))
-    marked, mark = _marked(_distinct(found))
+    unnested = unnesting.of(core)
+    if not unnested.places:
+        counted = Reduce(core, (), (count_rows(),))
+        return cross_join(relation, counted), positive(Column(width, counted.columns[0].type))
+    marked, mark = _marked(_distinct(unnested))
     joined = Join(relation, marked.relation, "left", conjunction(_terms(relation, marked, unnesting)))
     return joined, Not(IsNull(Column(width + mark, marked.relation.columns[mark].type)))
 
 
-def _distinct(found: Unnested) -> Unnested:
+def _distinct(unnested: Unnested) -> Unnested:
     """Returns the distinct arguments of the rows, without the other columns."""
-    places = tuple(found.places.values())
-    return replace(found, relation=Distinct(take(found.relation, places)), places={n: i for i, n in enumerate(found.places)})
+    places = tuple(unnested.places.values())
+    return replace(unnested, relation=Distinct(take(unnested.relation, places)), places={n: i for i, n in enumerate(unnested.places)})
 
 
-def _marked(found: Unnested) -> tuple[Unnested, int]:
+def _marked(unnested: Unnested) -> tuple[Unnested, int]:
     """Returns the relation with a boolean column that is never NULL, and the index of that column.
 
     After a left join, NULL in this column means that no row matched.
     """
-    for index, column_ in enumerate(found.relation.columns):
+    for index, column_ in enumerate(unnested.relation.columns):
         if not column_.nullable and column_.type == BOOL:
-            return found, index
-    width = len(found.relation.columns)
-    own = tuple(column(found.relation, i) for i in range(width))
-    wide = project(found.relation, (*own, TRUE), (*found.relation.columns, Field("found", BOOL, False)))
-    return replace(found, relation=wide), width
+            return unnested, index
+    width = len(unnested.relation.columns)
+    own = tuple(column(unnested.relation, i) for i in range(width))
+    wide = project(unnested.relation, (*own, TRUE), (*unnested.relation.columns, Field("found", BOOL, False)))
+    return replace(unnested, relation=wide), width
 
 
-def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
+def _scalar(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Relation, Scalar]:
     """Does the work of `value` for a subquery that returns at most one row."""
-    unnesting = Unnesting(asked.depth, asked.arguments, base)
-    outputs, core = _outputs(asked.relation, unnesting, whole=_is_total(asked.relation))
-    output, width = outputs[asked.column], len(relation.columns)
+    unnesting = Unnesting(subquery.depth, subquery.arguments, base)
+    outputs, core = _outputs(subquery.relation, unnesting, whole=_is_total(subquery.relation))
+    output, width = outputs[subquery.column], len(relation.columns)
     if is_one_row(core):
         return relation, unnesting.given(output)
-    if isinstance(core, Aggregate) and not core.keys:
+    if isinstance(core, Reduce) and not core.keys:
         wide, scalars = _one_row(relation, core, unnesting)
         return wide, _above(output, scalars, unnesting)
-    found = unnesting.of(core)
-    wanted = tuple(sorted(columns_of(output)))
-    places = tuple(found.places.values())
-    if places and unique_by(found.relation, frozenset(places)):
-        return _at_most_one(relation, found, unnesting, wanted, output)
-    own = tuple(column(found.relation, p) for p in places)
-    calls = (count_rows(), *(single_value(column(found.relation, c)) for c in wanted))
-    grouped = Aggregate(found.relation, own, calls)
-    made = Unnested(grouped, {n: i for i, n in enumerate(found.places)}, found.nulls)
-    wide = _left(relation, made, unnesting)
+    unnested = unnesting.of(core)
+    indexes = tuple(sorted(columns_of(output)))
+    places = tuple(unnested.places.values())
+    if places and unique_by(unnested.relation, frozenset(places)):
+        return _at_most_one(relation, unnested, unnesting, indexes, output)
+    own = tuple(column(unnested.relation, p) for p in places)
+    calls = (count_rows(), *(single_value(column(unnested.relation, c)) for c in indexes))
+    grouped = Reduce(unnested.relation, own, calls)
+    groups = Unnested(grouped, {n: i for i, n in enumerate(unnested.places)}, unnested.nulls)
+    wide = _left(relation, groups, unnesting)
     rows = Column(width + len(own), calls[0].type)
-    checked = {c: single_row(Column(rows.index + 1 + i, calls[1 + i].type), rows, asked.position) for i, c in enumerate(wanted)}
+    checked = {c: single_row(Column(rows.index + 1 + i, calls[1 + i].type), rows, subquery.position) for i, c in enumerate(indexes)}
     shown = _above(output, checked, unnesting)
     if isinstance(output, Column):
         return wide, shown
     return wide, Case(
-        ((positive(rows), shown if wanted else single_row(shown, rows, asked.position)),), Literal(None, shown.type), shown.type
+        ((positive(rows), shown if indexes else single_row(shown, rows, subquery.position)),), Literal(None, shown.type), shown.type
     )
 
 
-def _collected(asked: Subquery) -> Relation:
+def _collected(subquery: Subquery) -> Relation:
     """Returns one row with the array of the subquery's first column, in the subquery's order.
 
     The array is empty if the subquery has no rows.
     """
-    core, output = asked.relation, column(asked.relation, 0)
+    core, output = subquery.relation, column(subquery.relation, 0)
     shown: Scalar = output
     while isinstance(core, Project):
         shown, core = substituted(shown, core.expressions), core.input
@@ -206,55 +208,56 @@ def _collected(asked: Subquery) -> Relation:
             core, order = input, keys
         case Limit(input=Sort(keys=keys)):
             order = keys
-    grouped = Aggregate(core, (), (collect(shown, order, asked.type, asked.position),))
-    made = Coalesce((column(grouped, 0), Literal((), asked.type)), asked.type)
-    return project(grouped, (made,), (Field("array", asked.type, False),))
+    grouped = Reduce(core, (), (collect(shown, order, subquery.type, subquery.position),))
+    array = Coalesce((column(grouped, 0), Literal((), subquery.type)), subquery.type)
+    return project(grouped, (array,), (Field("array", subquery.type, False),))
 
 
 def _at_most_one(
-    relation: Relation, found: Unnested, unnesting: Unnesting, wanted: tuple[int, ...], output: Scalar
+    relation: Relation, unnested: Unnested, unnesting: Unnesting, indexes: tuple[int, ...], output: Scalar
 ) -> tuple[Relation, Scalar]:
     """Joins a subquery that has at most one row for its arguments.
 
-    `wanted`: the columns that `output` reads.
+    `indexes`: the columns that `output` reads.
     """
     width = len(relation.columns)
-    narrow = take(found.relation, (*wanted, *found.places.values()))
-    made = replace(found, relation=narrow, places={n: len(wanted) + i for i, n in enumerate(found.places)})
-    scalars: dict[int, Scalar] = {c: Column(width + i, found.relation.columns[c].type) for i, c in enumerate(wanted)}
+    narrow = take(unnested.relation, (*indexes, *unnested.places.values()))
+    narrowed = replace(unnested, relation=narrow, places={n: len(indexes) + i for i, n in enumerate(unnested.places)})
+    scalars: dict[int, Scalar] = {c: Column(width + i, unnested.relation.columns[c].type) for i, c in enumerate(indexes)}
     shown = _above(output, scalars, unnesting)
     if isinstance(output, Column):
-        return _left(relation, made, unnesting), shown
-    made, mark = _marked(made)
-    return _left(relation, made, unnesting), _if(Column(width + mark, BOOL), shown)
+        return _left(relation, narrowed, unnesting), shown
+    narrowed, mark = _marked(narrowed)
+    return _left(relation, narrowed, unnesting), _if(Column(width + mark, BOOL), shown)
 
 
-def _one_row(relation: Relation, core: Aggregate, unnesting: Unnesting) -> tuple[Relation, dict[int, Scalar]]:
+def _one_row(relation: Relation, core: Reduce, unnesting: Unnesting) -> tuple[Relation, dict[int, Scalar]]:
     """Joins an aggregate without keys, which has one row for each row of `relation`.
 
     Returns the join and the aggregate's columns in it, by their index.
     """
     groups, width = unnesting.groups_of(core), len(relation.columns)
     if not groups.places:
-        return crossed(relation, groups.relation), dict(_columns(core, width))
+        return cross_join(relation, groups.relation), dict(_columns(core, width))
     wide = _left(relation, groups, unnesting)
     return wide, {i: over_nothing(c, Column(width + i, c.type)) for i, c in enumerate(core.aggregates)}
 
 
-def _left(relation: Relation, found: Unnested, unnesting: Unnesting) -> Relation:
-    if not found.places:
-        return crossed(relation, found.relation)
-    return Join(relation, found.relation, "left", conjunction(_terms(relation, found, unnesting)))
+def _left(relation: Relation, unnested: Unnested, unnesting: Unnesting) -> Relation:
+    if not unnested.places:
+        return cross_join(relation, unnested.relation)
+    return Join(relation, unnested.relation, "left", conjunction(_terms(relation, unnested, unnesting)))
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------------------------
 
 
-def _terms(left: Relation, found: Unnested, unnesting: Unnesting, conditions: Iterable[Scalar] = ()) -> tuple[Scalar, ...]:
+def _terms(left: Relation, unnested: Unnested, unnesting: Unnesting, conditions: Iterable[Scalar] = ()) -> tuple[Scalar, ...]:
     """Returns the terms of the join condition: the arguments are equal, and `conditions` hold."""
     width = len(left.columns)
     on = tuple(
-        equal(unnesting.arguments[n], Column(width + p, found.relation.columns[p].type), n in found.nulls) for n, p in found.places.items()
+        equal(unnesting.arguments[n], Column(width + p, unnested.relation.columns[p].type), n in unnested.nulls)
+        for n, p in unnested.places.items()
     )
     return on + tuple(unnesting.given(shifted(c, width)) for c in conditions)
 
@@ -269,7 +272,7 @@ def _above(output: Scalar, columns: dict[int, Scalar], unnesting: Unnesting) -> 
     def inside(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Column):
             return columns[scalar.index]
-        return unnesting.given(scalar) if not columns_of(scalar) else rebuilt(scalar, inside)
+        return unnesting.given(scalar) if not columns_of(scalar) else rebuild(scalar, inside)
 
     return inside(output)
 
@@ -292,9 +295,9 @@ def _split(relation: Relation, unnesting: Unnesting) -> tuple[tuple[Scalar, ...]
         return (), relation
     above, below = _split(relation.input, unnesting)
     own = conjuncts(relation.condition)
-    asked = tuple(c for c in own if unnesting.read(c))
-    rest = tuple(c for c in own if c not in asked)
-    return above + asked, Filter(below, conjunction(rest)) if rest else below
+    conditions = tuple(c for c in own if unnesting.read(c))
+    rest = tuple(c for c in own if c not in conditions)
+    return above + conditions, Filter(below, conjunction(rest)) if rest else below
 
 
 def _outputs(relation: Relation, unnesting: Unnesting, *, whole: bool) -> tuple[tuple[Scalar, ...], Relation]:
@@ -331,7 +334,7 @@ def _is_total(relation: Relation) -> bool:
             return _is_total(input)
         case Limit(input=input, count=Literal(value=int() as count), offset=None):
             return count > 0 and _is_total(input)
-        case Aggregate(keys=()):
+        case Reduce(keys=()):
             return True
     return False
 
@@ -346,20 +349,20 @@ def _rows_alone(relation: Relation) -> Relation:
             return _rows_alone(input)
         case Limit(input=input, count=Literal(value=int() as count), offset=None) if count > 0:
             return _rows_alone(input)
-        case Aggregate(input=input, keys=keys):
+        case Reduce(input=input, keys=keys):
             return _rows_alone(input) if keys else Values(((),), ())
-    return _often(relation)
+    return _semi_to_inner(relation)
 
 
-def _often(relation: Relation) -> Relation:
+def _semi_to_inner(relation: Relation) -> Relation:
     """Replaces semi joins by inner joins, whose conditions can supply arguments.
 
     The result has the same rows, possibly with duplicates and additional columns.
     """
     match relation:
         case Filter(input=input):
-            return replace(relation, input=_often(input))
+            return replace(relation, input=_semi_to_inner(input))
         case Join(left=left, kind="semi", condition=condition) if condition is not None:
-            wide, width = _often(left), len(left.columns)
+            wide, width = _semi_to_inner(left), len(left.columns)
             return replace(relation, left=wide, kind="inner", condition=moved(condition, width, len(wide.columns) - width))
     return relation

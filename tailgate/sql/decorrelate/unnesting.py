@@ -23,10 +23,9 @@ from typing_extensions import assert_never
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.decorrelate.aggregates import over_nothing
-from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of
-from tailgate.sql.functions.comparison import SIGNS, TYPES
+from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of, placed, rejects_null
+from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Coalesce,
     Column,
@@ -39,24 +38,25 @@ from tailgate.sql.plan import (
     Not,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
     nullable,
 )
 from tailgate.sql.plan.correlation import arguments_of
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.properties import key
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild
 from tailgate.sql.plan.subqueries import Argument, argument
-from tailgate.sql.plan.traversal import crossed, inputs, project, read_by, scalars_of, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import column, cross_join, inputs, project, read_by, scalars_of, with_inputs, with_scalars
 
 
 class Unnesting:
@@ -84,7 +84,7 @@ class Unnesting:
         self._begin(relation)
         return self(relation)
 
-    def groups_of(self, node: Aggregate) -> Unnested:
+    def groups_of(self, node: Reduce) -> Unnested:
         """Unnests a whole subquery that is an aggregate; see `groups`."""
         self._begin(node)
         return self.groups(node)
@@ -93,18 +93,18 @@ class Unnesting:
         self._all = self.reads(relation)
         self._exact = self._may_fail(relation, set())
 
-    def _may_fail(self, relation: Relation, seen: set[int]) -> bool:
+    def _may_fail(self, relation: Relation, visited: set[int]) -> bool:
         """Returns whether a relation or an input of it reads arguments and can fail."""
-        if id(relation) in seen or not self.reads(relation):
+        if id(relation) in visited or not self.reads(relation):
             return False
-        seen.add(id(relation))
-        return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, seen) for i in inputs(relation))
+        visited.add(id(relation))
+        return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, visited) for i in inputs(relation))
 
     def reads(self, relation: Relation) -> frozenset[int]:
         """Returns the numbers of the closure's arguments that a relation reads."""
         if id(relation) not in self._reads:
-            found = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
-            self._reads[id(relation)] = relation, found
+            numbers = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
+            self._reads[id(relation)] = relation, numbers
         return self._reads[id(relation)][1]
 
     def read(self, *scalars: Scalar) -> frozenset[int]:
@@ -132,7 +132,7 @@ class Unnesting:
                 return self._over(below, expressions, columns)
             case Join():
                 return self._join(relation)
-            case Aggregate():
+            case Reduce():
                 groups = self.groups(relation)
                 return groups if relation.keys else self._total(relation, groups)
             case Distinct(input):
@@ -146,17 +146,17 @@ class Unnesting:
                 return self(TopK(input, (), (), count, offset, position=position))
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
-            case Union_(each, columns):
+            case UnionAll(each, columns):
                 parts = self._alike(tuple(map(self, each)), len(columns))
                 fields = parts[0].relation.columns[len(columns) :]
-                return replace(parts[0], relation=Union_(tuple(p.relation for p in parts), columns + fields))
+                return replace(parts[0], relation=UnionAll(tuple(p.relation for p in parts), columns + fields))
             case SetOperation(left, right, columns=columns):
                 one, other = self._alike((self(left), self(right)), len(columns))
                 fields = one.relation.columns[len(columns) :]
                 return replace(one, relation=replace(relation, left=one.relation, right=other.relation, columns=columns + fields))
             case Recursive():
                 raise FeatureNotSupported("WITH RECURSIVE that reads a query around it is not supported")
-            case Scan() | Values() | Working():
+            case Scan() | Values() | WorkingTable():
                 raise AssertionError("reads nothing")
             case _:
                 assert_never(relation)
@@ -197,7 +197,7 @@ class Unnesting:
             if columns_of(outside) or not self.read(outside) or fallible(outside):
                 continue
             if columns_of(inside) and not self.read(inside) - below.places.keys():
-                return self._placed(below, self._number(outside), self._inside(inside, below))
+                return placed(below, self._number(outside), self._inside(inside, below))
         return None
 
     def _number(self, scalar: Scalar) -> int:
@@ -205,25 +205,16 @@ class Unnesting:
 
         An expression over arguments becomes a new argument.
         """
-        found = argument(scalar)
-        if found is not None:
-            return found.number
+        reference = argument(scalar)
+        if reference is not None:
+            return reference.number
         self.arguments.append(self.given(scalar))
         return len(self.arguments) - 1
-
-    def _placed(self, below: Unnested, number: int, scalar: Scalar) -> Unnested:
-        """Makes a scalar over the relation the column of an argument."""
-        if isinstance(scalar, Column):
-            return replace(below, places={**below.places, number: scalar.index})
-        columns = below.relation.columns
-        own = tuple(self._column(below.relation, i) for i in range(len(columns)))
-        wide = project(below.relation, (*own, scalar), (*columns, Field(name_of(scalar, below.relation), scalar.type)))
-        return replace(below, relation=wide, places={**below.places, number: len(columns)})
 
     def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
         """Unnests a node that works on the rows of each argument separately."""
         below = self._bound(self(relation.input), *scalars_of(relation))
-        places = tuple(self._column(below.relation, p) for p in below.places.values())
+        places = tuple(column(below.relation, p) for p in below.places.values())
         node = with_inputs(with_scalars(relation, lambda s: self._inside(s, below)), (below.relation,))
         if isinstance(node, TopK):
             node = replace(node, keys=node.keys + places)
@@ -232,33 +223,32 @@ class Unnesting:
         width, wide = len(relation.input.columns), len(below.relation.columns)
         return arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
 
-    def groups(self, node: Aggregate) -> Unnested:
+    def groups(self, node: Reduce) -> Unnested:
         """Groups by the keys and the arguments.
 
         Without keys, arguments that have no rows have no group.
         """
         below = self._bound(self(node.input), *node.keys, *(s for c in node.aggregates for s in read_by(c)))
         moved = with_scalars(node, lambda s: self._inside(s, below))
-        assert isinstance(moved, Aggregate)
+        assert isinstance(moved, Reduce)
         numbers, keys = tuple(below.places), len(node.keys)
-        places = tuple(self._column(below.relation, p) for p in below.places.values())
-        made = Aggregate(below.relation, moved.keys + places, moved.aggregates)
-        found = Unnested(made, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
-        return arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
+        places = tuple(column(below.relation, p) for p in below.places.values())
+        reduced = Reduce(below.relation, moved.keys + places, moved.aggregates)
+        unnested = Unnested(reduced, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
+        return arranged(unnested, (*range(keys), *range(keys + len(places), len(reduced.columns))))
 
-    def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
+    def _total(self, node: Reduce, groups: Unnested) -> Unnested:
         """Adds a row for each argument that has no group."""
         numbers = tuple(groups.places)
         domain, count = self._domain(numbers), len(numbers)
         pairs = (
-            equal(self._column(domain, i), self._column(groups.relation, groups.places[n], count), n in groups.nulls)
-            for i, n in enumerate(numbers)
+            equal(column(domain, i), column(groups.relation, groups.places[n], count), n in groups.nulls) for i, n in enumerate(numbers)
         )
         joined = Join(domain, groups.relation, "left", conjunction(tuple(pairs)))
-        calls = tuple(over_nothing(c, self._column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
-        places = tuple(self._column(domain, i) for i in range(count))
-        made = project(joined, calls + places, node.columns + domain.columns)
-        return Unnested(made, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
+        calls = tuple(over_nothing(c, column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
+        places = tuple(column(domain, i) for i in range(count))
+        totals = project(joined, calls + places, node.columns + domain.columns)
+        return Unnested(totals, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
 
     # ---- joins, unions and set operations ----------------------------------------------------------------------------------------
 
@@ -281,8 +271,8 @@ class Unnesting:
         shared = left.places.keys() & right.places.keys()
         pairs = tuple(
             equal(
-                self._column(left.relation, left.places[n]),
-                self._column(right.relation, right.places[n], wide),
+                column(left.relation, left.places[n]),
+                column(right.relation, right.places[n], wide),
                 n in left.nulls & right.nulls,
             )
             for n in sorted(shared)
@@ -297,30 +287,28 @@ class Unnesting:
         now = tuple(c for c in conditions if not self.read(c) - both.places.keys())
         terms = pairs + tuple(map(apart, now))
         kind = "cross" if not terms and join.kind == "inner" else "inner" if terms and join.kind == "cross" else join.kind
-        made = Join(left.relation, right.relation, kind, conjunction(terms) if terms else join.condition, join.position)
+        result = Join(left.relation, right.relation, kind, conjunction(terms) if terms else join.condition, join.position)
         if join.kind in ("semi", "anti"):
-            return replace(left, relation=made)
+            return replace(left, relation=result)
         columns = (*range(width), *range(wide, wide + len(join.right.columns)))
         if join.kind == "full":
-            return self._coalesced(made, columns, left, replace(right, places=behind))
+            return self._coalesced(result, columns, left, replace(right, places=behind))
         places = {"left": left.places, "right": behind}.get(join.kind, both.places)
-        meant = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
-        found = arranged(Unnested(made, places, meant), columns)
-        return self.filtered(found, tuple(c for c in conditions if c not in now))
+        nulls = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
+        unnested = arranged(Unnested(result, places, nulls), columns)
+        return self.filtered(unnested, tuple(c for c in conditions if c not in now))
 
-    def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
+    def _coalesced(self, join: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
         """Takes the arguments of a full join's rows from the side that has them.
 
         NULL in an argument column is the argument's value if it is so on either side. On the other
         side, rows with NULL there have been removed by `_without_junk`.
         """
-        own = tuple(self._column(made, i) for i in columns)
-        places = tuple(
-            Coalesce((self._column(made, p), self._column(made, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
-        )
-        fields = tuple(made.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
+        own = tuple(column(join, i) for i in columns)
+        places = tuple(Coalesce((column(join, p), column(join, right.places[n])), self.arguments[n].type) for n, p in left.places.items())
+        fields = tuple(join.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
         numbers = {n: len(own) + i for i, n in enumerate(left.places)}
-        return Unnested(project(made, own + places, fields), numbers, left.nulls | right.nulls)
+        return Unnested(project(join, own + places, fields), numbers, left.nulls | right.nulls)
 
     def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
         """Gives all parts the same argument columns in one order, after their `width` columns."""
@@ -328,8 +316,8 @@ class Unnesting:
         parts = tuple(self._with_domain(p, numbers, ()) for p in parts)
         nulls = frozenset(n for p in parts for n in p.nulls)
         parts = tuple(self._without_junk(p, nulls) for p in parts)
-        made = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
-        return tuple(arranged(p, tuple(range(width))) for p in made)
+        aligned = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
+        return tuple(arranged(p, tuple(range(width))) for p in aligned)
 
     def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
         """Removes rows that belong to no arguments.
@@ -338,7 +326,7 @@ class Unnesting:
         """
         columns = part.relation.columns
         terms = tuple(
-            Not(IsNull(self._column(part.relation, p)))
+            Not(IsNull(column(part.relation, p)))
             for n, p in part.places.items()
             if n in numbers - part.nulls and columns[p].nullable and n in self._nullable((n,))
         )
@@ -357,19 +345,19 @@ class Unnesting:
         """
         if not numbers - below.places.keys():
             return below
-        wanted = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
-        domain, width = self._domain(wanted), len(below.relation.columns)
+        arguments = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
+        domain, width = self._domain(arguments), len(below.relation.columns)
         pairs = tuple(
-            equal(self._column(below.relation, below.places[n]), self._column(domain, i, width), n in below.nulls)
-            for i, n in enumerate(wanted)
+            equal(column(below.relation, below.places[n]), column(domain, i, width), n in below.nulls)
+            for i, n in enumerate(arguments)
             if n in below.places
         )
-        new = {n: width + i for i, n in enumerate(wanted) if n not in below.places}
-        nulls = self._nullable(tuple(n for n in new if not any(self._rejects_null(c, n) for c in conditions)))
-        found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
-        terms = pairs + tuple(self._inside(c, found) for c in conditions)
-        joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else crossed(below.relation, domain)
-        return replace(found, relation=joined)
+        new = {n: width + i for i, n in enumerate(arguments) if n not in below.places}
+        nulls = self._nullable(tuple(n for n in new if not any(rejects_null(c, self.depth, n) for c in conditions)))
+        unnested = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
+        terms = pairs + tuple(self._inside(c, unnested) for c in conditions)
+        joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else cross_join(below.relation, domain)
+        return replace(unnested, relation=joined)
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
         """Returns the distinct values of these arguments."""
@@ -385,34 +373,22 @@ class Unnesting:
         """Returns those of the arguments whose values can be NULL."""
         return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
 
-    def _rejects_null(self, condition: Scalar, number: int) -> bool:
-        """Returns True if the condition certainly is not true where the argument is NULL."""
-        if not isinstance(condition, Call) or condition.function.name not in SIGNS or condition.function.kind != "operator":
-            return False
-        sides = (a.arguments[0] if isinstance(a, Call) and a.function.kind == "cast" else a for a in condition.arguments)
-        found = (argument(s) for s in sides)
-        return any(a is not None and a.depth == self.depth and a.number == number for a in found)
-
     # ---- scalars -----------------------------------------------------------------------------------------------------------------
 
     def _over(self, below: Unnested, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Unnested:
         """Projects the expressions, followed by the argument columns."""
         own = tuple(self._inside(e, below) for e in expressions)
-        kept = tuple(self._column(below.relation, p) for p in below.places.values())
+        places_of_arguments = tuple(column(below.relation, p) for p in below.places.values())
         fields = columns + tuple(below.relation.columns[p] for p in below.places.values())
         places = {n: len(own) + i for i, n in enumerate(below.places)}
-        return replace(below, relation=project(below.relation, own + kept, fields), places=places)
+        return replace(below, relation=project(below.relation, own + places_of_arguments, fields), places=places)
 
     def _inside(self, scalar: Scalar, below: Unnested) -> Scalar:
         """Returns a scalar over the columns of `below`, with columns in place of arguments."""
         return self._replaced(scalar, lambda a: Column(below.places[a.number], a.type, a.position))
 
     def _replaced(self, scalar: Scalar, new: Callable[[Argument], Scalar]) -> Scalar:
-        found = argument(scalar)
-        if found is not None and found.depth == self.depth:
-            return new(found)
-        return rebuilt(scalar, lambda s: self._replaced(s, new))
-
-    @staticmethod
-    def _column(relation: Relation, index: int, by: int = 0) -> Column:
-        return Column(index + by, relation.columns[index].type)
+        reference = argument(scalar)
+        if reference is not None and reference.depth == self.depth:
+            return new(reference)
+        return rebuild(scalar, lambda s: self._replaced(s, new))

@@ -28,12 +28,12 @@ def call(cursor: Rules, function: exp.Identifier, schema: str | None = None, pos
     at = function.meta["position"] if position is None else position
     cursor.expect("(")
     arguments: list[exp.Expr] = []
-    if cursor.sign("*"):
+    if cursor.accept("*"):
         arguments.append(exp.Star())
     elif not cursor.at(")"):
-        distinct = cursor.word("distinct")
+        distinct = cursor.accept_word("distinct")
         if not distinct:
-            cursor.word("all")
+            cursor.accept_word("all")
         arguments += cursor.listed(_argument)
         if distinct:
             arguments = [exp.Distinct(expressions=arguments)]
@@ -48,7 +48,7 @@ def call(cursor: Rules, function: exp.Identifier, schema: str | None = None, pos
 
 def _behind(cursor: Rules, node: exp.Expr, at: int) -> exp.Expr:
     """Parses [WITHIN GROUP …] [FILTER …] [OVER …] after the call `node`."""
-    if cursor.word("within", "group"):
+    if cursor.accept_word("within", "group"):
         cursor.expect("(")
         order = exp.Order(expressions=order_by(cursor))
         cursor.expect(")")
@@ -59,11 +59,11 @@ def _behind(cursor: Rules, node: exp.Expr, at: int) -> exp.Expr:
         cursor.expect_word("where")
         node = place(exp.Filter(this=node, expression=exp.Where(this=cursor.expression())), at)
         cursor.expect(")")
-    if cursor.word("over"):
+    if cursor.accept_word("over"):
         if cursor.at("("):
-            made = window(cursor, node)
-            made.meta["parentheses"] = True
-            return place(made, at)
+            window_node = window(cursor, node)
+            window_node.meta["parentheses"] = True
+            return place(window_node, at)
         return place(exp.Window(this=node, alias=name(cursor)), at)
     return node
 
@@ -74,13 +74,13 @@ def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
     node = exp.Window(this=function or exp.Null())
     if cursor.token.kind in ("word", "quoted") and not any(cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")):
         node.set("alias", name(cursor))
-    if cursor.word("partition"):
+    if cursor.accept_word("partition"):
         cursor.expect_word("by")
         node.set("partition_by", cursor.expressions())
     if cursor.at_word("order"):
         node.set("order", exp.Order(expressions=order_by(cursor)))
     if kind := cursor.any_word("rows", "range", "groups"):
-        between = cursor.word("between")
+        between = cursor.accept_word("between")
         start = _bound(cursor)
         end = None
         if between:
@@ -89,7 +89,7 @@ def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
         node.set(
             "spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1])
         )
-        if cursor.word("exclude"):
+        if cursor.accept_word("exclude"):
             node.args["spec"].meta["exclude"] = _excluded(cursor)
     cursor.expect(")")
     return node
@@ -97,15 +97,15 @@ def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
 
 def _excluded(cursor: Rules) -> str:
     for words in (("current", "row"), ("group",), ("ties",), ("no", "others")):
-        if cursor.word(*words):
+        if cursor.accept_word(*words):
             return " ".join(words)
     raise cursor.error()
 
 
 def _bound(cursor: Rules) -> tuple[exp.Expr | str, str | None]:
-    if cursor.word("current", "row"):
+    if cursor.accept_word("current", "row"):
         return "CURRENT ROW", None
-    start: exp.Expr | str = "UNBOUNDED" if cursor.word("unbounded") else cursor.expression()
+    start: exp.Expr | str = "UNBOUNDED" if cursor.accept_word("unbounded") else cursor.expression()
     side = cursor.any_word("preceding", "following")
     if side is None:
         raise cursor.error()
@@ -114,7 +114,7 @@ def _bound(cursor: Rules) -> tuple[exp.Expr | str, str | None]:
 
 def _argument(cursor: Rules) -> exp.Expr:
     at = cursor.position
-    if cursor.word("variadic"):
+    if cursor.accept_word("variadic"):
         return place(exp.Variadic(this=cursor.expression()), at)
     if cursor.token.kind in ("word", "quoted") and (cursor.at(":=", 1) or cursor.at("=>", 1)):
         key = label(cursor)
@@ -159,10 +159,10 @@ def _position(cursor: Rules, token: Token) -> exp.Expr:
 
 def _substring(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
-    if cursor.sign(")"):
+    if cursor.accept(")"):
         return _named("substring", token, [])
     arguments = [cursor.expression()]
-    if cursor.word("similar"):
+    if cursor.accept_word("similar"):
         arguments.append(cursor.expression())
         cursor.expect_word("escape")
         arguments.append(cursor.expression())
@@ -174,10 +174,10 @@ def _substring(cursor: Rules, token: Token) -> exp.Expr:
             elif word == "for" and length is None:
                 length = cursor.expression()
             else:
-                raise cursor.error(cursor.row[cursor.index - 1])
+                raise cursor.error(cursor.tokens[cursor.index - 1])
         arguments += [start or exp.Literal.number(1)] + ([length] if length else [])
     else:
-        while cursor.sign(","):
+        while cursor.accept(","):
             arguments.append(cursor.expression())
     cursor.expect(")")
     return _named("substring", token, arguments)
@@ -186,14 +186,14 @@ def _substring(cursor: Rules, token: Token) -> exp.Expr:
 def _overlay(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
     arguments = [cursor.expression()]
-    if cursor.word("placing"):
+    if cursor.accept_word("placing"):
         arguments.append(cursor.expression())
         cursor.expect_word("from")
         arguments.append(cursor.expression())
-        if cursor.word("for"):
+        if cursor.accept_word("for"):
             arguments.append(cursor.expression())
     else:
-        while cursor.sign(","):
+        while cursor.accept(","):
             arguments.append(cursor.expression())
     cursor.expect(")")
     return _named("overlay", token, arguments)
@@ -202,14 +202,14 @@ def _overlay(cursor: Rules, token: Token) -> exp.Expr:
 def _trim(cursor: Rules, token: Token) -> exp.Expr:
     cursor.expect("(")
     function = {"leading": "ltrim", "trailing": "rtrim"}.get(cursor.any_word("leading", "trailing", "both") or "", "btrim")
-    if cursor.word("from"):
+    if cursor.accept_word("from"):
         arguments = cursor.expressions()
     else:
         arguments = [cursor.expression()]
-        if cursor.word("from"):
+        if cursor.accept_word("from"):
             arguments = [*cursor.expressions(), *arguments]
         else:
-            while cursor.sign(","):
+            while cursor.accept(","):
                 arguments.append(cursor.expression())
     cursor.expect(")")
     return _named(function, token, arguments)
@@ -240,7 +240,7 @@ def _normalize(cursor: Rules, token: Token) -> exp.Expr:
     """Parses normalize(text [, NFC | NFD | NFKC | NFKD])."""
     cursor.expect("(")
     arguments = [cursor.expression()]
-    if cursor.sign(","):
+    if cursor.accept(","):
         at = cursor.position
         form = cursor.any_word("nfc", "nfd", "nfkc", "nfkd")
         if form is None:

@@ -117,14 +117,7 @@ def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.
             negation.meta["word"] = True
             return negation
         case "between" if level <= LIKE:
-            cursor.advance()
-            symmetric = cursor.word("symmetric") or None
-            if not symmetric:
-                cursor.word("asymmetric")
-            low = expression(cursor, COMPARE, boolean=False)
-            cursor.expect_word("and")
-            high = expression(cursor, LIKE + 1)
-            return place(exp.Between(this=left, low=low, high=high, symmetric=symmetric), token.position)
+            return _between(cursor, left)
         case "in" if level <= LIKE:
             cursor.advance()
             inner = parenthesised(cursor, many=True)
@@ -140,16 +133,7 @@ def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.
             cursor.expect_word("to")
             return _escape(cursor, place(exp.SimilarTo(this=left, expression=expression(cursor, LIKE + 1)), token.position))
         case "operator" if level <= OTHER and cursor.at("(", 1):
-            cursor.word("operator")
-            cursor.expect("(")
-            while cursor.at(".", 1):
-                label(cursor)
-                cursor.expect(".")
-            if cursor.token.kind != "operator" or cursor.token.value in PUNCTUATION:
-                raise cursor.error()
-            sign = cursor.advance().value
-            cursor.expect(")")
-            return binary(sign, left, _operand(cursor, OTHER + 1, True), token.position)
+            return _qualified_operator(cursor, left)
         case "overlaps" if level <= OTHER:
             cursor.advance()
             return place(exp.Overlaps(this=left, expression=expression(cursor, OTHER + 1)), token.position)
@@ -159,15 +143,41 @@ def _word_operator(cursor: Rules, word: str, left: exp.Expr, level: int) -> exp.
         case "collate" if level <= COLLATE:
             cursor.advance()
             name = label(cursor)
-            while cursor.sign("."):
+            while cursor.accept("."):
                 name = label(cursor)
             return place(exp.Collate(this=left, expression=name), token.position)
     return None
 
 
+def _between(cursor: Rules, left: exp.Expr) -> exp.Expr:
+    """Parses BETWEEN [SYMMETRIC | ASYMMETRIC] low AND high."""
+    at = cursor.advance().position
+    symmetric = cursor.accept_word("symmetric") or None
+    if not symmetric:
+        cursor.accept_word("asymmetric")
+    low = expression(cursor, COMPARE, boolean=False)
+    cursor.expect_word("and")
+    high = expression(cursor, LIKE + 1)
+    return place(exp.Between(this=left, low=low, high=high, symmetric=symmetric), at)
+
+
+def _qualified_operator(cursor: Rules, left: exp.Expr) -> exp.Expr:
+    """Parses OPERATOR(schema.sign) and the right operand."""
+    at = cursor.advance().position
+    cursor.expect("(")
+    while cursor.at(".", 1):
+        label(cursor)
+        cursor.expect(".")
+    if cursor.token.kind != "operator" or cursor.token.value in PUNCTUATION:
+        raise cursor.error()
+    sign = cursor.advance().value
+    cursor.expect(")")
+    return binary(sign, left, _operand(cursor, OTHER + 1, True), at)
+
+
 def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
     at = cursor.position
-    if cursor.word("escape"):
+    if cursor.accept_word("escape"):
         return place(exp.Escape(this=like, expression=expression(cursor, LIKE + 1)), at)
     return like
 
@@ -175,9 +185,9 @@ def _escape(cursor: Rules, like: exp.Expr) -> exp.Expr:
 def _is(cursor: Rules, left: exp.Expr) -> exp.Expr:
     """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM."""
     at = cursor.advance().position
-    negated = cursor.word("not")
+    negated = cursor.accept_word("not")
     test: exp.Expr
-    if cursor.word("distinct", "from"):
+    if cursor.accept_word("distinct", "from"):
         right = expression(cursor, IS + 1)
         return place((exp.NullSafeEQ if negated else exp.NullSafeNEQ)(this=left, expression=right), at)
     match cursor.any_word("null", "true", "false", "unknown", "document", "normalized"):

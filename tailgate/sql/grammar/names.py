@@ -23,8 +23,8 @@ def place(node: E, position: int) -> E:
 
 def position(node: exp.Expr) -> int | None:
     """Returns the offset at which the text of a node begins, or None if it is not recorded."""
-    found = node.meta.get("position")
-    return found if isinstance(found, int) else None
+    offset = node.meta.get("position")
+    return offset if isinstance(offset, int) else None
 
 
 def is_name(token: Token, refused: frozenset[str] = words.NOT_A_COLUMN) -> bool:
@@ -52,15 +52,15 @@ def label(cursor: Cursor) -> exp.Identifier:
 def names(cursor: Cursor) -> list[exp.Identifier]:
     """Parses ( name, … )."""
     cursor.expect("(")
-    found = cursor.listed(name)
+    identifiers = cursor.listed(name)
     cursor.expect(")")
-    return found
+    return identifiers
 
 
 def relation(cursor: Cursor) -> exp.Table:
     """Parses [[catalog.]schema.]name."""
     parts = [name(cursor)]
-    while cursor.sign("."):
+    while cursor.accept("."):
         parts.append(label(cursor))
     if len(parts) > 3:
         raise cursor.error()

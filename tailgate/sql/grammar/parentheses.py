@@ -17,7 +17,7 @@ def at_query(cursor: Rules, ahead: int = 0) -> bool:
     while cursor.at("(", ahead):
         ahead += 1
         if ahead > PARENTHESES_MAX:
-            raise StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.", position=cursor.position)
+            raise StatementTooComplex("stack depth limit exceeded", hint="Split the statement.", position=cursor.position)
     token = cursor.peek(ahead)
     return token.kind == "word" and token.value in BEGINNINGS
 
@@ -25,26 +25,26 @@ def at_query(cursor: Rules, ahead: int = 0) -> bool:
 def subquery(cursor: Rules) -> exp.Subquery:
     """Parses ( query ).
 
-    The result is cached in `cursor.remembered`. A query, an expression and a joined table may all begin
+    The result is cached in `cursor.cache`. A query, an expression and a joined table may all begin
     with a subquery, and the parser tries them in turn. Without the cache the time would double with
     each level of parentheses.
     """
     start, at = cursor.index, cursor.position
-    known = cursor.remembered.get(start)
-    if known is None:
+    entry = cursor.cache.get(start)
+    if entry is None:
         try:
             cursor.expect("(")
             if not at_query(cursor):
                 raise cursor.error()
             tree = cursor.query()
             cursor.expect(")")
-            known = tree, cursor.index
+            entry = tree, cursor.index
         except TailgateError as error:
-            known = error
-        cursor.remembered[start] = known
-    if isinstance(known, TailgateError):
-        raise known
-    tree, cursor.index = known
+            entry = error
+        cursor.cache[start] = entry
+    if isinstance(entry, TailgateError):
+        raise entry
+    tree, cursor.index = entry
     return place(exp.Subquery(this=tree), at)
 
 
@@ -59,7 +59,7 @@ def parenthesised(cursor: Rules, *, many: bool = False) -> exp.Subquery | exp.Tu
             return place(exp.Subquery(this=tree), at)
         # IN ((SELECT 1) + 1, 2): the query begins a list
         items = [cursor.expression(left=place(exp.Subquery(this=tree), begins))]
-        while cursor.sign(","):
+        while cursor.accept(","):
             items.append(cursor.expression())
         cursor.expect(")")
         return place(exp.Tuple(expressions=items), at)
@@ -71,7 +71,7 @@ def parenthesised(cursor: Rules, *, many: bool = False) -> exp.Subquery | exp.Tu
 def order_by(cursor: Rules) -> list[exp.Expr]:
     """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
     cursor.expect_word("order", "by")
-    found: list[exp.Expr] = []
+    keys: list[exp.Expr] = []
     while True:
         this = cursor.expression()
         descending = cursor.any_word("asc", "desc") == "desc"
@@ -80,9 +80,9 @@ def order_by(cursor: Rules) -> list[exp.Expr]:
             descending = cursor.advance().value == ">"
         first = None
         if cursor.at_word("nulls"):
-            first = cursor.word("nulls", "first")
-            if not first and not cursor.word("nulls", "last"):
+            first = cursor.accept_word("nulls", "first")
+            if not first and not cursor.accept_word("nulls", "last"):
                 raise cursor.error()
-        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
-        if not cursor.sign(","):
-            return found
+        keys.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
+        if not cursor.accept(","):
+            return keys

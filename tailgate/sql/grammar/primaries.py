@@ -74,13 +74,13 @@ def _word(cursor: Rules, token: Token) -> exp.Expr:
         case "row" if cursor.at("(", 1):
             cursor.advance()
             cursor.expect("(")
-            found = [] if cursor.at(")") else cursor.expressions()
+            items = [] if cursor.at(")") else cursor.expressions()
             cursor.expect(")")
-            return place(exp.Tuple(expressions=found), token.position)
+            return place(exp.Tuple(expressions=items), token.position)
     if word in calls.VALUES:
         cursor.advance()
         precision = []
-        if word not in ("current_date", "current_user", "current_role", "session_user", "user", "current_catalog") and cursor.sign("("):
+        if word not in ("current_date", "current_user", "current_role", "session_user", "user", "current_catalog") and cursor.accept("("):
             precision = [exp.Literal.number(cursor.integer())]
             cursor.expect(")")
         return place(exp.Anonymous(this=word, expressions=precision), token.position)
@@ -175,15 +175,15 @@ def _parentheses(cursor: Rules) -> exp.Expr:
             return subquery(cursor)
         except TailgateError:
             # ((SELECT 1) + 1) also looks like a query at first
-            if not cursor.row[start + 1].value == "(":
+            if not cursor.tokens[start + 1].value == "(":
                 raise
             cursor.index = start
     cursor.expect("(")
-    found = cursor.expressions()
+    items = cursor.expressions()
     cursor.expect(")")
-    if len(found) > 1:
-        return place(exp.Tuple(expressions=found), at)
-    return place(exp.Paren(this=found[0]), at)
+    if len(items) > 1:
+        return place(exp.Tuple(expressions=items), at)
+    return place(exp.Paren(this=items[0]), at)
 
 
 def _case(cursor: Rules) -> exp.Expr:
@@ -198,7 +198,7 @@ def _case(cursor: Rules) -> exp.Expr:
         branches.append(place(exp.If(this=condition, true=cursor.expression()), start))
         if not cursor.at_word("when"):
             break
-    otherwise = cursor.expression() if cursor.word("else") else None
+    otherwise = cursor.expression() if cursor.accept_word("else") else None
     cursor.expect_word("end")
     return place(exp.Case(this=subject, ifs=branches, default=otherwise), at)
 
@@ -214,14 +214,14 @@ def _array(cursor: Rules) -> exp.Expr:
 
 def _elements(cursor: Rules) -> exp.Array:
     cursor.expect("[")
-    found: list[exp.Expr] = []
+    items: list[exp.Expr] = []
     if not cursor.at("]"):
         while True:
-            found.append(_elements(cursor) if cursor.at("[") else cursor.expression())
-            if not cursor.sign(","):
+            items.append(_elements(cursor) if cursor.at("[") else cursor.expression())
+            if not cursor.accept(","):
                 break
     cursor.expect("]")
-    return exp.Array(expressions=found)
+    return exp.Array(expressions=items)
 
 
 def _indirection(cursor: Rules, node: exp.Expr) -> exp.Expr:
@@ -232,14 +232,14 @@ def _indirection(cursor: Rules, node: exp.Expr) -> exp.Expr:
             cursor.advance()
             low = None if cursor.at(":") else cursor.expression()
             index: exp.Expr | None = low
-            if cursor.sign(":"):
+            if cursor.accept(":"):
                 index = exp.Slice(this=low, expression=None if cursor.at("]") else cursor.expression())
             cursor.expect("]")
             node = place(exp.Bracket(this=node, expressions=[index]), at)
         elif cursor.at(".") and isinstance(node, (exp.Paren, exp.Parameter, exp.Subquery, exp.Bracket, exp.Dot, exp.Anonymous)):
             cursor.advance()
             star = cursor.token
-            field = place(exp.Star(), star.position) if cursor.sign("*") else label(cursor)
+            field = place(exp.Star(), star.position) if cursor.accept("*") else label(cursor)
             node = place(exp.Dot(this=node, expression=field), at)
         else:
             return node

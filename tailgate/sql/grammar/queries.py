@@ -53,16 +53,16 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 def with_clause(cursor: Rules) -> exp.With:
     """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
-    recursive = cursor.word("recursive")
-    found = []
+    recursive = cursor.accept_word("recursive")
+    ctes = []
     while True:
         this = name(cursor)
         columns = names(cursor) if cursor.at("(") else []
         cursor.expect_word("as")
         materialized = None
-        if cursor.word("materialized"):
+        if cursor.accept_word("materialized"):
             materialized = True
-        elif cursor.word("not", "materialized"):
+        elif cursor.accept_word("not", "materialized"):
             materialized = False
         cursor.expect("(")
         for word in ("insert", "update", "delete"):
@@ -73,10 +73,10 @@ def with_clause(cursor: Rules) -> exp.With:
         tree = query(cursor)
         cursor.expect(")")
         alias = exp.TableAlias(this=this, columns=columns)
-        found.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
-        if not cursor.sign(","):
+        ctes.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
+        if not cursor.accept(","):
             break
-    return place(exp.With(expressions=found, recursive=recursive), at)
+    return place(exp.With(expressions=ctes, recursive=recursive), at)
 
 
 def _set_operation(cursor: Rules, *, intersect: bool = False) -> exp.Expr:
@@ -88,9 +88,9 @@ def _set_operation(cursor: Rules, *, intersect: bool = False) -> exp.Expr:
         word = cursor.any_word(*kinds)
         if word is None:
             return tree
-        distinct = not cursor.word("all")
+        distinct = not cursor.accept_word("all")
         if distinct:
-            cursor.word("distinct")
+            cursor.accept_word("distinct")
         right = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
         tree = place(kinds[word](this=tree, expression=right, distinct=distinct), at)
 
@@ -99,13 +99,13 @@ def _simple(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at("("):
         return subquery(cursor)
-    if cursor.word("values"):
+    if cursor.accept_word("values"):
         return place(exp.Values(expressions=_rows(cursor)), at)
-    if cursor.word("table"):
-        cursor.word("only")
+    if cursor.accept_word("table"):
+        cursor.accept_word("only")
         source = exp.From(this=relation(cursor))
         return place(exp.Select(expressions=[exp.Star()], from_=source), at)
-    if not cursor.word("select"):
+    if not cursor.accept_word("select"):
         raise cursor.error()
     return _select(cursor, at)
 
@@ -116,7 +116,7 @@ def _rows(cursor: Rules) -> list[exp.Expr]:
         at = cursor.expect("(").position
         rows.append(place(exp.Tuple(expressions=cursor.expressions()), at))
         cursor.expect(")")
-        if not cursor.sign(","):
+        if not cursor.accept(","):
             return rows
 
 
@@ -125,63 +125,63 @@ def _select(cursor: Rules, at: int) -> exp.Expr:
     if cursor.at_word("distinct"):
         start = cursor.advance().position
         on = None
-        if cursor.word("on"):
+        if cursor.accept_word("on"):
             cursor.expect("(")
             on = exp.Tuple(expressions=cursor.expressions())
             cursor.expect(")")
         node.set("distinct", place(exp.Distinct(on=on), start))
         node.set("expressions", targets(cursor))
     else:
-        cursor.word("all")
+        cursor.accept_word("all")
         token = cursor.token
         if not (token.kind == "end" or token.text in (")", ";") or (token.kind == "word" and token.value in NO_TARGETS)):
             node.set("expressions", targets(cursor))
     start = cursor.position
-    if cursor.word("into"):
+    if cursor.accept_word("into"):
         cursor.any_word("temporary", "temp", "unlogged")
-        cursor.word("table")
+        cursor.accept_word("table")
         node.set("into", place(exp.Into(this=relation(cursor)), start))
     start = cursor.position
-    if cursor.word("from"):
+    if cursor.accept_word("from"):
         items = cursor.listed(tables.table)
         node.set("from_", place(exp.From(this=items[0]), start))
         node.set("joins", [exp.Join(this=item) for item in items[1:]])
     start = cursor.position
-    if cursor.word("where"):
+    if cursor.accept_word("where"):
         node.set("where", place(exp.Where(this=cursor.expression()), start))
     start = cursor.position
-    if cursor.word("group"):
+    if cursor.accept_word("group"):
         node.set("group", place(_group(cursor), start))
     start = cursor.position
-    if cursor.word("having"):
+    if cursor.accept_word("having"):
         node.set("having", place(exp.Having(this=cursor.expression()), start))
-    if cursor.word("window"):
-        found = []
+    if cursor.accept_word("window"):
+        windows = []
         while True:
             this = name(cursor)
             cursor.expect_word("as")
-            found.append(exp.Alias(this=calls.window(cursor, None), alias=this))
-            if not cursor.sign(","):
+            windows.append(exp.Alias(this=calls.window(cursor, None), alias=this))
+            if not cursor.accept(","):
                 break
-        node.set("windows", found)
+        node.set("windows", windows)
     return node
 
 
 def targets(cursor: Rules) -> list[exp.Expr]:
     """Parses the list of SELECT or RETURNING: * and expressions with their labels."""
-    found: list[exp.Expr] = []
+    outputs: list[exp.Expr] = []
     while True:
         token = cursor.token
-        if cursor.sign("*"):
-            found.append(place(exp.Star(), token.position))
+        if cursor.accept("*"):
+            outputs.append(place(exp.Star(), token.position))
         else:
-            found.append(_labelled(cursor, cursor.expression()))
-        if not cursor.sign(","):
-            return found
+            outputs.append(_labelled(cursor, cursor.expression()))
+        if not cursor.accept(","):
+            return outputs
 
 
 def _labelled(cursor: Rules, node: exp.Expr) -> exp.Expr:
-    if cursor.word("as"):
+    if cursor.accept_word("as"):
         return exp.Alias(this=node, alias=label(cursor))
     token = cursor.token
     if token.kind == "quoted" or (token.kind == "word" and token.value not in words.LABEL_NEEDS_AS):
@@ -192,14 +192,14 @@ def _labelled(cursor: Rules, node: exp.Expr) -> exp.Expr:
 
 def _group(cursor: Rules) -> exp.Group:
     cursor.expect_word("by")
-    distinct = cursor.word("distinct")
+    distinct = cursor.accept_word("distinct")
     if not distinct:
-        cursor.word("all")
-    found: list[exp.Expr] = []
+        cursor.accept_word("all")
+    items: list[exp.Expr] = []
     while True:
-        found.append(_grouping(cursor))
-        if not cursor.sign(","):
-            group = exp.Group(expressions=found)
+        items.append(_grouping(cursor))
+        if not cursor.accept(","):
+            group = exp.Group(expressions=items)
             group.meta["distinct"] = distinct
             return group
 
@@ -207,7 +207,7 @@ def _group(cursor: Rules) -> exp.Group:
 def _grouping(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at_word("grouping", "sets"):
-        cursor.word("grouping", "sets")
+        cursor.accept_word("grouping", "sets")
         cursor.expect("(")
         sets = cursor.listed(_grouping)
         cursor.expect(")")
@@ -215,9 +215,9 @@ def _grouping(cursor: Rules) -> exp.Expr:
     if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
         kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
         cursor.expect("(")
-        found = cursor.expressions()
+        items = cursor.expressions()
         cursor.expect(")")
-        return place(kind(expressions=found), at)
+        return place(kind(expressions=items), at)
     if cursor.at("(") and cursor.at(")", 1):
         cursor.advance()
         cursor.advance()
@@ -227,41 +227,41 @@ def _grouping(cursor: Rules) -> exp.Expr:
 
 def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
     """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
-    found: dict[str, exp.Expr] = {}
+    clauses: dict[str, exp.Expr] = {}
     if cursor.at_word("order"):
         at = cursor.position
-        found["order"] = place(exp.Order(expressions=order_by(cursor)), at)
+        clauses["order"] = place(exp.Order(expressions=order_by(cursor)), at)
     while True:
         at = cursor.position
-        if "limit" not in found and cursor.word("limit"):
-            if cursor.word("all"):
+        if "limit" not in clauses and cursor.accept_word("limit"):
+            if cursor.accept_word("all"):
                 continue
-            found["limit"] = place(exp.Limit(expression=cursor.expression()), at)
-        elif "offset" not in found and cursor.word("offset"):
-            found["offset"] = place(exp.Offset(expression=cursor.expression()), at)
+            clauses["limit"] = place(exp.Limit(expression=cursor.expression()), at)
+        elif "offset" not in clauses and cursor.accept_word("offset"):
+            clauses["offset"] = place(exp.Offset(expression=cursor.expression()), at)
             cursor.any_word("row", "rows")
-        elif "limit" not in found and cursor.word("fetch"):
+        elif "limit" not in clauses and cursor.accept_word("fetch"):
             if cursor.any_word("first", "next") is None:
                 raise cursor.error()
             count = exp.Literal.number(1) if cursor.token.value in ("row", "rows") else primaries.operand(cursor)
             if cursor.any_word("row", "rows") is None:
                 raise cursor.error()
             limit = place(exp.Limit(expression=count), at)
-            if cursor.word("with"):
+            if cursor.accept_word("with"):
                 cursor.expect_word("ties")
                 limit.meta["ties"] = True
             else:
                 cursor.expect_word("only")
-            found["limit"] = limit
-        elif "locks" not in found and cursor.at_word("for"):
+            clauses["limit"] = limit
+        elif "locks" not in clauses and cursor.at_word("for"):
             cursor.advance()
-            if not (cursor.any_word("update", "share") or cursor.word("no", "key", "update") or cursor.word("key", "share")):
+            if not (cursor.any_word("update", "share") or cursor.accept_word("no", "key", "update") or cursor.accept_word("key", "share")):
                 raise cursor.error()
             lock = place(exp.Lock(update=True), at)
-            if cursor.word("of"):
+            if cursor.accept_word("of"):
                 cursor.listed(relation)
-            if not cursor.word("nowait"):
-                cursor.word("skip", "locked")
-            found["locks"] = lock
+            if not cursor.accept_word("nowait"):
+                cursor.accept_word("skip", "locked")
+            clauses["locks"] = lock
         else:
-            return found
+            return clauses

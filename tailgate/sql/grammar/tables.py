@@ -32,28 +32,28 @@ def table(cursor: Rules) -> exp.Expr:
 
 def _join(cursor: Rules) -> exp.Join | None:
     at = cursor.position
-    if cursor.word("cross"):
+    if cursor.accept_word("cross"):
         cursor.expect_word("join")
         return place(exp.Join(this=_item(cursor), kind="CROSS"), at)
-    natural = cursor.word("natural")
+    natural = cursor.accept_word("natural")
     side = cursor.any_word("left", "right", "full")
     if side is not None:
-        cursor.word("outer")
+        cursor.accept_word("outer")
         cursor.expect_word("join")
-    elif cursor.word("inner"):
+    elif cursor.accept_word("inner"):
         cursor.expect_word("join")
-    elif not cursor.word("join"):
+    elif not cursor.accept_word("join"):
         if natural:
             raise cursor.error()
         return None
     node = place(exp.Join(this=_item(cursor) if natural else table(cursor), side=side.upper() if side else None), at)
     if natural:
         node.set("method", "NATURAL")
-    elif cursor.word("on"):
+    elif cursor.accept_word("on"):
         node.set("on", cursor.expression())
-    elif cursor.word("using"):
+    elif cursor.accept_word("using"):
         node.set("using", names(cursor))
-        if not _at_as_of(cursor) and cursor.word("as"):
+        if not _at_as_of(cursor) and cursor.accept_word("as"):
             node.set("alias", name(cursor))  # the alias of the merged columns
     else:
         raise cursor.error()
@@ -64,21 +64,21 @@ def _item(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.at("("):
         return _parentheses(cursor)
-    lateral = cursor.word("lateral")
+    lateral = cursor.accept_word("lateral")
     if lateral and cursor.at("("):
         tree = subquery(cursor)
         return place(exp.Lateral(this=tree, alias=_alias(cursor)), at)
     if cursor.at_word("rows", "from"):
-        cursor.word("rows", "from")
+        cursor.accept_word("rows", "from")
         cursor.expect("(")
         functions = cursor.expressions()
         cursor.expect(")")
-        ordinality = cursor.word("with", "ordinality")
+        ordinality = cursor.accept_word("with", "ordinality")
         return place(exp.Table(rows_from=functions, ordinality=ordinality, alias=_alias(cursor)), at)
     if not lateral and not _is_call(cursor):
-        only = cursor.word("only")
+        only = cursor.accept_word("only")
         node = relation(cursor)
-        if cursor.sign("*"):
+        if cursor.accept("*"):
             only = False
         node.set("only", only)
         node.set("alias", _alias(cursor))
@@ -88,11 +88,11 @@ def _item(cursor: Rules) -> exp.Expr:
             cursor.expect("(")
             cursor.expressions()
             cursor.expect(")")
-            if cursor.word("repeatable"):
+            if cursor.accept_word("repeatable"):
                 parenthesised(cursor)
         return node
     function = primaries.operand(cursor)
-    ordinality = cursor.word("with", "ordinality")
+    ordinality = cursor.accept_word("with", "ordinality")
     node = place(exp.Table(this=function, ordinality=ordinality, alias=_alias(cursor, definitions=True)), at)
     return place(exp.Lateral(this=function, ordinality=ordinality, alias=node.args["alias"]), at) if lateral else node
 
@@ -118,7 +118,7 @@ def _parentheses(cursor: Rules) -> exp.Expr:
             return node
         except TailgateError:
             # ((SELECT 1) a JOIN b ON …) also looks like a query at first
-            if not cursor.row[start + 1].value == "(":
+            if not cursor.tokens[start + 1].value == "(":
                 raise
             cursor.index = start
     cursor.expect("(")
@@ -149,22 +149,22 @@ def _alias(cursor: Rules, *, definitions: bool = False) -> exp.TableAlias | None
     """
     if _at_as_of(cursor):
         return None
-    given = cursor.word("as")
+    has_as = cursor.accept_word("as")
     this = None
-    if given and definitions and cursor.at("("):
+    if has_as and definitions and cursor.at("("):
         pass
-    elif given or is_name(cursor.token):
+    elif has_as or is_name(cursor.token):
         this = name(cursor)
     else:
         return None
     columns: list[exp.Expr] = []
-    if cursor.sign("("):
+    if cursor.accept("("):
         while True:
             column: exp.Expr = name(cursor)
             if definitions and not cursor.at(",") and not cursor.at(")"):
                 column = exp.ColumnDef(this=column, kind=type_name(cursor))
             columns.append(column)
-            if not cursor.sign(","):
+            if not cursor.accept(","):
                 break
         cursor.expect(")")
     return exp.TableAlias(this=this, columns=columns)

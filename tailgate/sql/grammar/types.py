@@ -31,15 +31,15 @@ INTERVAL_FIELDS = ("year", "month", "day", "hour", "minute", "second")
 
 def type_name(cursor: Cursor) -> exp.DataType:
     """Parses a type name."""
-    cursor.word("setof")
+    cursor.accept_word("setof")
     node = simple_type(cursor)
     bounds = []
-    if cursor.word("array"):
+    if cursor.accept_word("array"):
         bounds.append(exp.Literal.number(-1))
-        if cursor.sign("["):
+        if cursor.accept("["):
             cursor.integer()
             cursor.expect("]")
-    while cursor.sign("["):
+    while cursor.accept("["):
         if not cursor.at("]"):
             cursor.integer()
         cursor.expect("]")
@@ -59,7 +59,7 @@ def simple_type(cursor: Cursor) -> exp.DataType:
     match word:
         case "double":
             if cursor.at_word("double", "precision"):
-                cursor.word("double", "precision")
+                cursor.accept_word("double", "precision")
                 return _type("float8", token.position)
         case "float":
             cursor.advance()
@@ -68,12 +68,12 @@ def simple_type(cursor: Cursor) -> exp.DataType:
             return _type("float4" if single else "float8", token.position)
         case "bit":
             cursor.advance()
-            varying = cursor.word("varying")
+            varying = cursor.accept_word("varying")
             return _type("varbit" if varying else "bit", token.position, _modifiers(cursor))
         case "character" | "char" | "nchar" | "varchar" | "national":
-            if cursor.word("national") and not cursor.at_word("character") and not cursor.at_word("char"):
+            if cursor.accept_word("national") and not cursor.at_word("character") and not cursor.at_word("char"):
                 raise cursor.error()
-            varying = cursor.advance().value == "varchar" or cursor.word("varying")
+            varying = cursor.advance().value == "varchar" or cursor.accept_word("varying")
             modifiers = _modifiers(cursor)
             if not varying and not modifiers:
                 modifiers = [exp.Literal.number(1)]
@@ -81,9 +81,9 @@ def simple_type(cursor: Cursor) -> exp.DataType:
         case "time" | "timestamp":
             cursor.advance()
             digits = _modifiers(cursor)
-            zone = cursor.word("with", "time", "zone")
+            zone = cursor.accept_word("with", "time", "zone")
             if not zone:
-                cursor.word("without", "time", "zone")
+                cursor.accept_word("without", "time", "zone")
             return _type(word + ("tz" if zone else ""), token.position, digits)
         case "interval":
             cursor.advance()
@@ -96,7 +96,7 @@ def simple_type(cursor: Cursor) -> exp.DataType:
     cursor.advance()
     name = token.value
     schema = None
-    while cursor.sign("."):
+    while cursor.accept("."):
         schema, name = name, label(cursor).name
     if token.kind == "word" and schema is None and name == "string":
         name = "text"
@@ -115,7 +115,7 @@ def interval_fields(cursor: Cursor) -> str:
     if first is None:
         return ""
     text = first
-    if cursor.word("to"):
+    if cursor.accept_word("to"):
         last = cursor.any_word(*INTERVAL_FIELDS)
         if last is None:
             raise cursor.error()
@@ -131,12 +131,12 @@ def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> 
 
 def _modifiers(cursor: Cursor) -> list[exp.Expr]:
     """Parses [( n, … )]. Modifiers are integers; the scale of a numeric may be negative."""
-    found: list[exp.Expr] = []
-    if cursor.sign("("):
+    modifiers: list[exp.Expr] = []
+    if cursor.accept("("):
         while True:
-            negative = cursor.sign("-")
-            found.append(exp.Literal.number(-cursor.integer() if negative else cursor.integer()))
-            if not cursor.sign(","):
+            negative = cursor.accept("-")
+            modifiers.append(exp.Literal.number(-cursor.integer() if negative else cursor.integer()))
+            if not cursor.accept(","):
                 break
         cursor.expect(")")
-    return found
+    return modifiers

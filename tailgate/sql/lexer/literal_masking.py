@@ -9,7 +9,7 @@ MASK = "?"
 REST = "…"
 
 
-def masked(text: str) -> str:
+def mask_literals(text: str) -> str:
     """Returns the text with `?` for each literal. Comments and line breaks become a blank.
 
     The text after a lexical error is left out, because it may be part of a literal.

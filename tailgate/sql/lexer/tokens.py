@@ -61,16 +61,16 @@ BEYOND = set("~!@#^&|`?%")  # an operator with one of these characters may end i
 
 def tokens(text: str) -> tuple[Token, ...]:
     """Returns all tokens of a text. The last one has the kind 'end' or 'error'."""
-    found: list[Token] = []
+    result: list[Token] = []
     at = 0
     try:
         while (token := _next(text, at)) is not None:
-            found.append(token)
+            result.append(token)
             at = token.end
     except TailgateError as error:
         place = error.position or 0
-        return (*found, Token("error", text[place:], "", place, error))
-    return (*found, Token("end", "", "", len(text)))
+        return (*result, Token("error", text[place:], "", place, error))
+    return (*result, Token("end", "", "", len(text)))
 
 
 def near(message: str, text: str, position: int) -> TailgateError:
@@ -243,29 +243,29 @@ def _unicode(raw: str, position: int) -> str:
 
 
 class Cursor:
-    """A position in the tokens of a text. `word`, `any_word` and `sign` advance only if they match.
+    """A position in the tokens of a text. `accept_word`, `any_word` and `accept` advance only if they match.
 
-    `remembered` caches results of the grammar for parentheses, by the index of the opening one: the
+    `cache` has results of the grammar for parentheses, by the index of the opening one: the
     tree and the index after the closing one, or the error.
     """
 
     def __init__(self, text: str, row: tuple[Token, ...] | None = None, index: int = 0) -> None:
         self.text = text
-        self.row = tokens(text) if row is None else row
+        self.tokens = tokens(text) if row is None else row
         self.index = index
-        self.remembered: dict[int, tuple[Any, int] | TailgateError] = {}
+        self.cache: dict[int, tuple[Any, int] | TailgateError] = {}
 
     @property
     def token(self) -> Token:
         """Returns the current token. Raises the lexical error if the text cannot be split further."""
-        token = self.row[self.index]
+        token = self.tokens[self.index]
         if token.error is not None:
             raise token.error
         return token
 
     def peek(self, ahead: int = 1) -> Token:
         """Returns the token `ahead` places after the current one, or the last token."""
-        return self.row[min(self.index + ahead, len(self.row) - 1)]
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
 
     @property
     def position(self) -> int:
@@ -288,7 +288,7 @@ class Cursor:
         """Returns whether the next tokens are these words."""
         return all((t := self.peek(i)).kind == "word" and t.value == word for i, word in enumerate(words))
 
-    def word(self, *words: str) -> bool:
+    def accept_word(self, *words: str) -> bool:
         """Consumes the words if they are the next tokens. Returns whether they are."""
         if not self.at_word(*words):
             return False
@@ -308,7 +308,7 @@ class Cursor:
         token = self.peek(ahead)
         return token.kind == "operator" and token.value == sign
 
-    def sign(self, sign: str) -> bool:
+    def accept(self, sign: str) -> bool:
         """Consumes a punctuation mark or operator if it is the next token. Returns whether it is."""
         if not self.at(sign):
             return False
@@ -317,10 +317,10 @@ class Cursor:
 
     def listed(self: C, one: Callable[[C], T]) -> list[T]:
         """Parses a comma-separated list of at least one element, each with `one`."""
-        found = [one(self)]
-        while self.sign(","):
-            found.append(one(self))
-        return found
+        items = [one(self)]
+        while self.accept(","):
+            items.append(one(self))
+        return items
 
     def expect(self, sign: str) -> Token:
         """Consumes a punctuation mark or operator. Raises a syntax error if it is not next."""
@@ -331,7 +331,7 @@ class Cursor:
     def expect_word(self, *words: str) -> None:
         """Consumes the words. Raises a syntax error at the first that is not next."""
         for word in words:
-            if not self.word(word):
+            if not self.accept_word(word):
                 raise self.error()
 
     def string(self) -> str:

@@ -14,7 +14,6 @@ keys, and `explain` prints a plan.
 
 from tailgate.sql.plan.query import Query
 from tailgate.sql.plan.relations import (
-    Aggregate,
     Distinct,
     Filter,
     Generate,
@@ -23,15 +22,16 @@ from tailgate.sql.plan.relations import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
     name_of,
 )
 from tailgate.sql.plan.scalars import (
@@ -42,8 +42,8 @@ from tailgate.sql.plan.scalars import (
     Case,
     Coalesce,
     Column,
-    Extreme,
     Frame,
+    GreatestLeast,
     InList,
     IsDistinct,
     IsNull,
@@ -59,7 +59,6 @@ from tailgate.sql.plan.scalars import (
 )
 
 __all__ = [
-    "Aggregate",
     "AggregateCall",
     "And",
     "Bound",
@@ -68,10 +67,10 @@ __all__ = [
     "Coalesce",
     "Column",
     "Distinct",
-    "Extreme",
     "Filter",
     "Frame",
     "Generate",
+    "GreatestLeast",
     "InList",
     "IsDistinct",
     "IsNull",
@@ -85,6 +84,7 @@ __all__ = [
     "Project",
     "Query",
     "Recursive",
+    "Reduce",
     "Relation",
     "Scalar",
     "Scan",
@@ -92,12 +92,12 @@ __all__ = [
     "Sort",
     "SortKey",
     "TopK",
-    "Union_",
+    "UnionAll",
     "Value",
     "Values",
     "Window",
     "WindowCall",
-    "Working",
+    "WorkingTable",
     "name_of",
     "nullable",
 ]

@@ -1,7 +1,7 @@
 """Prints a plan as a tree, for EXPLAIN and tests. The output has no ids and is stable.
 
 Project: [c0, count AS n]
-└─ Aggregate: keys=[channel] aggregates=[count(*)]
+└─ Reduce: keys=[channel] aggregates=[count(*)]
    └─ Scan: pageviews
 """
 
@@ -16,7 +16,6 @@ from typing_extensions import assert_never
 from tailgate.lake.types import Field
 from tailgate.sql.functions.aggregates import WITHIN_GROUP
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     And,
     Call,
@@ -24,9 +23,9 @@ from tailgate.sql.plan import (
     Coalesce,
     Column,
     Distinct,
-    Extreme,
     Filter,
     Generate,
+    GreatestLeast,
     InList,
     IsDistinct,
     IsNull,
@@ -38,6 +37,7 @@ from tailgate.sql.plan import (
     Parameter,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -45,10 +45,10 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 
@@ -95,18 +95,18 @@ def line(plan: Relation) -> str:
         case Join(left=left, right=right, kind=kind, condition=condition):
             on = "" if condition is None else f": {text(condition, _both(left, right), outer=True)}"
             return f"{kind.capitalize()} join{on}"
-        case Aggregate(input=input, keys=keys, aggregates=aggregates):
+        case Reduce(input=input, keys=keys, aggregates=aggregates):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)
-            return f"Aggregate: keys=[{shown}] aggregates=[{calls}]"
+            return f"Reduce: keys=[{shown}] aggregates=[{calls}]"
         case Distinct():
             return "Distinct"
-        case Union_():
+        case UnionAll():
             return "Union all"
         case Recursive(number=number, all=all):
             return f"Recursive{' all' if all else ''}: {number}"
-        case Working(number=number):
-            return f"Last round: {number}"
+        case WorkingTable(number=number):
+            return f"Working table: {number}"
         case Sort(input=input, keys=sort_keys):
             return f"Sort: {order_by(sort_keys, input.columns)}"
         case Limit(count=count, offset=offset):
@@ -117,8 +117,8 @@ def line(plan: Relation) -> str:
         case TopK(input=input, keys=keys, order=order, count=count, offset=offset, ties=ties):
             within = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
             skipped = "" if offset is None else f" offset {text(offset, ())}"
-            taken = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
-            return f"Top: {taken}{within} order=[{order_by(order, input.columns)}]"
+            rows_text = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
+            return f"TopK: {rows_text}{within} order=[{order_by(order, input.columns)}]"
         case Window(input=input, partition=partition, order=order, calls=calls):
             split = ", ".join(text(p, input.columns, outer=True) for p in partition)
             shown = ", ".join(f"{c.function.name}({', '.join(text(a, input.columns, outer=True) for a in c.arguments)})" for c in calls)
@@ -220,7 +220,7 @@ def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> 
             return f"CASE {whens} ELSE {text(otherwise, columns, outer=True)} END"
         case Coalesce(arguments=arguments):
             return f"coalesce({', '.join(text(a, columns, outer=True) for a in arguments)})"
-        case Extreme(which=which, arguments=arguments):
+        case GreatestLeast(which=which, arguments=arguments):
             return f"{which}({', '.join(text(a, columns, outer=True) for a in arguments)})"
         case _:
             assert_never(scalar)

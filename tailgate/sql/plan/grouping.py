@@ -12,7 +12,6 @@ from __future__ import annotations
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Column,
     Distinct,
@@ -20,13 +19,14 @@ from tailgate.sql.plan import (
     Join,
     Not,
     Project,
+    Reduce,
     Relation,
     Scalar,
     SetOperation,
     Values,
 )
 from tailgate.sql.plan.rewriting import conjunction, shifted
-from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import column
 
 ONE_ROW = Values(((),), ())  # the input of SELECT without FROM
@@ -40,12 +40,12 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
     """
     if not keys and not calls:
         return ONE_ROW
-    forms = [i for i, key in enumerate(keys) if many_forms(key.type)]
-    plain = Aggregate(input, keys, calls)
+    forms = [i for i, key in enumerate(keys) if has_equal_forms(key.type)]
+    plain = Reduce(input, keys, calls)
     if not forms:
         return plain
     one_of = tuple(AggregateCall(ONE_OF, (keys[i],), keys[i].type) for i in forms)
-    grouped = Aggregate(input, tuple(map(sortable, keys)), (*calls, *one_of))
+    grouped = Reduce(input, tuple(map(sort_key, keys)), (*calls, *one_of))
     width = len(plain.columns)
     places = [width + forms.index(i) if i in forms else i for i in range(width)]
     return Project(grouped, tuple(Column(p, f.type) for p, f in zip(places, plain.columns, strict=True)), plain.columns)
@@ -53,7 +53,7 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
 
 def distinct(input: Relation) -> Relation:
     """Returns the distinct rows of a relation."""
-    if not any(many_forms(f.type) for f in input.columns):
+    if not any(has_equal_forms(f.type) for f in input.columns):
         return Distinct(input)
     return aggregated(input, tuple(column(input, i) for i in range(len(input.columns))), ())
 
@@ -63,7 +63,7 @@ def set_operation(node: SetOperation, position: int | None) -> Relation:
 
     Raises 0A000 for INTERSECT ALL and EXCEPT ALL of such rows.
     """
-    kinds = [f.type for f in node.columns if many_forms(f.type)]
+    kinds = [f.type for f in node.columns if has_equal_forms(f.type)]
     if not kinds:
         return node
     if node.all:
@@ -72,5 +72,5 @@ def set_operation(node: SetOperation, position: int | None) -> Relation:
         )
     left, width = distinct(node.left), len(node.columns)
     pairs = ((column(left, i), column(node.right, i)) for i in range(width))
-    same = tuple(Not(IsDistinct(sortable(a), shifted(sortable(b), width))) for a, b in pairs)
+    same = tuple(Not(IsDistinct(sort_key(a), shifted(sort_key(b), width))) for a, b in pairs)
     return Join(left, node.right, "semi" if node.kind == "intersect" else "anti", conjunction(same))

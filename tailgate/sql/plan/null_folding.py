@@ -10,20 +10,20 @@ Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
 from __future__ import annotations
 
 from tailgate.sql.plan import Call, Limit, Literal, Relation, Scalar, Values
-from tailgate.sql.plan.rewriting import rebuilt
+from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 
-def folded(plan: Relation) -> Relation:
+def fold_nulls(plan: Relation) -> Relation:
     """Returns the plan with such calls replaced. Shared relations stay shared."""
-    made: dict[int, Relation] = {}
+    results: dict[int, Relation] = {}
 
     def visit(node: Relation) -> Relation:
-        found = made.get(id(node))
-        if found is None:
-            found = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
-            made[id(node)] = found
-        return found
+        result = results.get(id(node))
+        if result is None:
+            result = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
+            results[id(node)] = result
+        return result
 
     return visit(plan)
 
@@ -39,8 +39,8 @@ def _node(node: Relation) -> Relation:
 
 
 def _scalar(scalar: Scalar) -> Scalar:
-    made = rebuilt(scalar, _scalar)
-    return Literal(None, made.type, made.position) if isinstance(made, Call) and _is_null(made) else made
+    result = rebuild(scalar, _scalar)
+    return Literal(None, result.type, result.position) if isinstance(result, Call) and _is_null(result) else result
 
 
 def _is_null(call: Call) -> bool:

@@ -1,13 +1,11 @@
-"""Derives properties of a plan: its key, whether it is append-only, whether it can be read now."""
+"""Derives properties of a plan: its key, whether it is append-only, the relations that it reads."""
 
 from __future__ import annotations
 
 from typing_extensions import assert_never
 
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.sql.plan import (
-    Aggregate,
     Call,
     Column,
     Distinct,
@@ -18,24 +16,25 @@ from tailgate.sql.plan import (
     Literal,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
-from tailgate.sql.plan.traversal import once_each, walk
+from tailgate.sql.plan.traversal import memoize_by_object, walk
 
 Key = tuple[int, ...]
 
 
-@once_each
+@memoize_by_object
 def key(plan: Relation) -> Key | None:
     """Returns the positions of columns that identify a row.
 
@@ -48,19 +47,19 @@ def key(plan: Relation) -> Key | None:
         case Values(rows=rows):
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
-            return _without(key(input), fixed(condition))
+            return _without(key(input), constant_columns(condition))
         case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
             return _projected(key(input), expressions)
-        case Aggregate(keys=keys):
+        case Reduce(keys=keys):
             return tuple(range(len(keys)))
         case Distinct(input=input):
             below = key(input)
             return tuple(range(len(input.columns))) if below is None else below
         case Join():
             return _joined(plan)
-        case Union_(inputs=all):
+        case UnionAll(inputs=all):
             return key(all[0]) if len(all) == 1 else None
         case SetOperation(left=left, all=all_rows):
             return key(left) or (None if all_rows else tuple(range(len(plan.columns))))
@@ -69,7 +68,7 @@ def key(plan: Relation) -> Key | None:
             return None if below is None or not ordinality else (*below, len(plan.columns) - 1)
         case Recursive(all=often):
             return None if often else tuple(range(len(plan.columns)))
-        case Working():
+        case WorkingTable():
             return None
         case _:
             assert_never(plan)
@@ -87,8 +86,8 @@ def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
                 return True
         case _:
             pass
-    found = key(plan)
-    return found is not None and positions.issuperset(found)
+    unique_key = key(plan)
+    return unique_key is not None and positions.issuperset(unique_key)
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
@@ -99,16 +98,16 @@ def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None
     return tuple(places[k] for k in below) if all(k in places for k in below) else None
 
 
-def fixed(condition: Scalar) -> frozenset[int]:
+def constant_columns(condition: Scalar) -> frozenset[int]:
     """Returns the columns that a condition restricts to a single value."""
-    found = set()
+    indexes = set()
     for term in conjuncts(condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
             for a, b in (term.arguments, term.arguments[::-1]):
                 a = _widened(a)
                 if isinstance(a, Column) and not columns_of(b):
-                    found.add(a.index)
-    return frozenset(found)
+                    indexes.add(a.index)
+    return frozenset(indexes)
 
 
 def _without(below: Key | None, fixed: frozenset[int]) -> Key | None:
@@ -159,15 +158,15 @@ def _widened(scalar: Scalar) -> Scalar:
 
 def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
     width = len(plan.left.columns)
-    found = []
+    pairs = []
     for term in conjuncts(plan.condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
             a, b = map(_widened, term.arguments) if through_casts else term.arguments
             if isinstance(a, Column) and isinstance(b, Column):
                 low, high = sorted((a.index, b.index))
                 if low < width <= high:
-                    found.append((low, high - width))
-    return tuple(found)
+                    pairs.append((low, high - width))
+    return tuple(pairs)
 
 
 def append_only(plan: Relation, catalog: Catalog) -> bool:
@@ -182,9 +181,9 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | Distinct() | Union_() | Generate():
+        case Values() | Filter() | Project() | Distinct() | UnionAll() | Generate():
             return True
-        case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | Working():
+        case Reduce() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | WorkingTable():
             return False
         case _:
             assert_never(node)
@@ -193,17 +192,3 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
 def relations(plan: Relation) -> tuple[int, ...]:
     """Returns the ids of the relations that the plan reads, each once, in pre-order."""
     return tuple(dict.fromkeys(node.relation for node in walk(plan) if isinstance(node, Scan)))
-
-
-def check_stored(plan: Relation, catalog: Catalog) -> None:
-    """Raises 55000 if the plan reads a relation that is not stored or whose backfill is not complete."""
-    for id in relations(plan):
-        item = catalog[id]
-        if not item.ready:
-            raise ObjectNotInPrerequisiteState(f"{item.kind} {item.name} is still being filled", hint="Try again when it is complete.")
-        if not item.stored:
-            raise ObjectNotInPrerequisiteState(
-                f"{item.kind} {item.name} is not stored",
-                detail="Its rows are passed on to the materialized views that read it, and not kept.",
-                hint="Create a materialized view over it: CREATE MATERIALIZED VIEW … AS SELECT …",
-            )

@@ -92,7 +92,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Reduce:
     """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
     Without keys there is exactly one row, also for empty input (SQL standard).
@@ -120,7 +120,7 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
-class Union_:
+class UnionAll:
     """UNION ALL of inputs with the same column types. UNION is a Distinct over it."""
 
     inputs: tuple[Relation, ...]
@@ -233,7 +233,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class WorkingTable:
     """The working table of the Recursive with this number: the rows that its previous iteration added."""
 
     number: int
@@ -261,9 +261,9 @@ Relation: TypeAlias = (
     | Filter
     | Project
     | Join
-    | Aggregate
+    | Reduce
     | Distinct
-    | Union_
+    | UnionAll
     | SetOperation
     | Window
     | TopK
@@ -271,7 +271,7 @@ Relation: TypeAlias = (
     | Sort
     | Limit
     | Recursive
-    | Working
+    | WorkingTable
 )
 
 

@@ -14,7 +14,7 @@ from tailgate.sql.plan import (
     Case,
     Coalesce,
     Column,
-    Extreme,
+    GreatestLeast,
     InList,
     IsDistinct,
     IsNull,
@@ -42,7 +42,7 @@ def parts(scalar: Scalar) -> tuple[Scalar, ...]:
             return ()
         case Call(arguments=arguments) | And(arguments=arguments) | Or(arguments=arguments):
             return arguments
-        case Coalesce(arguments=arguments) | Extreme(arguments=arguments):
+        case Coalesce(arguments=arguments) | GreatestLeast(arguments=arguments):
             return arguments
         case Not(argument=argument) | IsNull(argument=argument):
             return (argument,)
@@ -56,28 +56,28 @@ def parts(scalar: Scalar) -> tuple[Scalar, ...]:
             assert_never(scalar)
 
 
-def rebuilt(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
+def rebuild(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
     """Returns the scalar with `new` applied to each part, or the same object if no part changed."""
     old = parts(scalar)
-    made = tuple(map(new, old))
-    if all(a is b for a, b in zip(old, made, strict=True)):
+    operands = tuple(map(new, old))
+    if all(a is b for a, b in zip(old, operands, strict=True)):
         return scalar
     if (inner := subquery(scalar)) is not None:
-        return as_scalar(replace(inner, arguments=made))
+        return as_scalar(replace(inner, arguments=operands))
     match scalar:
         case Column() | Literal() | Parameter():
             return scalar
-        case Call() | And() | Or() | Coalesce() | Extreme():
-            return replace(scalar, arguments=made)
+        case Call() | And() | Or() | Coalesce() | GreatestLeast():
+            return replace(scalar, arguments=operands)
         case Not() | IsNull():
-            return replace(scalar, argument=made[0])
+            return replace(scalar, argument=operands[0])
         case IsDistinct():
-            return replace(scalar, left=made[0], right=made[1])
+            return replace(scalar, left=operands[0], right=operands[1])
         case InList():
-            return replace(scalar, argument=made[0], items=made[1:])
+            return replace(scalar, argument=operands[0], items=operands[1:])
         case Case():
-            pairs = made[:-1]
-            return replace(scalar, branches=tuple(zip(pairs[::2], pairs[1::2], strict=True)), otherwise=made[-1])
+            pairs = operands[:-1]
+            return replace(scalar, branches=tuple(zip(pairs[::2], pairs[1::2], strict=True)), otherwise=operands[-1])
         case _:
             assert_never(scalar)
 
@@ -98,7 +98,7 @@ def with_columns(scalar: Scalar, new: Callable[[Column], Scalar]) -> Scalar:
     """Replaces each column by `new` of it."""
     if isinstance(scalar, Column):
         return new(scalar)
-    return rebuilt(scalar, lambda s: with_columns(s, new))
+    return rebuild(scalar, lambda s: with_columns(s, new))
 
 
 def shifted(scalar: Scalar, by: int) -> Scalar:

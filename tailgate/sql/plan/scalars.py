@@ -153,7 +153,7 @@ class Coalesce:
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class GreatestLeast:
     """GREATEST or LEAST. NULLs are ignored; the result is NULL if all arguments are."""
 
     which: OneOf["greatest", "least"]
@@ -161,7 +161,7 @@ class Extreme:
     type: Type
 
 
-Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNull | IsDistinct | InList | Case | Coalesce | Extreme
+Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNull | IsDistinct | InList | Case | Coalesce | GreatestLeast
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
             return any(nullable(a, columns) for a in arguments)
         case Not(argument=argument):
             return nullable(argument, columns)
-        case Coalesce(arguments=arguments) | Extreme(arguments=arguments):
+        case Coalesce(arguments=arguments) | GreatestLeast(arguments=arguments):
             return all(nullable(a, columns) for a in arguments)
         case Case(branches=branches, otherwise=otherwise):
             return nullable(otherwise, columns) or any(nullable(then, columns) for _, then in branches)

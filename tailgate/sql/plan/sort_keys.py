@@ -26,17 +26,17 @@ ORDERS: dict[str, tuple[Function, Type]] = {
 }
 
 
-def many_forms(type: Type) -> bool:
+def has_equal_forms(type: Type) -> bool:
     """Returns whether equal values of a type may have different stored forms."""
     return type.name in ORDERS
 
 
-def sortable(scalar: Scalar) -> Scalar:
+def sort_key(scalar: Scalar) -> Scalar:
     """Returns the sort key of a scalar, or the scalar itself if its stored form compares correctly.
 
     The sort key of an array is the array of the sort keys of its elements.
     """
-    if not many_forms(scalar.type):
+    if not has_equal_forms(scalar.type):
         return scalar
     function, type = ORDERS[scalar.type.name]
     if not scalar.type.is_array:
@@ -45,5 +45,5 @@ def sortable(scalar: Scalar) -> Scalar:
 
 
 def sorted_by(key: SortKey) -> SortKey:
-    """Returns the key with `sortable` applied to its expression."""
-    return replace(key, expression=sortable(key.expression))
+    """Returns the key with `sort_key` applied to its expression."""
+    return replace(key, expression=sort_key(key.expression))

@@ -6,7 +6,7 @@ refers to one of them. So a traversal of the outer scalar finds the outer column
 reads, and need not look into its relation.
 
     SELECT (SELECT max(o.at) FROM orders o WHERE o.user_id = u.id) FROM users u
-    Subquery('scalar', Aggregate[max(at)](Filter[user_id = Argument(1, 0)](orders)), depth=1, arguments=(Column u.id,))
+    Subquery('scalar', Reduce[max(at)](Filter[user_id = Argument(1, 0)](orders)), depth=1, arguments=(Column u.id,))
 
 `depth` is the nesting level. A relation may read the arguments of every subquery that contains it.
 """

@@ -17,7 +17,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake.types import Field
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Column,
     Distinct,
@@ -27,6 +26,7 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -34,32 +34,32 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
     WindowCall,
-    Working,
+    WorkingTable,
 )
 
 T = TypeVar("T")
 
 
-def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
+def memoize_by_object(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
     """Memoizes a recursive function of relations, by object, for the time of one outermost call."""
     local = threading.local()
 
     @wraps(function)
     def remembered(relation: Relation) -> T:
-        known: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
-        if known is None:
+        results: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
+        if results is None:
             local.known = {}
             try:
                 return function(relation)
             finally:
                 local.known = None
-        if id(relation) not in known:
-            known[id(relation)] = relation, function(relation)
-        return known[id(relation)][1]
+        if id(relation) not in results:
+            results[id(relation)] = relation, function(relation)
+        return results[id(relation)][1]
 
     return remembered
 
@@ -67,17 +67,17 @@ def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
 def inputs(relation: Relation) -> tuple[Relation, ...]:
     """Returns the direct inputs of a node, in order."""
     match relation:
-        case Scan() | Values() | Working():
+        case Scan() | Values() | WorkingTable():
             return ()
         case Recursive(base=base, step=step):
             return (base, step)
-        case Filter(input) | Project(input) | Aggregate(input) | Distinct(input) | Sort(input) | Limit(input):
+        case Filter(input) | Project(input) | Reduce(input) | Distinct(input) | Sort(input) | Limit(input):
             return (input,)
         case Window(input) | TopK(input) | Generate(input):
             return (input,)
         case Join(left, right) | SetOperation(left, right):
             return (left, right)
-        case Union_(each):
+        case UnionAll(each):
             return each
         case _:
             assert_never(relation)
@@ -91,17 +91,17 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
     if all(a is b for a, b in zip(inputs(relation), new, strict=True)):
         return relation
     match relation:
-        case Scan() | Values() | Working():
+        case Scan() | Values() | WorkingTable():
             return relation
         case Recursive():
             return replace(relation, base=new[0], step=new[1])
-        case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
+        case Filter() | Project() | Reduce() | Distinct() | Sort() | Limit():
             return replace(relation, input=new[0])
         case Window() | TopK() | Generate():
             return replace(relation, input=new[0])
         case Join() | SetOperation():
             return replace(relation, left=new[0], right=new[1])
-        case Union_():
+        case UnionAll():
             return replace(relation, inputs=new)
         case _:
             assert_never(relation)
@@ -110,7 +110,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
 def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
     """Applies a rule to every node, inputs first, and returns the new plan."""
 
-    @once_each
+    @memoize_by_object
     def changed(node: Relation) -> Relation:
         return rule(with_inputs(node, tuple(map(changed, inputs(node)))))
 
@@ -119,20 +119,20 @@ def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 def walk(relation: Relation) -> Iterator[Relation]:
     """Yields the relation and all relations below it, each once, in pre-order."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [relation]
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if id(node) not in visited:
+            visited.add(id(node))
             yield node
             waiting += reversed(inputs(node))
 
 
-@once_each
-def places(relation: Relation) -> int:
+@memoize_by_object
+def tree_size(relation: Relation) -> int:
     """Returns the number of nodes of the plan as a tree, in which shared nodes count once per use."""
-    return 1 + sum(map(places, inputs(relation)))
+    return 1 + sum(map(tree_size, inputs(relation)))
 
 
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
@@ -144,7 +144,7 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
             return expressions
         case Join(condition=condition):
             return () if condition is None else (condition,)
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case Reduce(keys=keys, aggregates=aggregates):
             return (*keys, *(s for call in aggregates for s in read_by(call)))
         case Window(partition=partition, order=order, calls=calls):
             return (*partition, *(k.expression for k in order), *(s for call in calls for s in read_by(call)))
@@ -176,7 +176,7 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):
             return relation if condition is None else replace(relation, condition=new(condition))
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case Reduce(keys=keys, aggregates=aggregates):
             calls = tuple(_with_arguments(c, new) for c in aggregates)
             return replace(relation, keys=tuple(map(new, keys)), aggregates=calls)
         case Window(partition=partition, order=order, calls=windows):
@@ -188,7 +188,7 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, keys=_sorted_by(sort_keys, new))
         case Generate(arguments=arguments):
             return replace(relation, arguments=tuple(map(new, arguments)))
-        case Scan() | Values() | Distinct() | Union_() | SetOperation() | Limit() | Recursive() | Working():
+        case Scan() | Values() | Distinct() | UnionAll() | SetOperation() | Limit() | Recursive() | WorkingTable():
             return relation
         case _:
             assert_never(relation)
@@ -199,17 +199,17 @@ C = TypeVar("C", AggregateCall, WindowCall)
 
 def _with_arguments(call: C, new: Rule) -> C:
     condition = None if call.filter is None else new(call.filter)
-    made = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
-    return replace(made, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else made
+    result = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
+    return replace(result, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else result
 
 
 def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
     return tuple(replace(k, expression=new(k.expression)) for k in keys)
 
 
-def column(relation: Relation, index: int) -> Column:
-    """Returns a reference to a column of a relation."""
-    return Column(index, relation.columns[index].type)
+def column(relation: Relation, index: int, by: int = 0) -> Column:
+    """Returns a reference to a column of a relation. `by`: the number of columns before the relation, as on the right of a join."""
+    return Column(index + by, relation.columns[index].type)
 
 
 def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
@@ -236,6 +236,6 @@ def is_one_row(relation: Relation) -> bool:
     return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
 
 
-def crossed(left: Relation, right: Relation) -> Relation:
+def cross_join(left: Relation, right: Relation) -> Relation:
     """Returns the cross join of two relations, or one of them if the other is `is_one_row`."""
     return right if is_one_row(left) else left if is_one_row(right) else Join(left, right, "cross", None)

@@ -16,7 +16,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.plan import (
-    Aggregate,
     AggregateCall,
     Distinct,
     Filter,
@@ -25,6 +24,7 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
@@ -32,18 +32,19 @@ from tailgate.sql.plan import (
     Sort,
     SortKey,
     TopK,
-    Union_,
+    UnionAll,
     Value,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
-from tailgate.sql.render.scalars import CONSTANTS, DUCKDB, spelled
-from tailgate.sql.render.shared_arguments import checked
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.scalars import CONSTANTS, render_scalar
+from tailgate.sql.render.shared_arguments import checked_length
+from tailgate.sql.render.templates import fill_template
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
@@ -67,7 +68,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     if not renderer.written:
         return text
     parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
-    return checked(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
+    return checked_length(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
 
 
 def shared(plan: Relation) -> frozenset[int]:
@@ -84,7 +85,7 @@ def shared(plan: Relation) -> frozenset[int]:
         if count[id(node)] == 1:
             below = [visit(i) for i in inputs(node)]
             simple = isinstance(node, Scan | Values | Filter | Project)
-            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, Working) or any(w for _, w in below)
+            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, WorkingTable) or any(w for _, w in below)
         return kinds[id(node)]
 
     visit(plan)
@@ -120,7 +121,7 @@ class _Renderer:
 
     def relation(self, plan: Relation) -> str:
         """Returns the SELECT of a relation. Raises 54001 if it is too long."""
-        return checked(self._relation(plan))
+        return checked_length(self._relation(plan))
 
     def _relation(self, plan: Relation) -> str:
         match plan:
@@ -142,11 +143,11 @@ class _Renderer:
                 return f"SELECT {shown} FROM {self._from(input)}"
             case Join():
                 return self._join(plan)
-            case Aggregate(input=input, keys=keys, aggregates=aggregates):
+            case Reduce(input=input, keys=keys, aggregates=aggregates):
                 return self._aggregate(input, keys, aggregates)
             case Distinct(input=input):
                 return f"SELECT DISTINCT * FROM {self._from(input)}"
-            case Union_(inputs=inputs):
+            case UnionAll(inputs=inputs):
                 return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
             case Sort(input=input, keys=sort_keys):
                 return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
@@ -155,7 +156,7 @@ class _Renderer:
             case Recursive(number=number, base=base, step=step, all=often):
                 each = f"SELECT * FROM {self._from(base)} UNION{' ALL' if often else ''} SELECT * FROM {self._from(step)}"
                 return f"WITH RECURSIVE round{number}({columns(len(plan.columns))}) AS ({each}) SELECT * FROM round{number}"
-            case Working(number=number):
+            case WorkingTable(number=number):
                 return f"SELECT * FROM round{number}"
             case Generate():
                 return self._generate(plan)
@@ -212,17 +213,17 @@ class _Renderer:
         width = len(plan.input.columns)
         texts = [self.scalar(a) for a in plan.arguments]
         types = [a.type for a in plan.arguments]
-        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, self.now)
+        array = fill_template(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, {"now": self.now})
         elements, numbers = "elements", "range(1, len(elements) + 1)"
         if plan.kind == "left":
             elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
-        given = columns(width) or "1 AS nothing"
-        inner = f"SELECT {given}, {array} AS elements FROM {self._from(plan.input)}"
-        inner = f"SELECT {given}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
-        made = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
+        input_columns = columns(width) or "1 AS nothing"
+        inner = f"SELECT {input_columns}, {array} AS elements FROM {self._from(plan.input)}"
+        inner = f"SELECT {input_columns}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
+        outputs = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
         if plan.ordinality:
-            made.append("number")
-        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
+            outputs.append("number")
+        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(outputs))]
         return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _top(self, plan: TopK) -> str:
@@ -260,7 +261,7 @@ class _Renderer:
 
     def scalar(self, s: Scalar) -> str:
         """Returns the SQL of a scalar over columns c0, c1, …"""
-        return spelled(s, DUCKDB, now=self.now, constants=self.constants)
+        return render_scalar(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

@@ -8,27 +8,27 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.aggregates import STRICT, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Scalar, SortKey
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.plan.sort_keys import sortable
-from tailgate.sql.render.templates import filled
+from tailgate.sql.plan.sort_keys import sort_key
+from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
 
 
 def aggregate(call: AggregateCall, spell: Spell) -> str:
     """Returns the SQL of an aggregate. Raises 0A000 if the delimiter of string_agg is not constant."""
-    function, given = call.function, arguments(call)
-    if function.name == "string_agg" and columns_of(given[1]):
+    function, operands = call.function, arguments(call)
+    if function.name == "string_agg" and columns_of(operands[1]):
         raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
-    texts = [spell(a) for a in given]
+    texts = [spell(a) for a in operands]
     conditions = [] if call.filter is None else [spell(call.filter)]
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(function.name, (0,)) if i < len(texts)]
     marks = {
         "distinct": "DISTINCT " if call.distinct else "",
         "order": _order(call, texts, spell),
-        "filter": _filter(conditions),
-        "present": _filter([*conditions, *present]),
+        "filter": filter_clause(conditions),
+        "present": filter_clause([*conditions, *present]),
     }
-    return filled(function.duckdb, texts, [a.type for a in given], call.type, call.type.duckdb, marks=marks)
+    return fill_template(function.duckdb, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
@@ -42,7 +42,7 @@ def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
 def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
     """Returns the terms of ORDER BY, without constants, which DuckDB would read as column numbers."""
     return [
-        f"{spell(sortable(k.expression))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        f"{spell(sort_key(k.expression))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in keys
         if columns_of(k.expression)
     ]
@@ -60,14 +60,14 @@ def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
     """
     terms = sort_terms(call.order, spell)
     if call.function.name not in WITHIN_GROUP:
-        asked = [k.expression for k in call.order]
-        rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in asked and columns_of(a)]
+        keys = [k.expression for k in call.order]
+        rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in keys and columns_of(a)]
         if call.distinct and len(rest) > 1:  # the template lists the arguments; DISTINCT can only sort by this list
             rest = [f"[{', '.join(texts)}]"]
         terms += rest
     return order_by(terms)
 
 
-def _filter(conditions: list[str]) -> str:
+def filter_clause(conditions: list[str]) -> str:
     """Returns the FILTER clause for the conjunction of conditions, or '' without conditions."""
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

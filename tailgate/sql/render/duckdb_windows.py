@@ -14,11 +14,10 @@ from tailgate.sql.functions.aggregates import COLLECTING, STRICT
 from tailgate.sql.functions.windows import FRAMED
 from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.render.duckdb_aggregates import order_by, sort_terms
-from tailgate.sql.render.templates import filled
+from tailgate.sql.render.duckdb_aggregates import filter_clause, order_by, sort_terms
+from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
-PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # depend only on which rows are peers
 PLACES = frozenset({"row_number", "ntile", "lag", "lead"})  # depend on the position of each row
 SHOWN = FRAMED | COLLECTING  # depend on the order of rows in the frame
 INTERVAL = "(to_months({0}.months) + to_days({0}.days) + to_microseconds({0}.micros))"
@@ -37,10 +36,10 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
         raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
     rows = name in PLACES or (framed and call.frame.mode == "rows")
-    asked = sort_terms(node.order, spell)
+    order_terms = sort_terms(node.order, spell)
     values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
     peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
-    sorted_by = asked + values if rows and not peers else asked
+    sorted_by = order_terms + values if rows and not peers else order_terms
     if framed and call.frame.mode == "range" and _has_offset(call.frame):
         sorted_by = [_range_term(node, spell)]
     split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""
@@ -51,15 +50,11 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(name, (0,)) if i < len(texts)]
     marks = {
         "distinct": "",
-        "order": order_by(asked + values) if name in SHOWN and not rows else "",
-        "filter": _filter(conditions) + over,
-        "present": _filter([*conditions, *present]) + over,
+        "order": order_by(order_terms + values) if name in SHOWN and not rows else "",
+        "filter": filter_clause(conditions) + over,
+        "present": filter_clause([*conditions, *present]) + over,
     }
-    return filled(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
-
-
-def _filter(conditions: list[str]) -> str:
-    return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+    return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
 
 
 def _has_offset(frame: Frame) -> bool:

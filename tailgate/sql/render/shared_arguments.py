@@ -29,19 +29,19 @@ FITS = 5  # how often at most a test with LIKE uses an argument (`tg_like_any`)
 CALL = re.compile(r"\b(tg_\w+)\(")
 
 
-class Written(NamedTuple):
+class SqlText(NamedTuple):
     """The SQL of an expression. `size` is its approximate length in characters with macros expanded."""
 
     text: str
     size: int
 
 
-def atom(text: str) -> Written:
+def atom(text: str) -> SqlText:
     """Returns SQL without macros, whose size is its length."""
-    return Written(text, len(text))
+    return SqlText(text, len(text))
 
 
-def checked(text: str) -> str:
+def checked_length(text: str) -> str:
     """Returns the SQL. Raises 54001 if it is too long."""
     if len(text) > SQL_MAX:
         raise StatementTooComplex(
@@ -85,21 +85,21 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
     >>> uses("(CASE WHEN {0} = 0 THEN 0 ELSE {0} / {1} END)", 2, NO_MACROS)
     (2, 1)
     """
-    found = [0] * count
+    counts = [0] * count
     for hole in HOLE.findall(template):
         if hole.isdigit():
-            found[int(hole)] += 1
+            counts[int(hole)] += 1
         elif hole.startswith("like"):  # uses the text, the pattern and the flags
             for index in {0, int(hole[4:]), count - 1}:
-                found[index] += 1
+                counts[index] += 1
         elif hole.startswith("fits"):
             for index in (0, int(hole[4:])):
-                found[index] += FITS
+                counts[index] += FITS
         else:
             for index in range(int(hole == "+"), count):
-                found[index] += 1
+                counts[index] += 1
     factor = max((macros.times(called) for called in CALL.findall(template)), default=1)
-    return tuple(n * factor for n in found)
+    return tuple(n * factor for n in counts)
 
 
 @cache
@@ -108,7 +108,7 @@ def own_size(template: str, macros: Macros) -> int:
     return macros.size(template)
 
 
-def bound(arguments: list[Written], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
+def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
     """Decides which arguments become variables.
 
     Returns the texts that fill the template, the variables with their SQL, and the total size.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.sql.plan import Scalar
-from tailgate.sql.render.scalars import SPARK, spelled
+from tailgate.sql.render.dialects import SPARK
+from tailgate.sql.render.scalars import render_scalar
 
 
 def expression(scalar: Scalar, names: Sequence[str] | None = None) -> str:
@@ -17,4 +18,4 @@ def expression(scalar: Scalar, names: Sequence[str] | None = None) -> str:
 
     Raises 0A000 for a function that only DuckDB has, or a literal that Spark cannot represent.
     """
-    return spelled(scalar, SPARK, names)
+    return render_scalar(scalar, SPARK, names)

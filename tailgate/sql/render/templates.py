@@ -13,23 +13,23 @@ HOLE = re.compile(
 )
 
 
-NONE: Mapping[str, str] = {"distinct": "", "order": "", "filter": "", "present": ""}
+NONE: Mapping[str, str] = {"now": "", "distinct": "", "order": "", "filter": "", "present": ""}
 
 
-def filled(
+def fill_template(
     template: str,
     arguments: Sequence[str],
     types: Sequence[Type],
     result: Type,
     spelling: str,
-    now: str = "",
     marks: Mapping[str, str] = NONE,
     pattern: Callable[[str, int], str] | None = None,
 ) -> str:
     """Returns the template filled with SQL of the arguments and properties of the types.
 
     `spelling`: the engine's name of the result type. `pattern`: returns the SQL of a regular expression,
-    by kind and index of the argument. `marks`: the clauses of an aggregate (DISTINCT, ORDER BY, FILTER).
+    by kind and index of the argument. `marks`: the time of the
+    statement (now) and the clauses of an aggregate (DISTINCT, ORDER BY, FILTER).
 
     >>> from tailgate.lake.types import INT4
     >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
@@ -53,10 +53,8 @@ def filled(
             return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
         if name == "divisor":
             return divisor(tuple(types))
-        if name == "now":
-            return now
         if name in NONE:
-            return marks[name]
+            return marks.get(name, "")
         if name == "length":
             return str(result.modifiers[0])
         fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]

@@ -40,7 +40,7 @@ from tailgate.sql.statements.needs import (
 )
 from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions
 from tailgate.sql.statements.parsers import writes as write_parsers
-from tailgate.sql.statements.parsers.kafka import connections, sources_and_sinks
+from tailgate.sql.statements.parsers.kafka import connections, source_commands
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -72,8 +72,9 @@ class Kind:
     """A row of the table.
 
     `parsers`: the words that begin the statement, each with a parser. Kinds with the same words share the
-    parser. Without one, `parsing` recognizes the statement itself. `rows`: the statement can return rows,
-    not only a command tag. `ends_failed_block`: it may run in a failed transaction block.
+    parser. Without one, `parsing` recognizes the statement itself. `rows`: the statement can return rows.
+    `tag`: its command tag, empty if it depends on the statement or on its result. `ends_failed_block`: it
+    may run in a failed transaction block.
     """
 
     statement: type
@@ -81,6 +82,7 @@ class Kind:
     place: Place
     needs: Callable[[Any], Needs] = nothing
     rows: bool = False
+    tag: str = ""
     ends_failed_block: bool = False
 
 
@@ -133,6 +135,10 @@ def _explain(statement: q.Explain) -> Needs:
     return ()
 
 
+def _use(statement: k.ValidateConnection) -> Needs:
+    return (HoldPrivilege("USAGE", (statement.name,)),)
+
+
 def _owner(statement: Any) -> Needs:
     """Returns the need for the ownership of the item that a statement names."""
     return (OwnItems((statement.name,)),)
@@ -151,64 +157,64 @@ TABLE: tuple[Kind, ...] = (
     # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries
     Kind(q.Select, {}, QUERY, rows=True),
     Kind(q.Tail, {"TAIL": cursors.tail, "SUBSCRIBE": cursors.subscribe}, QUERY, rows=True),
-    Kind(q.Show, {"SHOW": objects.show}, QUERY, _show, rows=True),
-    Kind(q.Explain, {"EXPLAIN": objects.explain}, QUERY, _explain, rows=True),
+    Kind(q.Show, {"SHOW": objects.show}, QUERY, _show, rows=True, tag="SHOW"),
+    Kind(q.Explain, {"EXPLAIN": objects.explain}, QUERY, _explain, rows=True, tag="EXPLAIN"),
     Kind(q.Fetch, {"FETCH": cursors.fetch, "MOVE": cursors.fetch}, QUERY, rows=True),
     Kind(q.FetchSubscription, {"FETCH": cursors.fetch}, QUERY, rows=True),
     Kind(q.CopyTo, {"COPY": copying.copy}, QUERY, rows=True),
     Kind(s.Execute, {"EXECUTE": session_parser.execute}, QUERY, rows=True),
-    Kind(k.Print, {"PRINT": sources_and_sinks.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True),
+    Kind(k.Print, {"PRINT": source_commands.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True, tag="PRINT"),
     # writes
     Kind(w.Insert, {"INSERT": write_parsers.insert}, WRITE, rows=True),
     Kind(w.Update, {"UPDATE": write_parsers.update}, WRITE, rows=True),
     Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
-    Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE),
+    Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),
     Kind(s.Commit, {"COMMIT": session_parser.commit, "END": session_parser.commit}, SESSION, ends_failed_block=True),
     Kind(s.Rollback, {"ROLLBACK": session_parser.rollback, "ABORT": session_parser.rollback}, SESSION, ends_failed_block=True),
     Kind(s.RollbackTo, {"ROLLBACK": session_parser.rollback}, SESSION, ends_failed_block=True),
-    Kind(s.Savepoint, {"SAVEPOINT": session_parser.savepoint}, SESSION),
-    Kind(s.Release, {"RELEASE": session_parser.release}, SESSION),
-    Kind(s.Set, {"SET": session_parser.set_}, SESSION),
-    Kind(s.Reset, {"RESET": session_parser.reset}, SESSION),
+    Kind(s.Savepoint, {"SAVEPOINT": session_parser.savepoint}, SESSION, tag="SAVEPOINT"),
+    Kind(s.Release, {"RELEASE": session_parser.release}, SESSION, tag="RELEASE"),
+    Kind(s.Set, {"SET": session_parser.set_}, SESSION, tag="SET"),
+    Kind(s.Reset, {"RESET": session_parser.reset}, SESSION, tag="RESET"),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
-    Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION),
-    Kind(Prepare, {}, SESSION),
+    Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
+    Kind(Prepare, {}, SESSION, tag="PREPARE"),
     Kind(s.Deallocate, {"DEALLOCATE": session_parser.deallocate}, SESSION),
-    Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION),
+    Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION, tag="DECLARE CURSOR"),
     Kind(q.CloseCursor, {"CLOSE": cursors.close}, SESSION),
-    Kind(q.Acknowledge, {"ACKNOWLEDGE": subscriptions.acknowledge}, SESSION),
+    Kind(q.Acknowledge, {"ACKNOWLEDGE": subscriptions.acknowledge}, SESSION, tag="ACKNOWLEDGE"),
     Kind(Empty, {}, SESSION),
     # items of the catalog
-    Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),)),
-    Kind(d.CreateFunction, {"CREATE": objects.create}, CATALOG, _function),
-    Kind(d.CreateIndex, {"CREATE": objects.create}, CATALOG, lambda t: (OwnItems((t.relation,)),)),
-    Kind(d.CreateSubscription, {"CREATE": objects.create}, CATALOG, _new),
-    Kind(w.CreateTable, {"CREATE": objects.create}, CATALOG, _new),
-    Kind(k.CreateSource, {"CREATE": objects.create}, CATALOG, _connected),
-    Kind(k.CreateSink, {"CREATE": objects.create}, CATALOG, _connected),
-    Kind(k.CreateConnection, {"CREATE": objects.create}, CATALOG, _connected),
-    Kind(k.CreateSecret, {"CREATE": objects.create}, CATALOG, _new),
+    Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
+    Kind(d.CreateFunction, {"CREATE": objects.create}, CATALOG, _function, tag="CREATE FUNCTION"),
+    Kind(d.CreateIndex, {"CREATE": objects.create}, CATALOG, lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX"),
+    Kind(d.CreateSubscription, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(w.CreateTable, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE TABLE"),
+    Kind(k.CreateSource, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE SOURCE"),
+    Kind(k.CreateSink, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE SINK"),
+    Kind(k.CreateConnection, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE CONNECTION"),
+    Kind(k.CreateSecret, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE SECRET"),
     Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names),)),
-    Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),)),
+    Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
-    Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment),
-    Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),)),
+    Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
+    Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka
-    Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, _owner),
-    Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, lambda t: (HoldPrivilege("USAGE", (t.name,)),)),
-    Kind(k.Pause, {"PAUSE": sources_and_sinks.pause, "RESUME": sources_and_sinks.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
-    Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, _owner),
-    Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner),
-    Kind(k.RetryDeadLetters, {"RETRY": sources_and_sinks.retry}, CATALOG, _owner),
-    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": sources_and_sinks.delete_dead_letters}, CATALOG, _owner),
+    Kind(k.AlterSecret, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SECRET"),
+    Kind(k.ValidateConnection, {"VALIDATE": connections.validate}, CATALOG, _use, tag="VALIDATE CONNECTION"),
+    Kind(k.Pause, {"PAUSE": source_commands.pause, "RESUME": source_commands.pause}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(k.RefreshSchema, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SOURCE"),
+    Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SOURCE"),
+    Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
+    Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # schemas, roles and privileges
-    Kind(d.CreateSchema, {"CREATE": objects.create}, CATALOG, lambda t: (CreateInDatabase(),)),
+    Kind(d.CreateSchema, {"CREATE": objects.create}, CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).
-    Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase())),
-    Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),)),
+    Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
+    Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),
     Kind(s.CreateRole, {"CREATE": objects.create}, CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),

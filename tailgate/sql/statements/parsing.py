@@ -26,15 +26,15 @@ def _prepare(cursor: Parser) -> Prepare:
         raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
     this = name(cursor).name
     types: list[Type] = []
-    if cursor.sign("("):
+    if cursor.accept("("):
         types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
         cursor.expect(")")
     cursor.expect_word("as")
     start = cursor.position
     inner = statement(cursor)
     if isinstance(inner, (Empty, Prepare, Execute)):
-        raise cursor.error(next(t for t in cursor.row if t.position == start))
-    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
+        raise cursor.error(next(t for t in cursor.tokens if t.position == start))
+    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.tokens[cursor.index - 1].end])
 
 
 def split(text: str) -> tuple[StatementText, ...]:
@@ -43,18 +43,18 @@ def split(text: str) -> tuple[StatementText, ...]:
     >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
     ["SELECT ';'", 'SHOW ALL']
     """
-    found: list[StatementText] = []
+    statements: list[StatementText] = []
     row: list[Token] = []
     for token in tokens(text):
         if token.kind == "end" or (token.kind == "operator" and token.value == ";"):
             if row:
-                found.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
+                statements.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
             row = []
         else:
             row.append(token)
     if row:
-        found.append(StatementText(text[row[0].position :], row[0].position))
-    return tuple(found)
+        statements.append(StatementText(text[row[0].position :], row[0].position))
+    return tuple(statements)
 
 
 def parse(text: str | StatementText) -> Statement:
@@ -68,18 +68,18 @@ def parse(text: str | StatementText) -> Statement:
     if isinstance(text, StatementText):
         text = text.text + ";" * text.terminated
     cursor = Parser(text)
-    while cursor.sign(";"):
+    while cursor.accept(";"):
         pass
-    if cursor.row[cursor.index].kind == "end":
+    if cursor.tokens[cursor.index].kind == "end":
         return Empty()
-    found = statement(cursor)
+    result = statement(cursor)
     if not cursor.at(";"):
         cursor.finish()
-    while cursor.sign(";"):
+    while cursor.accept(";"):
         pass
     if not cursor.finished:
         raise SyntaxError_("cannot insert multiple commands into a prepared statement", position=cursor.position)
-    return found
+    return result
 
 
 def statement(cursor: Parser) -> Statement:

@@ -69,7 +69,7 @@ class Default:
     position: int | None = field(default=None, compare=False)
 
 
-Given: TypeAlias = Expression | Default
+InsertValue: TypeAlias = Expression | Default
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Assignment:
     """An assignment `column = value` of SET."""
 
     column: str
-    value: Given
+    value: InsertValue
     position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ReturningItem:
     """An item of RETURNING: an expression with its label, * (`tree` is exp.Star), or name.*."""
 
     tree: exp.Expr = field(compare=False, repr=False)
@@ -119,11 +119,11 @@ class Insert:
     """
 
     table: Name
-    rows: tuple[tuple[Given, ...], ...] | QueryText | None
+    rows: tuple[tuple[InsertValue, ...], ...] | QueryText | None
     columns: tuple[ColumnName, ...] = ()
     alias: str | None = None
     conflict: OnConflict | None = None
-    returning: tuple[Returned, ...] = ()
+    returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 
@@ -136,7 +136,7 @@ class Update:
     alias: str | None = None
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
     where: Expression | None = None
-    returning: tuple[Returned, ...] = ()
+    returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 
@@ -148,7 +148,7 @@ class Delete:
     alias: str | None = None
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
     where: Expression | None = None
-    returning: tuple[Returned, ...] = ()
+    returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 

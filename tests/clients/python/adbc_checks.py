@@ -41,8 +41,8 @@ with check("pandas: every type"):
 with check("pandas: to_sql into a table that is there"):
     frame = pd.DataFrame({"client": ["pandas"] * 3, "n": [1, 2, 3], "note": ["a", None, "c"]})
     frame.to_sql("written", engine, if_exists="append", index=False, method="multi")
-    found = pd.read_sql("SELECT note FROM written WHERE client = 'pandas' ORDER BY n", engine)["note"]
-    assert found.dropna().tolist() == ["a", "c"]
+    actual = pd.read_sql("SELECT note FROM written WHERE client = 'pandas' ORDER BY n", engine)["note"]
+    assert actual.dropna().tolist() == ["a", "c"]
     with engine.begin() as writing:
         assert writing.execute(sa.text("DELETE FROM written WHERE client = 'pandas'")).rowcount == 3
 with check("pandas: to_sql makes a table, replaces and drops it"):
@@ -56,16 +56,16 @@ with check("pandas: to_sql makes a table, replaces and drops it"):
 with check("pandas over ADBC"):
     assert pd.read_sql("SELECT count(*) AS n FROM orders", connection)["n"][0] == 1000
 with check("ADBC: types become Arrow's"):
-    found = table("SELECT id, customer, placed, paid FROM orders ORDER BY id")
-    assert found.num_rows == 1000
-    assert found.schema.types == [pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.bool_()]
+    actual = table("SELECT id, customer, placed, paid FROM orders ORDER BY id")
+    assert actual.num_rows == 1000
+    assert actual.schema.types == [pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.bool_()]
 with check("ADBC: every type"):
-    found = table("SELECT * FROM kinds ORDER BY id")
-    assert found.num_rows == 4
-    assert found["a_text"].to_pylist()[3] == 'two\nlines\t"quoted" \\ € 😀'
-    assert found["a_numeric"].to_pylist()[0] == "123456789.125"
-    assert found["integers"].to_pylist() == [[1, None, -3], [], None, [2147483647]]
-    assert found["a_bytea"].to_pylist() == [b"\x00\xffa", b"", None, b"\\"]
+    actual = table("SELECT * FROM kinds ORDER BY id")
+    assert actual.num_rows == 4
+    assert actual["a_text"].to_pylist()[3] == 'two\nlines\t"quoted" \\ € 😀'
+    assert actual["a_numeric"].to_pylist()[0] == "123456789.125"
+    assert actual["integers"].to_pylist() == [[1, None, -3], [], None, [2147483647]]
+    assert actual["a_bytea"].to_pylist() == [b"\x00\xffa", b"", None, b"\\"]
 with check("ADBC: values of parameters"):
     assert table("SELECT id FROM orders WHERE id = $1", parameters=(5,)).to_pydict() == {"id": [5]}
 with check("ADBC: a batch of parameters"):

@@ -64,8 +64,8 @@ async def main():
         )
         assert await connection.execute("UPDATE written SET note = 'x' WHERE client = $1 AND n > $2", "asyncpg", 3) == "UPDATE 2"
         assert await connection.fetchval("INSERT INTO written VALUES ('asyncpg', 9, 'nine') RETURNING note") == "nine"
-        found = await connection.fetch("SELECT n, note FROM written WHERE client = 'asyncpg' ORDER BY n")
-        assert [tuple(row) for row in found] == [(1, "1"), (2, None), (3, "3"), (4, "x"), (5, "x"), (9, "nine")]
+        written_rows = await connection.fetch("SELECT n, note FROM written WHERE client = 'asyncpg' ORDER BY n")
+        assert [tuple(row) for row in written_rows] == [(1, "1"), (2, None), (3, "3"), (4, "x"), (5, "x"), (9, "nine")]
         assert await connection.execute("DELETE FROM written WHERE client = 'asyncpg'") == "DELETE 6"
     with check("many statements in one execute"):
         assert await connection.execute("SELECT 1; SELECT 2; SHOW TimeZone") == "SHOW"

@@ -127,12 +127,12 @@ def answer(connection, query, values=None):
 for tool, queries in {"Grafana": GRAFANA, "Metabase": METABASE}.items():
     for name, query in queries.items():
         with check(f"{tool}: {name}"):
-            found, expected = answer(ours, query), answer(theirs, query)
-            assert found[0] == expected[0], f"columns {found[0]} and not {expected[0]}"
-            different = [row for row in found[1] if row not in expected[1]], [row for row in expected[1] if row not in found[1]]
-            assert found[1] == expected[1], f"more {different[0][:2]}, missing {different[1][:2]}"
+            actual, expected = answer(ours, query), answer(theirs, query)
+            assert actual[0] == expected[0], f"columns {actual[0]} and not {expected[0]}"
+            different = [row for row in actual[1] if row not in expected[1]], [row for row in expected[1] if row not in actual[1]]
+            assert actual[1] == expected[1], f"more {different[0][:2]}, missing {different[1][:2]}"
 for name, (query, values) in PARAMETERS.items():
     with check(f"with parameters: {name}"):
-        found, expected = answer(ours, query, values), answer(theirs, query, values)
-        assert found == expected, f"{found} and not {expected}"
+        actual, expected = answer(ours, query, values), answer(theirs, query, values)
+        assert actual == expected, f"{actual} and not {expected}"
 done()

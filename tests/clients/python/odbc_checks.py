@@ -36,10 +36,10 @@ for way, options in WAYS.items():
     with check(f"many rows, {way}"):
         assert sum(row.id for row in cursor.execute("SELECT id FROM orders")) == 500500
     with check(f"parameters, {way}"):
-        found = cursor.execute(
+        listed = cursor.execute(
             "SELECT id FROM orders WHERE customer = ? AND id > ? AND amount < ? ORDER BY id", "customer 3", 100, Decimal(200)
         )
-        assert [row.id for row in found] == [103, 113, 123, 133, 143, 153]
+        assert [row.id for row in listed] == [103, 113, 123, 133, 143, 153]
         assert cursor.execute("SELECT CAST(? AS date), CAST(? AS text)", datetime.date(2026, 1, 2), None).fetchone()[0] == datetime.date(
             2026, 1, 2
         )
@@ -64,13 +64,13 @@ for way, options in WAYS.items():
 connection = pyodbc.connect(WHERE, autocommit=True)
 cursor = connection.cursor()
 with check("SQLTables"):
-    found = {(row.table_name, row.table_type) for row in cursor.tables(schema="public")}
-    assert {("orders", "TABLE"), ("kinds", "TABLE"), ("large_orders", "VIEW")} <= found, found
-    assert "per_customer" in {name for name, _ in found}
+    listed = {(row.table_name, row.table_type) for row in cursor.tables(schema="public")}
+    assert {("orders", "TABLE"), ("kinds", "TABLE"), ("large_orders", "VIEW")} <= listed, listed
+    assert "per_customer" in {name for name, _ in listed}
 with check("SQLColumns"):
-    found = [(row.column_name, row.type_name, row.column_size) for row in cursor.columns(table="orders", schema="public")]
-    assert [name for name, *_ in found] == ["id", "customer", "amount", "placed", "paid"]
-    assert found[2][1:] == ("numeric", 10)
+    listed = [(row.column_name, row.type_name, row.column_size) for row in cursor.columns(table="orders", schema="public")]
+    assert [name for name, *_ in listed] == ["id", "customer", "amount", "placed", "paid"]
+    assert listed[2][1:] == ("numeric", 10)
 with check("SQLPrimaryKeys, SQLForeignKeys, SQLStatistics, SQLSpecialColumns"):
     assert [row.column_name for row in cursor.primaryKeys("written", schema="public")] == ["client", "n"]
     assert cursor.foreignKeys("written", schema="public").fetchall() == []

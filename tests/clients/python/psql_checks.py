@@ -72,14 +72,14 @@ def described(command, port):
 for word in re.split(r"[|\n]", DESCRIBING):
     if word := word.strip():
         with check(word):
-            found, expected = described(word, PORT), described(word, CONTROL)
-            assert not any("ERROR" in line for line in found), found
+            actual, expected = described(word, PORT), described(word, CONTROL)
+            assert not any("ERROR" in line for line in actual), actual
             if any(re.fullmatch(of, word) for of in DIFFERENT):
-                assert word[1] == "s" or found[:2] == expected[:2], (found[:2], expected[:2])
+                assert word[1] == "s" or actual[:2] == expected[:2], (actual[:2], expected[:2])
                 continue
-            different = [line for line in found if line not in expected], [line for line in expected if line not in found]
-            told = f"{len(different[0])} lines more: {different[0][:2]}, {len(different[1])} missing: {different[1][:2]}"
-            assert sorted(found) == sorted(expected), told
+            different = [line for line in actual if line not in expected], [line for line in expected if line not in actual]
+            message = f"{len(different[0])} lines more: {different[0][:2]}, {len(different[1])} missing: {different[1][:2]}"
+            assert sorted(actual) == sorted(expected), message
 with check("\\copy out and in, csv with a header"), tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "orders.csv"
     out, _ = psql(f"\\copy (SELECT id, customer FROM orders WHERE id <= 3 ORDER BY id) TO '{path}' WITH (FORMAT csv, HEADER)")
@@ -95,14 +95,14 @@ with check("\\copy of a table, text and binary"), tempfile.TemporaryDirectory() 
         assert psql(f"\\copy orders TO '{path}' WITH (FORMAT {form})")[0] == "COPY 1000\n"
     assert (Path(folder) / "binary").read_bytes().startswith(b"PGCOPY\n")
 with check("\\copy that fails tells the value"):
-    said = psql(stdin="\\copy written from stdin\npsql\t1\ta\npsql\tx\tb\n\\.\n")[1]
-    assert 'invalid input syntax for type integer: "x"' in said, said
+    output = psql(stdin="\\copy written from stdin\npsql\t1\ta\npsql\tx\tb\n\\.\n")[1]
+    assert 'invalid input syntax for type integer: "x"' in output, output
 with check("COPY FROM STDIN in a script"):
-    said = psql(
+    output = psql(
         stdin="BEGIN;\nCOPY written FROM STDIN;\npsql\t1\tone\n\\.\nSELECT count(*) FROM written WHERE client = 'psql';\nROLLBACK;\n",
         options=["-At"],
     )
-    assert said == ("BEGIN\nCOPY 1\n1\nROLLBACK\n", ""), said
+    assert output == ("BEGIN\nCOPY 1\n1\nROLLBACK\n", ""), output
 with check("\\watch"):
     watching = pexpect.spawn("psql", ["-X", "-h", HOST, "-p", PORT], encoding="utf-8", timeout=20, dimensions=(40, 200))
     watching.sendline("SELECT count(*) AS watched FROM orders \\watch 0.2")
@@ -115,13 +115,13 @@ with check("\\watch"):
 with check("tab completion"):
     typing = pexpect.spawn("psql", ["-X", "-h", HOST, "-p", PORT, "--no-readline"][:5], encoding="utf-8", timeout=20, dimensions=(40, 200))
     typing.expect("=[#>] ")
-    for begun, completed in (
+    for prefix, completed in (
         ("SELECT * FROM large_o", "large_orders "), ("SELECT * FROM orders WHERE cust", "customer "), ("\\d larg", "large_orders"),
         ("SELECT * FROM annex.", "annex.notes"), ("SET search_pa", "search_path "),
         ("UPDATE writ", "written"), ("INSERT INTO kin", "kinds"), ("\\df dou", "doubled"), ("SET ROLE post", "postgres"), ("\\dn ann", "annex"),
         ("SHOW client_enc", "client_encoding"),
     ):  # fmt: skip
-        typing.send(begun + "\t")
+        typing.send(prefix + "\t")
         typing.expect_exact(completed)
         typing.sendcontrol("u")
     typing.sendline("")
@@ -137,12 +137,12 @@ with check("Ctrl-C cancels a statement"):
     typing.sendline("\\q")
     typing.expect(pexpect.EOF)
 with check("\\gdesc, \\gset, \\gexec, \\crosstabview, \\bind"):
-    said = psql(
+    output = psql(
         stdin="SELECT id, amount FROM orders \\gdesc\nSELECT 5 AS five \\gset\n\\echo :five\nSELECT 'SELECT 6' \\gexec\n"
         "SELECT customer, paid, count(*) FROM orders WHERE id < 6 GROUP BY 1, 2 ORDER BY 1 \\crosstabview\n",
         options=["-At"],
     )
-    assert said[0].startswith("id|bigint\namount|numeric(10,2)\n5\n6\n"), said
+    assert output[0].startswith("id|bigint\namount|numeric(10,2)\n5\n6\n"), output
 with check("\\x, \\pset, \\t, \\o, formats"):
     assert psql("\\x", "SELECT 1 AS a")[0] == "Expanded display is on.\n-[ RECORD 1 ]\na | 1\n\n"
     assert psql("SELECT 1 AS a, NULL AS b", options=["--csv"])[0] == "a,b\n1,\n"

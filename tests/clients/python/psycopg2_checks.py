@@ -59,9 +59,9 @@ with check("fetchmany, iteration, rowcount, rownumber"):
     assert cursor.rownumber == 3
     assert sum(1 for _ in cursor) == 997
 with check("named tuples"):
-    named = connection.cursor(cursor_factory=psycopg2.extras.NamedTupleCursor)
-    named.execute("SELECT id, customer FROM large_orders ORDER BY id LIMIT 1")
-    assert named.fetchone().customer == "customer 1"
+    by_name = connection.cursor(cursor_factory=psycopg2.extras.NamedTupleCursor)
+    by_name.execute("SELECT id, customer FROM large_orders ORDER BY id LIMIT 1")
+    assert by_name.fetchone().customer == "customer 1"
 with check("several statements at once: the last one's result"):
     assert one("SELECT 1; SELECT 2") == (2,)
 with check("a statement that fails: class, position, diagnostics"):
@@ -180,16 +180,16 @@ with check("asynchronous connection"):
             assert select.select(read, write, [], 10) != ([], [], []), "no answer"
 
     wait()
-    asked = waiting.cursor()
-    asked.execute("SELECT count(*) FROM orders")
+    second_cursor = waiting.cursor()
+    second_cursor.execute("SELECT count(*) FROM orders")
     wait()
-    assert asked.fetchone() == (1000,)
+    assert second_cursor.fetchone() == (1000,)
     waiting.close()
 with check("application_name and pg_stat_activity"):
     with psycopg2.connect("application_name=checks") as other:
-        asked = other.cursor()
-        asked.execute("SELECT application_name, state FROM pg_stat_activity WHERE pid = %s", (other.get_backend_pid(),))
-        assert asked.fetchone() == ("checks", "active")
+        second_cursor = other.cursor()
+        second_cursor.execute("SELECT application_name, state FROM pg_stat_activity WHERE pid = %s", (other.get_backend_pid(),))
+        assert second_cursor.fetchone() == ("checks", "active")
     other.close()
 with check("reset"):
     cursor.execute("SET TIME ZONE 'Asia/Tokyo'")

@@ -41,8 +41,8 @@ for binary in (False, True):
         assert one("SELECT %s::jsonb, %s::text, %s::int", (Jsonb({"a": [1]}), None, None), binary=binary) == ({"a": [1]}, None, None)
     with check(f"a prepared statement, {form}"):
         for n in range(8):
-            found = one("SELECT customer FROM orders WHERE id = %s", (n + 1,), prepare=True, binary=binary)
-            assert found == (f"customer {(n + 1) % 10}",)
+            result = one("SELECT customer FROM orders WHERE id = %s", (n + 1,), prepare=True, binary=binary)
+            assert result == (f"customer {(n + 1) % 10}",)
 with check("description"):
     cursor = connection.execute("SELECT * FROM kinds LIMIT 0")
     assert [(c.name, c.type_code) for c in cursor.description][:3] == [("id", 23), ("a_boolean", 16), ("a_smallint", 21)]
@@ -186,8 +186,8 @@ with check("COPY in: text and binary"):
         copy.set_types(["text", "int4", "text"])
         copy.write_row(("psycopg3", 4, "binary"))
     connection.commit()
-    found = connection.execute("SELECT n, note FROM written WHERE client = 'psycopg3' ORDER BY n").fetchall()
-    assert found == [(1, "a\tb\\1"), (2, None), (3, "a\tb\\3"), (4, "binary")]
+    result = connection.execute("SELECT n, note FROM written WHERE client = 'psycopg3' ORDER BY n").fetchall()
+    assert result == [(1, "a\tb\\1"), (2, None), (3, "a\tb\\3"), (4, "binary")]
     connection.execute("DELETE FROM written WHERE client = 'psycopg3'")
     connection.commit()
 with check("COPY in that is given up"):

@@ -45,13 +45,13 @@ def reflection(driver, engine):
         assert inspector.has_table("per_customer")
         assert not inspector.has_table("nobody")
     with check(f"{driver}: columns"):
-        found = {c["name"]: c for c in inspector.get_columns("kinds")}
-        assert len(found) == 21
-        assert str(found["a_numeric"]["type"]) == "NUMERIC(12, 3)"
-        assert str(found["a_varchar"]["type"]) == "VARCHAR(20)"
-        assert found["a_timestamptz"]["type"].timezone
-        assert isinstance(found["texts"]["type"], sa.ARRAY)
-        assert not found["id"]["nullable"]
+        columns = {c["name"]: c for c in inspector.get_columns("kinds")}
+        assert len(columns) == 21
+        assert str(columns["a_numeric"]["type"]) == "NUMERIC(12, 3)"
+        assert str(columns["a_varchar"]["type"]) == "VARCHAR(20)"
+        assert columns["a_timestamptz"]["type"].timezone
+        assert isinstance(columns["texts"]["type"], sa.ARRAY)
+        assert not columns["id"]["nullable"]
         orders = {c["name"]: c for c in inspector.get_columns("orders")}
         assert orders["paid"]["default"] == "false"
         assert [c["name"] for c in inspector.get_columns("per_customer")] == ["customer", "orders", "amount"]
@@ -159,14 +159,14 @@ def orm(driver, engine):
 
 
 for name in ("psycopg2", "psycopg", "pg8000"):
-    made = sa.create_engine(url(name))
-    with check(f"{name}: connects"), made.connect() as first_connection:
+    new_engine = sa.create_engine(url(name))
+    with check(f"{name}: connects"), new_engine.connect() as first_connection:
         assert first_connection.dialect.server_version_info[0] == 15
         assert first_connection.dialect.default_schema_name == "public"
-    reflection(name, made)
-    core(name, made)
-    orm(name, made)
-    made.dispose()
+    reflection(name, new_engine)
+    core(name, new_engine)
+    orm(name, new_engine)
+    new_engine.dispose()
 
 
 async def asynchronous():
@@ -191,12 +191,12 @@ async def asynchronous():
 asyncio.run(asynchronous())
 if TAILGATE:
     with check("a materialized view in the ORM's session"):
-        made = sa.create_engine(url("psycopg"))
-        with Session(made) as session:
+        new_engine = sa.create_engine(url("psycopg"))
+        with Session(new_engine) as session:
             session.add(Order(id=5006, customer="orm", amount=Decimal(7), placed=sa.func.now(), paid=True))
             session.commit()
             assert session.scalar(sa.text("SELECT orders FROM per_customer WHERE customer = 'orm'")) == 1
             session.delete(session.get(Order, 5006))
             session.commit()
-        made.dispose()
+        new_engine.dispose()
 done()

@@ -48,8 +48,8 @@ def check(name: str) -> Iterator[None]:
 
 def told(name: str, error: Exception) -> None:
     where = [frame for frame in traceback.extract_tb(error.__traceback__) if "checks" in frame.filename][-1:]
-    said = f"{type(error).__name__}: {error}".replace("\n", " | ")
-    print(f"not ok {_count} - {name}\n  # {said} at line {where[0].lineno if where else '?'}", flush=True)
+    text = f"{type(error).__name__}: {error}".replace("\n", " | ")
+    print(f"not ok {_count} - {name}\n  # {text} at line {where[0].lineno if where else '?'}", flush=True)
 
 
 def done() -> None:
@@ -99,5 +99,5 @@ def same_kinds(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> Non
         assert len(row) == 21
         for name, value in expected.items():
             if name not in without:
-                found = bytes(row[name]) if name == "a_bytea" and row[name] is not None else row[name]
-                assert found == value, f"{name} of {row['id']}: {found!r} and not {value!r}"
+                actual = bytes(row[name]) if name == "a_bytea" and row[name] is not None else row[name]
+                assert actual == value, f"{name} of {row['id']}: {actual!r} and not {value!r}"

@@ -30,12 +30,12 @@ def check(name, work):
     global count
     count += 1
     try:
-        found = work()
+        result = work()
     except Exception as error:  # noqa: BLE001  # any error is reported
         print(f"not ok {count} - {name}\n  # {type(error).__name__}: {error}", flush=True)
         return None
     print(f"ok {count} - {name}", flush=True)
-    return found
+    return result
 
 
 def free_port():
@@ -98,7 +98,7 @@ def login():
 
 def query(sql):
     body = {
-        "database_id": made["database"],
+        "database_id": ids["database"],
         "sql": sql,
         "schema": "public",
         "runAsync": False,
@@ -122,17 +122,17 @@ def write(number, amount):
         execute(f"REFRESH MATERIALIZED VIEW {VIEW}")
 
 
-made = {}
+ids = {}
 URI = f"postgresql+psycopg2://{USER}@{HOST}:{DATABASE_PORT}/{DATABASE}"
 METRIC = {"expressionType": "SQL", "sqlExpression": "sum(amount)", "label": "amount", "optionName": "metric_amount"}
 
 
 def chart(name, kind, settings):
-    parameters = {"datasource": f"{made['dataset']}__table", "viz_type": kind, "adhoc_filters": [], **settings}
+    parameters = {"datasource": f"{ids['dataset']}__table", "viz_type": kind, "adhoc_filters": [], **settings}
     body = {
         "slice_name": name,
         "viz_type": kind,
-        "datasource_id": made["dataset"],
+        "datasource_id": ids["dataset"],
         "datasource_type": "table",
         "params": json.dumps(parameters),
     }
@@ -140,10 +140,10 @@ def chart(name, kind, settings):
 
 
 def data(columns, metrics, **more):
-    asked = {"columns": columns, "metrics": metrics, "row_limit": 100, "filters": [], "extras": {}, **more}
+    query = {"columns": columns, "metrics": metrics, "row_limit": 100, "filters": [], "extras": {}, **more}
     body = {
-        "datasource": {"id": made["dataset"], "type": "table"},
-        "queries": [asked],
+        "datasource": {"id": ids["dataset"], "type": "table"},
+        "queries": [query],
         "result_format": "json",
         "result_type": "full",
         "force": True,
@@ -152,7 +152,7 @@ def data(columns, metrics, **more):
 
 
 def dashboard():
-    big, bars = made["charts"]
+    big, bars = ids["charts"]
     row = {
         "type": "ROW",
         "id": "ROW-1",
@@ -181,9 +181,9 @@ def dashboard():
         "position_json": json.dumps(places),
         "json_metadata": json.dumps(settings),
     }
-    made["dashboard"] = call("POST", "dashboard/", body)["id"]
-    for slice_id in made["charts"]:
-        call("PUT", f"chart/{slice_id}", {"dashboards": [made["dashboard"]]})
+    ids["dashboard"] = call("POST", "dashboard/", body)["id"]
+    for slice_id in ids["charts"]:
+        call("PUT", f"chart/{slice_id}", {"dashboards": [ids["dashboard"]]})
 
 
 def browse():
@@ -207,8 +207,8 @@ def browse():
         Path(target).write_bytes((FOLDER / "dashboard.png").read_bytes())
 
 
-def same(found, expected):
-    assert found == expected, f"{found} and not {expected}"
+def same(actual, expected):
+    assert actual == expected, f"{actual} and not {expected}"
 
 
 execute("DELETE FROM orders WHERE id > 6000")
@@ -219,11 +219,11 @@ try:
     check("log in", login)
     check("test the connection", lambda: call("POST", "database/test_connection", {"sqlalchemy_uri": URI, "database_name": "shop"}))
     body = {"database_name": "shop", "sqlalchemy_uri": URI, "expose_in_sqllab": True, "allow_dml": True}
-    made["database"] = check("add the database", lambda: call("POST", "database/", body)["id"])
-    check("schemas", lambda: same({"annex", "public"} <= set(call("GET", f"database/{made['database']}/schemas/")["result"]), True))
-    tables = check("tables and views", lambda: call("GET", f"database/{made['database']}/tables/", q="(schema_name:public)")["result"])
+    ids["database"] = check("add the database", lambda: call("POST", "database/", body)["id"])
+    check("schemas", lambda: same({"annex", "public"} <= set(call("GET", f"database/{ids['database']}/schemas/")["result"]), True))
+    tables = check("tables and views", lambda: call("GET", f"database/{ids['database']}/tables/", q="(schema_name:public)")["result"])
     check("a view is a view", lambda: same({t["value"]: t["type"] for t in tables}["large_orders"], "view"))
-    metadata = f"database/{made['database']}/table_metadata/"
+    metadata = f"database/{ids['database']}/table_metadata/"
     check(
         "columns and keys of a table",
         lambda: same(
@@ -233,17 +233,17 @@ try:
     check("SQL Lab: a query", lambda: same(query("SELECT count(*) AS n FROM orders")[0]["n"], 1000))
     check("SQL Lab: every type", lambda: same(len(query("SELECT * FROM kinds ORDER BY id")), 4))
     check("SQL Lab: several statements", lambda: same(query("SELECT 1 AS a; SELECT 2 AS b"), [{"b": 2}]))
-    body = {"database": made["database"], "schema": "public", "table_name": VIEW}
-    made["dataset"] = check("a dataset of a materialized view", lambda: call("POST", "dataset/", body)["id"])
+    body = {"database": ids["database"], "schema": "public", "table_name": VIEW}
+    ids["dataset"] = check("a dataset of a materialized view", lambda: call("POST", "dataset/", body)["id"])
     check(
         "its columns",
         lambda: same(
-            {c["column_name"] for c in call("GET", f"dataset/{made['dataset']}")["result"]["columns"]}, {"customer", "orders", "amount"}
+            {c["column_name"] for c in call("GET", f"dataset/{ids['dataset']}")["result"]["columns"]}, {"customer", "orders", "amount"}
         ),
     )
-    check("refresh its columns", lambda: call("PUT", f"dataset/{made['dataset']}/refresh"))
+    check("refresh its columns", lambda: call("PUT", f"dataset/{ids['dataset']}/refresh"))
     body = {
-        "database": made["database"],
+        "database": ids["database"],
         "schema": "public",
         "table_name": "large",
         "sql": "SELECT * FROM large_orders WHERE amount > 1100",
@@ -256,7 +256,7 @@ try:
     )
     big = {"metric": METRIC, "y_axis_format": ",d", "header_font_size": 0.4, "subheader": "all orders"}
     bars = {"metrics": [METRIC], "x_axis": "customer", "groupby": [], "row_limit": 20, "orientation": "vertical"}
-    made["charts"] = [
+    ids["charts"] = [
         check("a chart: a big number", lambda: chart("Amount", "big_number_total", big)),
         check("a chart: bars", lambda: chart("By customer", "echarts_timeseries_bar", bars)),
     ]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tailgate.engine.ddl import Registry, create_source, create_view, refresh_schema
 from tailgate.engine.plan import circuit
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.sql.statements import CreateSource, parse
 
@@ -156,13 +156,13 @@ class Source:
 
     def lose_state(self) -> None:
         """Discards the state and rebuilds it from the rows of the relations."""
-        from tailgate.engine.plan.restore import restoring
+        from tailgate.engine.plan.recovery import recovery_graph
         from tailgate.engine.runtime.circuits import Circuits
         from tailgate.lake.entry import stream
         from tailgate.lake.types import arrow_schema
 
         catalog = Catalog().apply(Change(put=self.items))
-        part, channels = restoring(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
+        part, channels = recovery_graph(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
         again = Circuits(self.session).build(part)
         self.state, self.ids = self.state / "again", ""
         for channel, relation in channels.items():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tailgate.engine.ddl import chosen_letters, create_function, create_table
+from tailgate.engine.ddl import create_function, create_table, matching_letters
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
 from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
 from tailgate.lake.roles import OPERATOR, Role
@@ -33,7 +33,7 @@ def catalog() -> Catalog:
 def evaluate(where: str, role: Role, catalog: Catalog) -> int:
     statement = parse(f"DELETE DEAD LETTERS OF s WHERE {where}")
     rows = arrow_schema(DEAD_LETTERS, weight=True).empty_table()
-    return int(chosen_letters(rows, catalog[LETTERS], statement.where, role, catalog).num_rows)  # type: ignore[attr-defined]
+    return int(matching_letters(rows, catalog[LETTERS], statement.where, role, catalog).num_rows)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("where", ["high() > 100", "EXISTS (SELECT FROM salaries)"])

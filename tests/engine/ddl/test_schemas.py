@@ -19,7 +19,7 @@ from tailgate.lake.names import Name, list_of, listed
 from tailgate.lake.schemas import PUBLIC
 from tailgate.lake.stored import relations
 from tailgate.sql.bind import bind_query
-from tailgate.sql.definitions import bind_definition, shown
+from tailgate.sql.definitions import bind_definition, for_search_path
 from tailgate.sql.statements import (
     AlterItem,
     AlterSchema,
@@ -97,8 +97,8 @@ def test_a_text_is_kept_as_the_path_public_says_it(names: Names) -> None:
     names("CREATE VIEW v AS SELECT a.t.x, b.t.y, u.z FROM t, b.t, public.t AS u")
     assert names["a.v"].sql == "CREATE VIEW a.v AS SELECT a.t.x, b.t.y, u.z FROM a.t, b.t, public.t AS u"
     assert [c.name for c in names["a.v"].columns] == ["x", "y", "z"]
-    assert shown(names["a.v"], names.seen).sql == names["a.v"].sql
-    assert shown(names["a.v"], names.catalog.along(("b",))).query == "SELECT a.t.x, b.t.y, u.z FROM a.t, b.t, public.t AS u"
+    assert for_search_path(names["a.v"], names.seen).sql == names["a.v"].sql
+    assert for_search_path(names["a.v"], names.catalog.along(("b",))).query == "SELECT a.t.x, b.t.y, u.z FROM a.t, b.t, public.t AS u"
     names("CREATE VIEW public.w AS WITH t AS (SELECT 1 AS one) SELECT one FROM t, public.t AS u")
     assert names["w"].sql == "CREATE VIEW public.w AS WITH t AS (SELECT 1 AS one) SELECT one FROM t, public.t AS u"
 
@@ -221,7 +221,7 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
         for id, before in meant.items():
             now = bind_definition(names.catalog[id], names.catalog)
             assert (now.depends, now.columns, now.plan) == (before.depends, before.columns, before.plan), (say, names.catalog[id].sql)
-            along = shown(names.catalog[id], names.seen)
+            along = for_search_path(names.catalog[id], names.seen)
             assert bind_query(along.query, names.seen, view=True).depends == before.depends, (names.path, along.query)
 
 

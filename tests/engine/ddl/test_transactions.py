@@ -12,7 +12,7 @@ from tailgate.engine.runtime import transactions
 from tailgate.engine.runtime.readers import apart, readers
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.definitions import restated
+from tailgate.sql.definitions import rename_references
 from tailgate.sql.statements import CreateSource, Drop, parse
 from tests.engine.ddl.test_statements import CSR, ENVELOPE, KEY, RECORD, Subjects
 
@@ -113,7 +113,7 @@ def test_the_transaction_topic_is_needed() -> None:
 def test_its_name_may_change() -> None:
     ends, one = CATALOG.relation("ends"), CATALOG.relation("one")
     renamed = Item(**{**{f: getattr(ends, f) for f in ends.__slots__}, "name": "finished"})
-    assert "(SOURCE finished, COLLECTION 'one')" in restated(one, CATALOG, CATALOG.apply(Change(put=(renamed,)))).sql
+    assert "(SOURCE finished, COLLECTION 'one')" in rename_references(one, CATALOG, CATALOG.apply(Change(put=(renamed,)))).sql
 
 
 def test_one_reader() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from tailgate.engine.plan import circuit, nodes
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.plans import Streams
 from tailgate.engine.plan.sharing import Same, Sharing
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
 from tailgate.lake.dropping import dropping
 from tailgate.lake.types import BYTEA, INT8, TEXT, Field, field_to_json
@@ -71,7 +71,7 @@ class Shop:
             item = replace(item, options={"starts": starts})
         self.plans[id] = of
         catalog = self.catalog.apply(Change(put=(item,)))
-        item = nodes.number(item, catalog, self.streams(catalog)(item))
+        item = nodes.with_new_nodes(item, catalog, self.streams(catalog)(item))
         self.put(item)
         if filled:
             self.fill(name)
@@ -110,11 +110,11 @@ def joined(events: plan.Relation, users: plan.Relation) -> plan.Join:
     return plan.Join(events, users, "inner", equal(0, len(events.columns)))
 
 
-def counted(relation: plan.Relation, *keys: int) -> plan.Aggregate:
+def counted(relation: plan.Relation, *keys: int) -> plan.Reduce:
     from tests.engine.plan.random_plans import aggregate
 
     by = tuple(plan.Column(k, relation.columns[k].type) for k in keys)
-    return plan.Aggregate(relation, by, (plan.AggregateCall(aggregate("count", None, INT8), (), INT8),))
+    return plan.Reduce(relation, by, (plan.AggregateCall(aggregate("count", None, INT8), (), INT8),))
 
 
 Build = Callable[[Shop], None]

@@ -63,7 +63,7 @@ def of_node(node: plan.Relation) -> Iterator[str]:
                 yield "self join"
         case plan.SetOperation(kind=kind, all=all):
             yield f"{kind.upper()}{' ALL' if all else ''}"
-        case plan.Union_():
+        case plan.UnionAll():
             yield "UNION"
         case plan.Values():
             yield "VALUES"
@@ -75,9 +75,9 @@ def of_node(node: plan.Relation) -> Iterator[str]:
             yield "top-k of each key" if keys else "top-k"
         case plan.Limit():
             yield "top-k"
-        case plan.Aggregate(input=input, keys=keys, aggregates=calls):
+        case plan.Reduce(input=input, keys=keys, aggregates=calls):
             yield "GROUP BY" if keys else "aggregate without groups"
-            if any(isinstance(n, plan.Aggregate) for n in walk(input)):
+            if any(isinstance(n, plan.Reduce) for n in walk(input)):
                 yield "aggregate of an aggregate"
             for call in calls:
                 yield f"{call.function.name}()"

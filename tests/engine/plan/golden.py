@@ -11,34 +11,21 @@ With TAILGATE_UPDATE=1, the actual output replaces the expected one, to be revie
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tailgate.engine import ddl
-from tailgate.engine.plan import circuit, nodes
+from tailgate.engine.plan import circuit, nodes, operators
+from tailgate.engine.plan.decoders import ArrowDecoder, FormatSpec
 from tailgate.engine.plan.explain import explain, scanned
-from tailgate.engine.plan.graph import (
-    Aggregate,
-    ArrowDecoder,
-    CaptureNode,
-    Explode,
-    FormatSpec,
-    Graph,
-    JoinNode,
-    Linear,
-    RecomputeNode,
-    ReduceNode,
-    Select,
-    SetNode,
-    TopKNode,
-    UpsertNode,
-    Where,
-)
-from tailgate.engine.plan.plans import Streams, bound
+from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.rewrites import steps
 from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import measured, sized
+from tailgate.engine.plan.sizes import with_scan_sizes, with_sizes
+from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
+from tailgate.engine.plan.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
@@ -116,7 +103,7 @@ class World:
             item = self.catalog.relation(rest)
             return "\n".join(
                 f"{name}:\n{_indented(tree(plan, lambda scan: scanned(scan, self.catalog)))}"
-                for name, plan in steps(sized(bound(item, self.catalog), item))
+                for name, plan in steps(with_scan_sizes(bound_plan(item, self.catalog), item))
             )
         statement = parse(command)
         match statement:
@@ -141,9 +128,9 @@ class World:
         if item.kind == "materialized view":
             after = self.catalog.apply(Change(put=(item,)))
             if self.rows:
-                item = measured(item, self.rows, self.catalog, lambda view: Streams(after.apply(Change(put=(view,))))(view))
+                item = with_sizes(item, self.rows, self.catalog, lambda view: Streams(after.apply(Change(put=(view,))))(view))
                 after = self.catalog.apply(Change(put=(item,)))
-            item = nodes.number(replace(item, ready=False), after, Streams(after)(item))
+            item = nodes.with_new_nodes(replace(item, ready=False), after, Streams(after)(item))
             self._put(item)
             if filled:
                 graph = circuit.compile_catalog(self.catalog, Streams(self.catalog))
@@ -186,7 +173,7 @@ class Printer:
             )
         for operator in graph.operators:
             item = self.catalog.items[nodes.owner(operator.node)]
-            kind = type(operator).__name__.removesuffix("Node").lower()
+            kind = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(operator).__name__).lower()
             self.names[operator.node] = f"{kind} of {item.name}{self._number(operator.node, item.id)}"
         out = []
         for source in graph.sources:
@@ -204,36 +191,36 @@ class Printer:
         if self.catalog.items[item].kind != "materialized view":
             return ""
         slot = node % nodes.SLOTS
-        return f" ({slot if slot < nodes.SLOTS - nodes.FILLS else nodes.SLOTS - 1 - slot})"
+        return f" ({slot if slot < nodes.SLOTS - nodes.BACKFILLS else nodes.SLOTS - 1 - slot})"
 
     def _operator(self, node: Any) -> str:
         match node:
-            case CaptureNode(columns=columns, key=key) if key is None:
+            case operators.CdcBag(columns=columns):
                 return f"({self._fields(columns)}) without a key"
-            case UpsertNode(columns=columns, key=key) | CaptureNode(columns=columns, key=key):
+            case operators.Upsert(columns=columns, key=key) | operators.CdcUpsert(columns=columns, key=key):
                 return f"({self._fields(columns)}) on {self._columns(key)}"
-            case JoinNode(left=left, right=right, left_key=a, right_key=b, append_only=append_only, condition=condition):
+            case operators.Join(left=left, right=right, left_key=a, right_key=b, append_only=append_only, condition=condition):
                 sides = [s for s, only in zip(("left", "right"), append_only, strict=True) if only]
                 only = f", append-only: {' '.join(sides)}" if sides else ""
                 kept = "" if node.kind == "inner" else f"{node.kind}, "
                 asked = "" if condition is None else f" where {condition.expression}"
                 return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
-            case SetNode(kind=kind, all=all):
+            case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
-            case RecomputeNode(input=input, width=width, partition=partition, order=order, functions=functions):
+            case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):
                 keys = ", ".join(f"c{k.column}{' desc' if k.descending else ''}{' nulls first' if k.nulls_first else ''}" for k in order)
                 calls = ", ".join(f"{self._aggregate(f.function)} {f.mode} {f.start.kind} to {f.end.kind}" for f in functions)
                 return f"({self._fields(input[:width])}) of ({self._fields(input)}) by {self._columns(partition)} in ({keys}): {calls}"
-            case TopKNode(input=input, width=width, partition=partition, order=order):
+            case operators.TopK(input=input, width=width, partition=partition, order=order):
                 last = f"{'all' if node.count is None else node.count} after {node.offset}{' with ties' if node.ties else ''}"
                 keys = ", ".join(f"c{k.column}{' desc' if k.descending else ''}{' nulls first' if k.nulls_first else ''}" for k in order)
                 return f"({self._fields(input[:width])}) of ({self._fields(input)}) by {self._columns(partition)} in ({keys}): {last}"
-            case ReduceNode(input=input, key=key, aggregates=aggregates):
+            case operators.Reduce(input=input, key=key, aggregates=aggregates):
                 calls = ", ".join(map(self._aggregate, aggregates))
                 return f"({self._fields(input)}) by {self._columns(key)}: {calls}"
         raise AssertionError(node)
 
-    def _aggregate(self, call: Aggregate) -> str:
+    def _aggregate(self, call: operators.AggregateCall) -> str:
         shown = ", ".join(f"c{c}" for c in call.columns) or "*"
         order = ", ".join(f"c{k.column}{' desc' if k.descending else ''}" for k in call.order)
         inside = f"{'distinct ' if call.distinct else ''}{shown}{' order by ' + order if order else ''}"
@@ -252,17 +239,17 @@ class Printer:
                 out += [f"  to relation {self.catalog.items[output.relation].name}", *self._steps(output.shape, 4)]
         return out
 
-    def _steps(self, shape: Linear, indent: int = 2) -> list[str]:
+    def _steps(self, shape: Steps, indent: int = 2) -> list[str]:
         pad = " " * indent
         return [pad + self._step(s) for s in shape.steps]
 
-    def _step(self, step: Where | Select | Explode) -> str:
+    def _step(self, step: Filter | Project | Unnest) -> str:
         match step:
-            case Where(expression):
+            case Filter(expression):
                 return f"where {expression}"
-            case Select(expressions):
+            case Project(expressions):
                 return f"select {', '.join(expressions)}"
-            case Explode(array, _, outer):
+            case Unnest(array, _, outer):
                 return f"explode {'outer ' if outer else ''}{array}"
 
     def _decoder(self, decoder: Any) -> list[str]:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+JAVA_SOURCES = Path(__file__).parents[3] / "tailgate" / "engine" / "java" / "src" / "main" / "java" / "tailgate"
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -34,7 +36,17 @@ class Mutation:
     new: str
 
     def __str__(self) -> str:
-        return f"{self.file.removeprefix('engine.plan.')}: {self.rule}"
+        return f"{self.file.removeprefix('tailgate.engine.plan.')}: {self.rule}"
+
+    @property
+    def source(self) -> Path:
+        """Returns the source file."""
+        if self.file[0].isupper():
+            (path,) = JAVA_SOURCES.rglob(f"{self.file}.java")
+            return path
+        file = importlib.import_module(self.file).__file__
+        assert file is not None
+        return Path(file)
 
     def applied(self, text: str) -> str:
         assert self.old in text, f"{self.file} has no more: {self.old}"
@@ -91,8 +103,8 @@ def functions(module: Any, other: Any) -> Iterator[tuple[types.FunctionType, typ
 
 ALL = read(Path(__file__).with_name("mutations.txt").read_text())
 # of sources; the tests of sources catch them
-KEEPERS = tuple(m for m in ALL if m.file in ("Upsert", "Captured", "CapturedBag"))
+KEEPERS = tuple(m for m in ALL if m.file in ("Upsert", "CdcUpsert", "CdcBag"))
 JAVA = tuple(m for m in ALL if m.file[0].isupper() and m not in KEEPERS)  # caught by the law
-PYTHON = tuple(m for m in ALL if m.file.startswith("engine."))  # caught by the law
+PYTHON = tuple(m for m in ALL if m.file.startswith("tailgate.engine."))  # caught by the law
 # also used by the reference; caught by random subqueries
-DECORRELATION = tuple(m for m in ALL if m.file.startswith("sql."))
+DECORRELATION = tuple(m for m in ALL if m.file.startswith("tailgate.sql."))

@@ -54,7 +54,7 @@ class Plans:
         if choice < 0.95:
             input = self.relation(depth - 1)
             keys = tuple(self.scalar(r.choice((INT4, TEXT)), input.columns) for _ in range(r.randint(0, 2)))
-            return plan.Aggregate(input, keys, tuple(self.call(input.columns) for _ in range(r.randint(1, 2))))
+            return plan.Reduce(input, keys, tuple(self.call(input.columns) for _ in range(r.randint(1, 2))))
         return plan.Distinct(self.relation(depth - 1))
 
     def combined(self, depth: int) -> plan.Relation:
@@ -71,7 +71,7 @@ class Plans:
             return plan.Project(input, tuple(self.scalar(t, input.columns) for t in types), columns)
 
         if r.random() < 0.4:
-            return plan.Union_(tuple(part() for _ in range(r.randint(2, 3))), columns)
+            return plan.UnionAll(tuple(part() for _ in range(r.randint(2, 3))), columns)
         return plan.SetOperation(part(), part(), r.choice(("intersect", "except")), r.random() < 0.5, columns)
 
     def join(self, depth: int) -> plan.Relation:

@@ -6,9 +6,10 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.errors import errors_to_fill
-from tailgate.engine.plan.graph import ArrowDecoder, Graph, JoinNode, KafkaDecoder, ReduceNode, SetNode, SourceNode
+from tailgate.engine.plan import circuit, nodes, operators
+from tailgate.engine.plan.decoders import ArrowDecoder, KafkaDecoder
+from tailgate.engine.plan.errors import errors_to_backfill
+from tailgate.engine.plan.graph import Graph, SourceNode
 from tailgate.lake.catalog import Change
 from tailgate.lake.types import INT8
 from tailgate.sql import plan
@@ -29,7 +30,7 @@ def sound(graph: Graph) -> None:
     for edge in graph.edges:
         assert edge.origin in made
         assert edge.origin not in order or order.index(edge.origin) < order.index(edge.to)
-    wanted = {o.node: 2 if isinstance(o, JoinNode | SetNode) else 1 for o in graph.operators}
+    wanted = {o.node: 2 if isinstance(o, operators.Join | operators.SetOperation) else 1 for o in graph.operators}
     assert all(port < wanted[node] for node, port in ports)  # a port that only constants reach has no edge
     relations = {r.relation for r in graph.relations}
     assert {o.relation for o in graph.outputs} <= relations
@@ -45,7 +46,7 @@ def test_a_keyed_source_is_kept_and_an_append_only_one_is_not_even_read() -> Non
     made, _, _ = shop()
     graph = made.graph()
     assert [s.channel for s in graph.sources] == ["kafka:9092/users"]
-    assert kinds(graph) == {"UpsertNode": 3}  # of users, and of the dead letters of both sources
+    assert kinds(graph) == {"Upsert": 3}  # of users, and of the dead letters of both sources
     assert [d.source for d in graph.dead_letter_edges] == [nodes.source_node(made["users"])]
     sound(graph)
 
@@ -54,7 +55,7 @@ def test_a_linear_view_has_no_operator() -> None:
     made, events, _ = shop()
     made.view("v", plan.Project(events, (plan.Column(1, EVENTS[1].type),), EVENTS[1:]))
     graph = made.graph()
-    assert kinds(graph) == {"UpsertNode": 3}
+    assert kinds(graph) == {"Upsert": 3}
     (output,) = [o for o in graph.outputs if o.relation == made["v"].id]
     assert output.origin == nodes.source_node(made["events"])
     assert made["v"].key is None
@@ -65,21 +66,21 @@ def test_two_views_with_one_join_share_it_once_the_second_is_filled() -> None:
     made.view("by_name", counted(joined(events, users), 3), starts={"16384": {"0": 0}})
     before = made.graph()
     made.view("by_kind", counted(joined(events, users), 1), starts={"16384": {"0": 0}}, filled=False)
-    assert kinds(made.graph())["JoinNode"] == 2
+    assert kinds(made.graph())["Join"] == 2
     sound(made.graph())
     filling = made.graph()
     made.fill("by_kind")
     shared = made.graph()
     # the joins keep different columns, so nothing is shared
-    assert kinds(shared)["JoinNode"] == 2
-    assert not circuit.gone(filling, shared)
+    assert kinds(shared)["Join"] == 2
+    assert not circuit.removed_operators(filling, shared)
     made.view("again", counted(joined(events, users), 3), starts={"16384": {"0": 0}}, filled=False)
-    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 3, "ReduceNode": 3}
+    assert kinds(made.graph()) == {"Upsert": 3, "Join": 3, "Reduce": 3}
     filling = made.graph()
     made.fill("again")
     shared = made.graph()
-    assert kinds(shared) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
-    assert len(circuit.gone(filling, shared)) == 2
+    assert kinds(shared) == {"Upsert": 3, "Join": 2, "Reduce": 2}
+    assert len(circuit.removed_operators(filling, shared)) == 2
     assert set(before.operators) <= set(shared.operators)
     outputs = {o.origin for o in shared.outputs if o.relation in (made["by_name"].id, made["again"].id)}
     assert len(outputs) == 1
@@ -90,7 +91,7 @@ def test_views_that_began_to_read_a_topic_at_other_records_share_nothing() -> No
     made, events, users = shop()
     made.view("old", counted(joined(events, users), 3), starts={"16384": {"0": 0}})
     made.view("new", counted(joined(events, users), 3), starts={"16384": {"0": 700}})
-    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    assert kinds(made.graph()) == {"Upsert": 3, "Join": 2, "Reduce": 2}
 
 
 def test_views_whose_states_differ_share_nothing() -> None:
@@ -99,7 +100,7 @@ def test_views_whose_states_differ_share_nothing() -> None:
     made.view("first", counted(joined(events, users), 3))
     made.same = lambda one, other: False
     made.view("second", counted(joined(events, users), 3))
-    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    assert kinds(made.graph()) == {"Upsert": 3, "Join": 2, "Reduce": 2}
     sound(made.graph())
 
 
@@ -107,13 +108,13 @@ def test_an_operator_below_one_that_is_not_shared_is_not_shared() -> None:
     """Its state may be equal now, but its input may differ later."""
     made, events, users = shop()
     first = made.view("first", counted(joined(events, users), 3))
-    joins = {o.node for o in made.graph().operators if isinstance(o, JoinNode)}
+    joins = {o.node for o in made.graph().operators if isinstance(o, operators.Join)}
     made.same = lambda one, other: other not in joins
     made.view("second", counted(joined(events, users), 3))
-    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    assert kinds(made.graph()) == {"Upsert": 3, "Join": 2, "Reduce": 2}
     made.same = lambda one, other: True
     made.view("third", counted(joined(events, users), 3))
-    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    assert kinds(made.graph()) == {"Upsert": 3, "Join": 2, "Reduce": 2}
     assert {o.origin for o in made.graph().outputs if o.relation in (first.relation, made["third"].id)} == {
         node for _, node in nodes.record(made["first"])[-1:]
     }
@@ -126,7 +127,7 @@ def test_a_view_over_a_view_shares_with_the_same_written_as_one_query() -> None:
     made.view("second", counted(first, 1))
     made.view("whole", counted(counted(users, 1), 1))
     graph = made.graph()
-    assert kinds(graph) == {"UpsertNode": 3, "ReduceNode": 2}
+    assert kinds(graph) == {"Upsert": 3, "Reduce": 2}
     sound(graph)
 
 
@@ -139,8 +140,8 @@ def test_a_dropped_view_leaves_what_others_share() -> None:
     after = made.graph()
     assert after.operators == graph.operators
     made.drop("two")
-    assert len(circuit.gone(after, made.graph())) == 2
-    assert kinds(made.graph()) == {"UpsertNode": 3}
+    assert len(circuit.removed_operators(after, made.graph())) == 2
+    assert kinds(made.graph()) == {"Upsert": 3}
 
 
 def test_a_view_that_is_filled_gets_live_changes_and_history_by_the_same_shapes() -> None:
@@ -148,12 +149,12 @@ def test_a_view_that_is_filled_gets_live_changes_and_history_by_the_same_shapes(
     made.view("v", counted(joined(events, users), 3), filled=False)
     graph = made.graph()
     item = made["v"]
-    fills = circuit.fill_inputs(item, made.streams()(item))
+    fills = circuit.backfill_inputs(item, made.streams()(item))
     assert [(f.kind, made.catalog[f.item].name) for f in fills] == [("topic", "events"), ("relation", "users")]
     decoders = {s.node: s.decoder for s in graph.sources}
     assert isinstance(decoders[fills[0].node], KafkaDecoder)
     assert isinstance(decoders[fills[1].node], ArrowDecoder)
-    (join,) = [o for o in graph.operators if isinstance(o, JoinNode)]
+    (join,) = [o for o in graph.operators if isinstance(o, operators.Join)]
     for port, live, fill in ((0, nodes.source_node(made["events"]), fills[0]), (1, nodes.upsert_node(made["users"]), fills[1])):
         shapes = {e.origin: e.shape for e in graph.edges if (e.to, e.port) == (join.node, port)}
         assert shapes == {live: shapes[live], fill.node: shapes[live]}
@@ -167,7 +168,7 @@ def test_a_view_over_a_view_is_filled_from_its_rows() -> None:
     first = made.view("first", counted(users, 1))
     made.view("second", counted(first, 1), filled=False)
     item = made["second"]
-    (fill,) = circuit.fill_inputs(item, made.streams()(item))
+    (fill,) = circuit.backfill_inputs(item, made.streams()(item))
     assert (fill.kind, fill.item) == ("relation", made["first"].id)
     assert errors(made, "second") == {made["first"].errors: 1}
 
@@ -220,7 +221,7 @@ def may_fail(column: int) -> plan.Scalar:
 
 
 def errors(made: Shop, name: str) -> dict[int, int]:
-    return errors_to_fill(made[name], made.streams()(made[name]), made.catalog, made.graph())
+    return errors_to_backfill(made[name], made.streams()(made[name]), made.catalog, made.graph())
 
 
 def _equal(left: int, right: int) -> plan.Scalar:
@@ -241,9 +242,9 @@ def test_a_part_that_two_inputs_of_one_view_have_in_common_is_filled_once_each()
     both = plan.Join(counted(first, 0, 1), counted(inline, 0, 1), "inner", _equal(0, 3))
     made.view("both", both, filled=False)
     filling = made.graph()
-    assert kinds(filling) == {"UpsertNode": 3, "ReduceNode": 4, "JoinNode": 1}
+    assert kinds(filling) == {"Upsert": 3, "Reduce": 4, "Join": 1}
     made.fill("both")
-    assert kinds(made.graph()) == {"UpsertNode": 3, "ReduceNode": 2, "JoinNode": 1}
+    assert kinds(made.graph()) == {"Upsert": 3, "Reduce": 2, "Join": 1}
     sound(made.graph())
 
 
@@ -252,8 +253,8 @@ def test_numbering_anew_takes_numbers_that_were_never_used() -> None:
     made.view("v", counted(joined(events, users), 3))
     used = {o.node for o in made.graph().operators}
     item = made["v"]
-    made.put(nodes.number(replace(item, ready=False), made.catalog, made.streams()(item)))
-    anew = {o.node for o in made.graph().operators if isinstance(o, JoinNode | ReduceNode)}
+    made.put(nodes.with_new_nodes(replace(item, ready=False), made.catalog, made.streams()(item)))
+    anew = {o.node for o in made.graph().operators if isinstance(o, operators.Join | operators.Reduce)}
     assert len(anew) == 2
     assert not anew & used
 
@@ -261,9 +262,9 @@ def test_numbering_anew_takes_numbers_that_were_never_used() -> None:
 def test_a_record_of_another_plan_is_seen() -> None:
     made, events, users = shop()
     made.view("v", counted(joined(events, users), 3))
-    assert nodes.recorded(made["v"], made.catalog, made.streams()(made["v"]))
+    assert nodes.matches_record(made["v"], made.catalog, made.streams()(made["v"]))
     made.plans[made["v"].id] = counted(joined(events, users), 1)
-    assert not nodes.recorded(made["v"], made.catalog, made.streams()(made["v"]))
+    assert not nodes.matches_record(made["v"], made.catalog, made.streams()(made["v"]))
 
 
 def test_random_lives_of_a_catalog() -> None:

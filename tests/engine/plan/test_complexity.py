@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import INT8, Field

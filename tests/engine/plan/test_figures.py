@@ -34,7 +34,7 @@ def test_figures_are_sums_over_partitions(session: Any, tmp_path: Path, partitio
     views = Views(session, tmp_path, world, partitions)
     assert views.add("v", "SELECT b.k, sum(b.id) AS n FROM t a JOIN t b ON a.id = b.k GROUP BY b.k")
     views.build()
-    join, reduce = sorted(nodes.by_digest(views.catalog.relation("v")).values())
+    join, reduce = sorted(nodes.nodes_by_digest(views.catalog.relation("v")).values())
     views.tick([(table, (i, i % 4), 1) for i in range(1, 41)])
     figures = views.circuits.figures(str(tmp_path))
     assert figures.ticks == 1

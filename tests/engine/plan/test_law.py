@@ -48,7 +48,7 @@ def test_every_view_is_its_query(session: Any, tmp_path: Path, capsys: pytest.Ca
                     f"\n{law.cases} of {CASES} cases in {told - began:.0f} s, {law.exact} comparisons without an error", end="", flush=True
                 )
     with capsys.disabled():
-        cpu = session._jvm.tailgate.Straight.cpu() + time.process_time()
+        cpu = session._jvm.tailgate.circuit.CircuitDriver.cpu() + time.process_time()
         print(f"\n{law.cases} cases in {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU, {law.exact} comparisons without an error")
         if os.environ.get("TAILGATE_COVERAGE"):
             print("\n".join(f"{law.covered[name]:6d} {name}" for name in sorted(EVERY, key=lambda n: (law.covered[n], n))))

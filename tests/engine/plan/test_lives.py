@@ -22,10 +22,10 @@ import pytest
 
 from tailgate.engine.ddl import create_source, create_view, drop
 from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.errors import Unknown, errors_to_fill
+from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
 from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.plans import Streams, bound
 from tailgate.engine.plan.sharing import Sharing, Sum, equal_sums, total
+from tailgate.engine.plan.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, Item, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import arrow_schema
@@ -79,7 +79,7 @@ class Engine:
         after = Catalog.from_json(json.loads(json.dumps(self.catalog.apply(change).to_json())))
         graph = circuit.compile_catalog(after, Streams(after))
         live = {o.node for o in graph.operators}
-        forgotten = (self.forgotten | set(circuit.gone(self.graph, graph))) - live
+        forgotten = (self.forgotten | set(circuit.removed_operators(self.graph, graph))) - live
         self.circuit = self.circuits.build(graph, sorted(forgotten))
         self.forgotten, self.graph, self.catalog = forgotten, graph, after
         for relation in graph.relations:
@@ -95,7 +95,7 @@ class Engine:
             item = create_view(statement, text, self.catalog)
             after = self.catalog.apply(Change(put=(item,)))
             stream = Streams(after)(item)
-            item = nodes.number(replace(item, ready=False), after, stream)
+            item = nodes.with_new_nodes(replace(item, ready=False), after, stream)
             self.install(Change(put=(item,)))
         except TailgateError:
             return False
@@ -105,16 +105,16 @@ class Engine:
             self.catalog = before
             return False
         try:
-            errors = errors_to_fill(item, stream, self.catalog, self.graph)
-        except Unknown as e:
+            errors = errors_to_backfill(item, stream, self.catalog, self.graph)
+        except UndeterminedErrors as e:
             errors = {}
             if any(self.rows[relation] for relation in e.args[0]):
                 self.drop(name)
                 return False
         pieces = []
-        for fill in circuit.fill_inputs(item, stream):
+        for fill in circuit.backfill_inputs(item, stream):
             if fill.kind == "unit":
-                pieces.append(Piece(fill.channel, circuit.UNIT, [((True,), 1)]))
+                pieces.append(Piece(fill.channel, circuit.SINGLE_ROW, [((True,), 1)]))
                 continue
             base = self.catalog[fill.item]
             rows = list(self.rows[base.id].items())
@@ -190,7 +190,7 @@ class Engine:
 
     def _expected(self, item: Item, tables: dict[int, Counter[Row]]) -> tuple[Counter[Row], bool]:
         """Returns the rows, and whether any row fails here or in a view above."""
-        result = evaluate(bound(item, self.catalog), tables)
+        result = evaluate(bound_plan(item, self.catalog), tables)
         above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if self.catalog[d].kind == "materialized view")
         return result.rows, bool(result.errors) or above
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.plan import circuit
-from tailgate.engine.plan.graph import Graph, JoinNode, RecomputeNode, ReduceNode, SetNode, TimerNode, TopKNode
+from tailgate.engine.plan import circuit, operators
+from tailgate.engine.plan.graph import Graph
 from tests.engine.ddl import test_debezium
 from tests.engine.plan import test_lives, test_rewrites
 from tests.engine.plan.forms import FORMS
@@ -57,13 +57,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 NODES: dict[str, type] = {
-    "Join": JoinNode, "ConditionalJoin": JoinNode, "Reduce": ReduceNode, "SetOperation": SetNode, "TopK": TopKNode, "Timer": TimerNode,
-    "Recompute": RecomputeNode, "WindowCall": RecomputeNode, "PartitionWindow": RecomputeNode,
+    "Join": operators.Join, "ConditionalJoin": operators.Join, "Reduce": operators.Reduce, "SetOperation": operators.SetOperation,
+    "TopK": operators.TopK, "TemporalFilter": operators.TemporalFilter, "Window": operators.Window,
+    "WindowCall": operators.Window, "PartitionWindow": operators.Window,
 }  # fmt: skip
 CALLS = {
     "Bits": "bool_and bool_or every bit_and bit_or bit_xor", "Sums": "sum avg", "Moments": " ".join((*VARIANCES, *REGRESSIONS)),
-    "First": "min max min_by max_by earliest_by_offset latest_by_offset",
-    "Collected": "string_agg array_agg jsonb_agg jsonb_object_agg json_agg json_object_agg mode percentile_cont percentile_disc",
+    "ExtremeAccumulator": "min max min_by max_by earliest_by_offset latest_by_offset",
+    "OrderedAccumulator": "string_agg array_agg jsonb_agg jsonb_object_agg json_agg json_object_agg mode percentile_cont percentile_disc",
 }  # fmt: skip
 
 
@@ -71,9 +72,9 @@ def runs(file: str, graph: Graph) -> bool:
     """Returns whether a circuit may run the code of a file."""
     if file in NODES:
         found = [o for o in graph.operators if isinstance(o, NODES[file])]
-        return bool(found) and (file != "ConditionalJoin" or any(isinstance(o, JoinNode) and o.condition is not None for o in found))
-    calls = [a for o in graph.operators if isinstance(o, ReduceNode) for a in o.aggregates]
-    calls += [f.function for o in graph.operators if isinstance(o, RecomputeNode) for f in o.functions]
+        return bool(found) and (file != "ConditionalJoin" or any(isinstance(o, operators.Join) and o.condition is not None for o in found))
+    calls = [a for o in graph.operators if isinstance(o, operators.Reduce) for a in o.aggregates]
+    calls += [f.function for o in graph.operators if isinstance(o, operators.Window) for f in o.functions]
     if file == "Once":
         return any(c.distinct for c in calls)
     return file not in CALLS or any(c.function in CALLS[file].split() for c in calls)
@@ -144,7 +145,7 @@ def worlds(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
 
 @contextmanager
 def java(session: Any, mutation: Mutation) -> Iterator[None]:
-    path = ROOT / "tailgate" / "engine" / "java" / "src" / "main" / "java" / "tailgate" / f"{mutation.file}.java"
+    path = mutation.source
     text = path.read_text()
     session._jvm.tailgate.Mutant.replace(path.name, mutation.applied(text))
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.engine.plan.replacing import bases, readers
+from tailgate.engine.plan.replacements import readers, stored_inputs
 from tailgate.lake.catalog import Catalog, Change, Item
 
 TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
@@ -18,10 +18,10 @@ def catalog(*, cycle: bool) -> Catalog:
 
 def test_lower_ones_come_first() -> None:
     assert [i.id for i in readers([TABLE], catalog(cycle=False))] == [FUNCTION, VIEW, ABOVE]
-    assert bases(catalog(cycle=False)[ABOVE], catalog(cycle=False)) == {TABLE}
+    assert stored_inputs(catalog(cycle=False)[ABOVE], catalog(cycle=False)) == {TABLE}
 
 
 def test_each_item_of_a_cycle_is_visited_once() -> None:
     assert sorted(i.id for i in readers([TABLE], catalog(cycle=True))) == [FUNCTION, VIEW, ABOVE]
     assert sorted(i.id for i in readers([FUNCTION], catalog(cycle=True))) == [VIEW, ABOVE]
-    assert bases(catalog(cycle=True)[ABOVE], catalog(cycle=True)) == {TABLE}
+    assert stored_inputs(catalog(cycle=True)[ABOVE], catalog(cycle=True)) == {TABLE}

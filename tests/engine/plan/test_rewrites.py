@@ -15,7 +15,7 @@ import pytest
 from tailgate.engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import equated
-from tailgate.engine.plan.sizes import sized
+from tailgate.engine.plan.sizes import with_scan_sizes
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
@@ -93,7 +93,7 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
     """Returns the plan with estimated sizes of its scans, which differ from the actual ones."""
     scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
-    return sized(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
+    return with_scan_sizes(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
 
 
 def compare(seeds: Iterable[int]) -> int:
@@ -220,9 +220,9 @@ def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> Non
     a, b = plan.Scan(1, (Field("x", int4),), (0,), rows=100), plan.Scan(2, (Field("x", int4),), rows=10_000)
     on = plan.Call(_operator("="), (plan.Column(0, int4), plan.Column(1, int4)), TYPES[3])
     calls = tuple(plan.AggregateCall(aggregate(name, int4, int8), (plan.Column(1, int4),), int8) for name in ("count", "sum"))
-    before = plan.Aggregate(plan.Join(a, b, "inner", on), (), calls)
+    before = plan.Reduce(plan.Join(a, b, "inner", on), (), calls)
     after = early.group_early(before)
-    assert len([n for n in walk(after) if isinstance(n, plan.Aggregate)]) == 2
+    assert len([n for n in walk(after) if isinstance(n, plan.Reduce)]) == 2
     stored = {1: Counter({(1,): 1}), 2: Counter({(1 if rows else 2,): 3})}
     assert evaluate(after, stored) == evaluate(before, stored)
     assert evaluate(after, stored).rows == Counter({((3, 3) if rows else (0, None)): 1})

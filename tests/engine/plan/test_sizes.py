@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.plans import Streams
 from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import SIZES, measured
+from tailgate.engine.plan.sizes import SIZES, with_sizes
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, ready
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.bind import bind_query
@@ -31,9 +31,9 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
     item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
-    item = measured(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+    item = with_sizes(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
     after = catalog.apply(Change(put=(item,)))
-    item = nodes.number(item, after, Streams(after)(item))
+    item = nodes.with_new_nodes(item, after, Streams(after)(item))
     after = after.apply(Change(put=(item,)))
     return Sharing(circuit.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
 
@@ -43,9 +43,9 @@ def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
     view = planned(catalog, "v", SMALL_LAST)
     catalog = catalog.apply(Change(put=(view,)))
     later = Catalog.from_json(catalog.to_json())
-    assert nodes.recorded(later[view.id], later, Streams(later)(later[view.id]))
+    assert nodes.matches_record(later[view.id], later, Streams(later)(later[view.id]))
     grown = replace(view, options={**view.options, SIZES: {str(id): n for id, n in SMALL_FIRST.items()}})
-    assert not nodes.recorded(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
+    assert not nodes.matches_record(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
 
 
 def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:

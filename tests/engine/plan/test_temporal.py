@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tailgate.engine.plan.plans import Streams
-from tailgate.engine.plan.temporal import bounds, temporal
+from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.temporal import bounds, reads_clock
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
@@ -96,7 +96,7 @@ def test_refused(text: str) -> None:
         condition = condition_of(text)
     except FeatureNotSupported:
         return  # the binder refuses it
-    assert any(map(temporal, conjuncts(condition)))
+    assert any(map(reads_clock, conjuncts(condition)))
     with pytest.raises(FeatureNotSupported) as refused:
         [bounds(part) for part in conjuncts(condition)]
     assert refused.value.hint

@@ -26,10 +26,10 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.ddl import create_function
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.change import Kept, Reduced, View, leaves, stateful
-from tailgate.engine.plan.plans import Streams
+from tailgate.engine.plan import change, circuit, nodes
+from tailgate.engine.plan.change import StoredRelation, View, leaves, stateful
 from tailgate.engine.plan.sizes import SIZES
+from tailgate.engine.plan.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.inbox import TABLE
@@ -115,7 +115,7 @@ class Views:
             except TailgateError:
                 pass
             else:
-                items.append(nodes.number(replace(item, ready=False), after, stream))
+                items.append(nodes.with_new_nodes(replace(item, ready=False), after, stream))
                 id += 2
         return self._install(items)
 
@@ -147,7 +147,7 @@ class Views:
         self.built = streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
-        fills = (fill for item in views for fill in circuit.fill_inputs(item, streams(item)))
+        fills = (fill for item in views for fill in circuit.backfill_inputs(item, streams(item)))
         # views read these histories before their records
         self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}
 
@@ -165,7 +165,7 @@ class Views:
         records: list[Record] = []
         for channel in sorted(set(self.fills) - self.told):
             item = self.fills[channel]
-            columns, there = (self.catalog[item].columns, self.rows[item]) if item else (circuit.UNIT, Counter({(True,): 1}))
+            columns, there = (self.catalog[item].columns, self.rows[item]) if item else (circuit.SINGLE_ROW, Counter({(True,): 1}))
             if there:
                 records.append((_arrow(columns, list(there.items())), channel))
         for table in self.world.tables:
@@ -231,7 +231,7 @@ class Straight(Views):
         self._open()
 
     def _open(self) -> None:
-        make, seed = self.session._jvm.tailgate.Straight, self.world.random.getrandbits(60)
+        make, seed = self.session._jvm.tailgate.circuit.CircuitDriver, self.world.random.getrandbits(60)
         self.straight = make(self.session._jsparkSession, self.circuit, str(self.folder), self.partitions, self.ids, seed)
 
     def anew(self) -> None:
@@ -251,9 +251,9 @@ class Straight(Views):
 
     def _empty(self, item: Item) -> bool:
         stream = self.built(item)
-        if any(isinstance(o, Reduced) and not o.keys for o in stateful(stream)):
+        if any(isinstance(o, change.Reduce) and not o.keys for o in stateful(stream)):
             return False
-        return all(isinstance(leaf, Kept | View) and not self.rows[leaf.item] for leaf in leaves(stream))
+        return all(isinstance(leaf, StoredRelation | View) and not self.rows[leaf.item] for leaf in leaves(stream))
 
     def lost(self, changes: Changes) -> None:
         """Runs a tick that never enters the log."""

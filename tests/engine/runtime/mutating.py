@@ -19,7 +19,8 @@ def mutated(engine: EngineProcess, folder: Path, name: str, old: str, new: str) 
 
     The class must keep its fields and method signatures.
     """
-    text = (SOURCES / f"{name}.java").read_text()
+    (source,) = SOURCES.rglob(f"{name}.java")
+    text = source.read_text()
     assert text.count(old) == 1, f"{name} has {text.count(old)} times: {old}"
     pid = engine.jvm
     _replace(pid, folder, name, text.replace(old, new))

@@ -87,7 +87,7 @@ class Oracle:
         self.oids: dict[str, int] = dict(connection.execute(names).fetchall())  # type: ignore[arg-type]
         self.catalog = items(self.oids)
         self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
-        settings = Settings({})
+        settings = Settings()
         self.session = SimpleNamespace(
             database="catalogs",
             user="postgres",

@@ -39,7 +39,7 @@ def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keye
         times = [made.tick({item.id: source.changes()}) for _ in range(10)]
         async with serving(made) as server:
             streams = [
-                (t, server.changes(shared(Followed(item)), after=t, snapshot=snapshot))
+                (t, server.followers.changes(shared(Followed(item)), after=t, snapshot=snapshot))
                 for t in (times[0], times[4], times[9], times[4] + 0)
             ]
             tasks = []
@@ -89,7 +89,7 @@ def test_a_time_to_come(made: Made, run) -> None:
         item = made.create("v", NARROW)
         time = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(shared(Followed(item)), after=time + 5, snapshot=True)
+            stream = server.followers.changes(shared(Followed(item)), after=time + 5, snapshot=True)
             task = asyncio.create_task(anext(stream))
             await asyncio.sleep(0.1)
             assert not task.done()
@@ -110,7 +110,7 @@ def test_a_dropped_relation_ends_it(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(shared(Followed(item)), after=start, snapshot=True)
+            stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=True)
             assert bag((await anext(stream)).table) == {(1, "a"): 1}
             made.tick({item.id: [((2, "b"), 1)]})
             made.drop(item)
@@ -126,7 +126,7 @@ def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(shared(Followed(item)), after=start, snapshot=False)
+            stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False)
             good = made.tick({item.id: [((2, "b"), 1)]})
             failed = made.tick({item.id: [((3, "c"), 1)], item.errors: [(("22012", "division by zero"), 2)]})
             assert [b.time for b in await take(stream, good)] == [good]
@@ -134,9 +134,9 @@ def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
                 await anext(stream)
             assert caught.value.hint and '"v"' in caught.value.hint
             with pytest.raises(type(of("22012", ""))):
-                await anext(server.changes(shared(Followed(item)), after=failed, snapshot=True))
+                await anext(server.followers.changes(shared(Followed(item)), after=failed, snapshot=True))
             healed = made.tick({item.errors: [(("22012", "division by zero"), -2)]})
-            again = server.changes(shared(Followed(item)), after=healed, snapshot=True)
+            again = server.followers.changes(shared(Followed(item)), after=healed, snapshot=True)
             assert bag((await anext(again)).table) == made.at[healed][item.id]
             await again.aclose()
 
@@ -149,7 +149,7 @@ def test_what_is_not_filled_cannot_be_followed(made: Made, run) -> None:
         made.put(unready(item))
         async with serving(made) as server:
             with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is still being filled'):
-                await anext(server.changes(shared(Followed(item)), after=server.time, snapshot=True))
+                await anext(server.followers.changes(shared(Followed(item)), after=server.progress.time, snapshot=True))
 
     run(work)
 
@@ -159,7 +159,7 @@ def test_what_begins_anew_is_followed_anew(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((0, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(shared(Followed(item)), after=start, snapshot=False)
+            stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False)
             time = made.tick({item.id: [((1, "b"), 1)]})
             assert bag((await take(stream, time))[-1].table) == {(1, "b"): 1}
             made.put(unready(item))
@@ -180,15 +180,15 @@ def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytes
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((0, "a"), 1)]})
         async with serving(made) as server:
-            streams = [server.changes(shared(Followed(item)), after=start, snapshot=False) for _ in range(300)]
+            streams = [server.followers.changes(shared(Followed(item)), after=start, snapshot=False) for _ in range(300)]
             waiting = asyncio.Semaphore(0)
-            later = server._later
+            later = server.progress.wait_entry
 
             async def waits(n: int) -> None:
                 waiting.release()
                 await later(n)
 
-            monkeypatch.setattr(server, "_later", waits)
+            monkeypatch.setattr(server.progress, "wait_entry", waits)
             tasks = [asyncio.create_task(anext(s)) for s in streams]
             for _ in streams:
                 await asyncio.wait_for(waiting.acquire(), 30)

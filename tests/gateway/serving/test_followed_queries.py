@@ -54,7 +54,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
 
         times = [tick() for _ in range(8)]
         async with serving(made) as server:
-            prepared = server.prepare(select(text))
+            prepared = server.binder.prepare(select(text))
             assert (prepared.changes is not None) == (text in LINEAR)
             final = asyncio.get_running_loop().create_future()
             starts = [times[-1], times[-1], times[2], times[5]]
@@ -76,17 +76,17 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
                             total[row] += weight
                         assert all(weight > 0 for weight in total.values() if weight)
                     if batch.time not in answers:
-                        with server.snapshot(batch.time) as past:
-                            answers[batch.time] = bag(await server.run(shared(prepared), at=past))
+                        with server.queries.snapshot(batch.time) as past:
+                            answers[batch.time] = bag(await server.queries.run(shared(prepared), at=past))
                     assert +total == answers[batch.time]
-            assert not server._feeds
+            assert not server.followers.feeds
 
     run(work)
 
 
 async def followed(server: Serving, prepared: object, start: int, final: "asyncio.Future[int]") -> list[Batch]:
     out: list[Batch] = []
-    stream = server.changes(shared(prepared), after=start, snapshot=True)  # type: ignore[arg-type]
+    stream = server.followers.changes(shared(prepared), after=start, snapshot=True)  # type: ignore[arg-type]
     async for batch in stream:
         out.append(batch)
         if final.done() and batch.time >= final.result():
@@ -99,7 +99,9 @@ def test_a_constant_ends(made: Made, run) -> None:
     async def work() -> None:
         time = made.tick({})
         async with serving(made) as server:
-            batches = [b async for b in server.changes(shared(server.prepare(select("SELECT 1 AS x"))), after=time, snapshot=True)]
+            batches = [
+                b async for b in server.followers.changes(shared(server.binder.prepare(select("SELECT 1 AS x"))), after=time, snapshot=True)
+            ]
             assert [bag(b.table) for b in batches] == [{(1,): 1}]
 
     run(work)
@@ -110,8 +112,8 @@ def test_values(made: Made, run) -> None:
         item = made.create("v", NARROW)
         time = made.tick({item.id: [((1, "a"), 1), ((2, "b"), 1)]})
         async with serving(made) as server:
-            prepared = server.prepare(select("SELECT name FROM v WHERE id = $1"))
-            streams = [server.changes(shared(prepared), after=time, snapshot=True, values=[n]) for n in (1, 2)]
+            prepared = server.binder.prepare(select("SELECT name FROM v WHERE id = $1"))
+            streams = [server.followers.changes(shared(prepared), after=time, snapshot=True, values=[n]) for n in (1, 2)]
             assert [bag((await anext(s)).table) for s in streams] == [{("a",): 1}, {("b",): 1}]
             for stream in streams:
                 await stream.aclose()  # type: ignore[attr-defined]
@@ -127,8 +129,8 @@ def test_long_literals(made: Made, run) -> None:
         time = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
             texts = [c * 100_000 for c in "xy"]
-            prepared = [server.prepare(select(f"SELECT '{text}' || name FROM v")) for text in texts]
-            streams = [server.changes(shared(p), after=time, snapshot=True) for p in prepared]
+            prepared = [server.binder.prepare(select(f"SELECT '{text}' || name FROM v")) for text in texts]
+            streams = [server.followers.changes(shared(p), after=time, snapshot=True) for p in prepared]
             assert [bag((await anext(s)).table) for s in streams] == [{(text + "a",): 1} for text in texts]
             for stream in streams:
                 await stream.aclose()  # type: ignore[attr-defined]
@@ -143,6 +145,8 @@ def test_too_large(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(feeds, "MAINTAINED_ROWS", 50)
         async with serving(made) as server:
             with pytest.raises(ProgramLimitExceeded):
-                await anext(server.changes(shared(server.prepare(select("SELECT count(*) FROM v"))), after=time, snapshot=True))
+                await anext(
+                    server.followers.changes(shared(server.binder.prepare(select("SELECT count(*) FROM v"))), after=time, snapshot=True)
+                )
 
     run(work)

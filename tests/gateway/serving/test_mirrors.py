@@ -70,8 +70,8 @@ def test_the_mirror_is_the_snapshot_at_every_time(made: Made, run, seed: int, ke
         async with serving(made) as server:
             for _ in range(25):
                 time = made.tick({item.id: source.changes()})
-                await server.wait(time - 1, 10)
-                with server.snapshot() as snapshot, snapshot.use() as connection:
+                await server.progress.wait(time - 1, 10)
+                with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                     snapshot.bring([item])
                     got = mirror.rows(connection, mirror.shape(item))
                     assert bag(got) == made.at[snapshot.time][item.id]
@@ -102,7 +102,7 @@ def test_one_time_for_all_relations(made: Made, run) -> None:
             seen: set[int] = set()
             try:
                 while len(seen) < 20 and writer.is_alive():
-                    with server.snapshot() as snapshot, snapshot.use() as connection:
+                    with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                         snapshot.bring([a, b])
                         first = connection.execute(f"SELECT c0 FROM r{a.id}").fetchall()
                         await asyncio.sleep(0.002)
@@ -132,11 +132,11 @@ def test_a_relation_that_begins_anew_is_empty_first(made: Made, run) -> None:
             made.now[item.id].clear()
             made.tick({item.id: [((2, "both"), 1), ((3, "new"), 1)]})
             made.put(item)
-            await server.wait(made.writer.newest.time - 1, 10)
+            await server.progress.wait(made.writer.newest.time - 1, 10)
             await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
             last = made.tick({item.id: [((4, "later"), 1)]})
-            await server.wait(last - 1, 10)
-            with server.snapshot() as snapshot, snapshot.use() as connection:
+            await server.progress.wait(last - 1, 10)
+            with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                 snapshot.bring([item])
                 assert bag(mirror.rows(connection, mirror.shape(item))) == made.now[item.id]
 
@@ -163,7 +163,7 @@ def test_filling_beside_ticks(made: Made, run) -> None:
             writer.start()
             for item in items:
                 await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
-                with server.snapshot() as snapshot, snapshot.use() as connection:
+                with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                     assert item.id in snapshot.shared
                     snapshot.bring([item])
                     assert bag(mirror.rows(connection, mirror.shape(item))) == made.at[snapshot.time][item.id]
@@ -206,10 +206,10 @@ def test_a_dropped_relation_leaves_memory(made: Made, run) -> None:
         made.tick({item.id: [((1, "a", 0.5), 1)]})
         async with serving(made) as server:
             await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
-            with server.snapshot() as before, before.use() as connection:
+            with server.queries.snapshot() as before, before.use() as connection:
                 made.drop(item)
-                while item.id in server.catalog.items:
-                    await server.wait(server.time, 5)
+                while item.id in server.progress.catalog.items:
+                    await server.progress.wait(server.progress.time, 5)
                 assert connection.execute(f"SELECT c0 FROM r{item.id}").fetchall() == [(1,)]
             tables = server._sandbox.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall()
             assert tables == [("clock",)]
@@ -229,9 +229,9 @@ def test_far_behind(made: Made, run) -> None:
         for i in range(200):
             made.tick({item.id: [((i, "x"), -1), ((i + 1, "x"), 1)]})
         await server.start()
-        while server.time < made.writer.newest.time:
-            await server.wait(server.time, 5)
-        with server.snapshot() as snapshot, snapshot.use() as connection:
+        while server.progress.time < made.writer.newest.time:
+            await server.progress.wait(server.progress.time, 5)
+        with server.queries.snapshot() as snapshot, snapshot.use() as connection:
             assert bag(mirror.rows(connection, mirror.shape(item))) == {(200, "x"): 1}
         await server.stop()
 

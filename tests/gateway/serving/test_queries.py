@@ -22,7 +22,7 @@ def select(text: str) -> Select:
 
 
 async def ask(server: Serving, text: str, *values: object, **more: object) -> list[tuple[object, ...]]:
-    table = await server.run(shared(server.prepare(select(text))), values, **more)  # type: ignore[arg-type]
+    table = await server.queries.run(shared(server.binder.prepare(select(text))), values, **more)  # type: ignore[arg-type]
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
 
 
@@ -36,14 +36,14 @@ def test_rows_by_name_type_and_copy(made: Made, run) -> None:
         keyed, plain = made.create("v", NARROW), made.create("d", NARROW, None)
         made.tick({keyed.id: [((1, "a"), 1)], plain.id: [((1, "x"), 3), ((2, None), 1)]})
         async with serving(made) as server:
-            prepared = server.prepare(select("SELECT * FROM d"))
+            prepared = server.binder.prepare(select("SELECT * FROM d"))
             assert [(f.name, str(f.type)) for f in prepared.columns] == [("id", "bigint"), ("name", "text")]
             assert prepared.relations == {plain.id}
-            assert bag(await server.run(shared(prepared))) == {(1, "x"): 3, (2, None): 1}
+            assert bag(await server.queries.run(shared(prepared))) == {(1, "x"): 3, (2, None): 1}
             assert await ask(server, "SELECT count(*) FROM d") == [(4,)]
             assert await ask(server, "SELECT v.name, d.name FROM v JOIN d ON d.id = v.id") == [("a", "x")] * 3
-            assert server.run_now(shared(prepared)).equals(await server.run(shared(prepared)))
-            assert server.prepare(select("SELECT * FROM d")) is prepared
+            assert server.queries.run_now(shared(prepared)).equals(await server.queries.run(shared(prepared)))
+            assert server.binder.prepare(select("SELECT * FROM d")) is prepared
 
     run(work)
 
@@ -53,7 +53,7 @@ def test_parameters(made: Made, run) -> None:
         item = made.create("v", NARROW)
         made.tick({item.id: [((i, f"n{i}"), 1) for i in range(10)]})
         async with serving(made) as server:
-            prepared = server.prepare(select("SELECT name FROM v WHERE id = $1 OR name = $2"))
+            prepared = server.binder.prepare(select("SELECT name FROM v WHERE id = $1 OR name = $2"))
             assert [str(t) for t in prepared.parameters] == ["bigint", "text"]
             assert await ask(server, "SELECT name FROM v WHERE id = $1 OR name = $2", 3, "n5") == [("n3",), ("n5",)]
             assert await ask(server, "SELECT name FROM v WHERE id = $1", None) == []
@@ -66,10 +66,10 @@ def test_errors_of_the_text(made: Made, run) -> None:
         made.create("v", NARROW)
         async with serving(made) as server:
             with pytest.raises(errors.UndefinedTable) as table:
-                server.prepare(select("SELECT * FROM nonsense"))
+                server.binder.prepare(select("SELECT * FROM nonsense"))
             assert table.value.position == 14
             with pytest.raises(errors.UndefinedColumn):
-                server.prepare(select("SELECT nonsense FROM v"))
+                server.binder.prepare(select("SELECT nonsense FROM v"))
 
     run(work)
 
@@ -86,18 +86,18 @@ def test_a_view_that_fails_says_so(made: Made, run) -> None:
         async with serving(made) as server:
             assert await ask(server, "SELECT id FROM bad") == [(1,)]
             failed = made.tick({bad.errors: [(("22012", "division by zero"), 2)]})
-            await server.wait(failed - 1, 5)
+            await server.progress.wait(failed - 1, 5)
             for _ in range(2):
                 with pytest.raises(errors.DivisionByZero, match="division by zero") as caught:
                     await ask(server, "SELECT id FROM bad")
                 assert '"bad"' in (caught.value.hint or "")
             assert await ask(server, "SELECT id FROM good") == [(1,)]
-            with server.snapshot() as block, pytest.raises(errors.DivisionByZero):
+            with server.queries.snapshot() as block, pytest.raises(errors.DivisionByZero):
                 await ask(server, "SELECT id FROM bad", at=block)
-            with server.snapshot(failed - 1) as before:
+            with server.queries.snapshot(failed - 1) as before:
                 assert await ask(server, "SELECT id FROM bad", at=before) == [(1,)]
             healed = made.tick({bad.errors: [(("22012", "division by zero"), -2)]})
-            await server.wait(healed - 1, 5)
+            await server.progress.wait(healed - 1, 5)
             assert await ask(server, "SELECT id FROM bad") == [(1,)]
 
     run(work)
@@ -110,7 +110,7 @@ def test_a_view_that_failed_before_it_was_asked_for(made: Made, run) -> None:
         async with serving(made) as server:
             with pytest.raises(errors.NumericValueOutOfRange):
                 await ask(server, "SELECT id FROM bad")
-            with server.snapshot() as block, pytest.raises(errors.NumericValueOutOfRange):
+            with server.queries.snapshot() as block, pytest.raises(errors.NumericValueOutOfRange):
                 await ask(server, "SELECT id FROM bad", at=block)
 
     run(work)
@@ -124,9 +124,9 @@ def test_not_filled_and_not_stored(made: Made, run) -> None:
         made.put(replace(made.create("topic", NARROW), stored=False, kind="source"))
         async with serving(made) as server:
             with pytest.raises(errors.ObjectNotInPrerequisiteState, match='"filling" is still being filled'):
-                server.prepare(select("SELECT * FROM filling"))
+                server.binder.prepare(select("SELECT * FROM filling"))
             with pytest.raises(errors.ObjectNotInPrerequisiteState):
-                server.prepare(select("SELECT * FROM topic"))
+                server.binder.prepare(select("SELECT * FROM topic"))
 
     run(work)
 
@@ -140,23 +140,23 @@ def test_a_block_reads_at_one_time(made: Made, run) -> None:
         async with serving(made) as server:
             assert await ask(server, "SELECT name FROM one") == [("old",)]
             assert await ask(server, "SELECT name FROM three") == [("old",)]
-            block = server.snapshot()
+            block = server.queries.snapshot()
             later = made.tick({i.id: [((1, "old"), -1), ((1, "new"), 1)] for i in (one, two, three)})
-            await server.wait(later - 1, 5)
-            three_prepared = server.prepare(select("SELECT name FROM three"))
+            await server.progress.wait(later - 1, 5)
+            three_prepared = server.binder.prepare(select("SELECT name FROM three"))
             made.drop(three)
-            while "three" in {i.name for i in server.catalog.items.values()}:
-                await server.wait(server.time, 5)
+            while "three" in {i.name for i in server.progress.catalog.items.values()}:
+                await server.progress.wait(server.progress.time, 5)
             assert await ask(server, "SELECT name FROM one", at=block) == [("old",)]
             assert await ask(server, "SELECT name FROM two", at=block) == [("old",)]
-            assert (await server.run(shared(three_prepared), at=block)).to_pylist() == [{"name": "old"}]
+            assert (await server.queries.run(shared(three_prepared), at=block)).to_pylist() == [{"name": "old"}]
             block.close()
             assert await ask(server, "SELECT name FROM one") == [("new",)]
             assert await ask(server, "SELECT name FROM two") == [("new",)]
             with pytest.raises(errors.UndefinedTable):
-                server.prepare(select("SELECT name FROM three"))
+                server.binder.prepare(select("SELECT name FROM three"))
             with pytest.raises(errors.UndefinedTable):
-                await server.run(shared(three_prepared))
+                await server.queries.run(shared(three_prepared))
 
     run(work)
 
@@ -167,10 +167,10 @@ def test_the_past(made: Made, run) -> None:
         times = [made.tick({item.id: [((i, "x"), 1)]}) for i in range(5)]
         async with serving(made) as server:
             for i, time in enumerate(times):
-                with server.snapshot(time) as past:
+                with server.queries.snapshot(time) as past:
                     assert past.time == time
                     assert await ask(server, "SELECT count(*) FROM v", at=past) == [(i + 1,)]
-            assert server.oldest() <= times[0]
+            assert server.progress.oldest() <= times[0]
 
     run(work)
 
@@ -187,7 +187,7 @@ def test_cancel_and_timeout(made: Made, run) -> None:
         async with serving(made) as server:
             loop = asyncio.get_running_loop()
             await ask(server, "SELECT count(*) FROM v")
-            for block in (None, server.snapshot()):
+            for block in (None, server.queries.snapshot()):
                 began = loop.time()
                 with pytest.raises(errors.QueryCanceled, match="statement timeout"):
                     await ask(server, SLOW, timeout=0.3, at=block)
@@ -210,9 +210,9 @@ def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
         made.tick({item.id: [((0, "x"), 1)]})
         async with serving(made) as server:
             await ask(server, "SELECT count(*) FROM v")
-            with server.snapshot() as block:
+            with server.queries.snapshot() as block:
                 later = made.tick({item.id: [((1, "x"), 1)]})
-                await server.wait(later - 1, 5)
+                await server.progress.wait(later - 1, 5)
                 for _ in range(2):
                     with pytest.raises(errors.DivisionByZero):
                         await ask(server, "SELECT 1 / id FROM v", at=block)
@@ -229,19 +229,19 @@ def test_what_changed(made: Made, run) -> None:
         one, two = made.create("one", NARROW), made.create("two", NARROW)
         time = made.tick({one.id: [((1, "a"), 1)], two.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            first, second = (server.prepare(select(f"SELECT * FROM {n}")) for n in ("one", "two"))
+            first, second = (server.binder.prepare(select(f"SELECT * FROM {n}")) for n in ("one", "two"))
             told: list[int] = []
-            server.on_advance(told.append)
+            server.progress.on_advance(told.append)
             later = made.tick({one.id: [((2, "b"), 1)]})
-            assert await server.wait(time, 5) == later
+            assert await server.progress.wait(time, 5) == later
             await asyncio.sleep(0)
             assert told == [later]
-            assert server.changed_since(first, time)
-            assert not server.changed_since(first, later)
-            assert not server.changed_since(second, time)
+            assert server.progress.changed_since(first, time)
+            assert not server.progress.changed_since(first, later)
+            assert not server.progress.changed_since(second, time)
             made.create("three", NARROW)
-            await server.wait(later, 5)
-            assert server.changed_since(second, later)
+            await server.progress.wait(later, 5)
+            assert server.progress.changed_since(second, later)
 
     run(work)
 
@@ -251,13 +251,13 @@ def test_too_many_blocks(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> No
         made.create("v", NARROW)
         monkeypatch.setattr(snapshots, "OPEN_AT_MOST", 3)
         async with serving(made) as server:
-            opened = [server.snapshot() for _ in range(3)]
+            opened = [server.queries.snapshot() for _ in range(3)]
             with pytest.raises(errors.ConfigurationLimitExceeded):
-                server.snapshot()
+                server.queries.snapshot()
             opened[0].close()
-            server.snapshot().close()
+            server.queries.snapshot().close()
             monkeypatch.setattr(snapshots, "AGE_AT_MOST", 0.0)
-            server.snapshot()
+            server.queries.snapshot()
             await asyncio.sleep(0.1)
             with pytest.raises(errors.TailgateError, match="snapshot too old"):
                 await ask(server, "SELECT * FROM v", at=opened[1])

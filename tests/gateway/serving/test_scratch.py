@@ -14,7 +14,7 @@ from tailgate.lake import Lake
 GATEWAY = """
 import sys, time
 from pathlib import Path
-from tailgate.gateway.serving import Serving
+from tailgate.gateway.serving.service import Serving
 from tailgate.lake import Lake
 serving = Serving(Lake(Path(sys.argv[1])))
 print("ready", flush=True)

@@ -55,13 +55,13 @@ def test_woken_by_the_engine(made: Made, run, monkeypatch: pytest.MonkeyPatch) -
         async with serving(made) as server:
             deadline = time.monotonic() + 5
             while not server._mirrors._wake._answering and time.monotonic() < deadline:
-                await server.wait(server.time, 0.05)
+                await server.progress.wait(server.progress.time, 0.05)
                 made.tick({})
             for _ in range(5):
-                before = server.time
+                before = server.progress.time
                 began = time.monotonic()
                 made.tick({})
-                assert await server.wait(before, 5) > before
+                assert await server.progress.wait(before, 5) > before
                 assert time.monotonic() - began < 2
 
     run(work)
@@ -75,11 +75,11 @@ def test_an_engine_that_goes_away(made: Made, run) -> None:
         engine = Engine(made)
         async with serving(made) as server:
             time_before = made.tick({})
-            await server.wait(time_before - 1, 5)
+            await server.progress.wait(time_before - 1, 5)
             engine.shutdown()
             engine.server_close()
             for _ in range(3):
                 later = made.tick({})
-                assert await server.wait(later - 1, 5) == later
+                assert await server.progress.wait(later - 1, 5) == later
 
     run(work)

@@ -18,14 +18,14 @@ from tailgate.engine.plan.rewrites.outer import anti_joins, narrow_outer_joins
 from tailgate.engine.plan.rewrites.prune import prune_columns
 from tailgate.engine.plan.rewrites.push import push_filters
 from tailgate.engine.plan.rewrites.top import first_ranks, first_rows
-from tailgate.engine.plan.temporal import lift
+from tailgate.engine.plan.temporal import extract_temporal_filters
 from tailgate.sql.plan import Relation
 
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
     first_rows,
-    lift,
+    extract_temporal_filters,
     factor_conditions,
     merge_filters,
     merge_projections,

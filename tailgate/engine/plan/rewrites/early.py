@@ -33,7 +33,7 @@ from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import INT8, Type, numeric
 from tailgate.sql.binder.types.overloads import function, operator, result
-from tailgate.sql.plan import Aggregate, AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Relation, Scalar, Scan
+from tailgate.sql.plan import AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Reduce, Relation, Scalar, Scan
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, shifted
 from tailgate.sql.plan.traversal import bottom_up, column, read_by, walk
@@ -54,7 +54,7 @@ def group_early(relation: Relation) -> Relation:
 
 
 def _early(relation: Relation) -> Relation:
-    if not isinstance(relation, Aggregate) or not isinstance(relation.input, Join) or relation.input.kind != "inner":
+    if not isinstance(relation, Reduce) or not isinstance(relation.input, Join) or relation.input.kind != "inner":
         return relation
     join, on, width = relation.input, matching(relation.input), len(relation.input.left.columns)
     read = [i for call in relation.aggregates for s in read_by(call) for i in columns_of(s)]
@@ -68,7 +68,7 @@ def _early(relation: Relation) -> Relation:
     return relation
 
 
-def _by_key(relation: Aggregate, key: tuple[int, ...], width: int) -> bool:
+def _by_key(relation: Reduce, key: tuple[int, ...], width: int) -> bool:
     """Returns whether the groups read only the join key of the side that the key belongs to."""
     ours = range(width) if key[0] < width else range(width, len(relation.input.columns))
     return all(i in key or i not in ours for group in relation.keys for i in columns_of(group))
@@ -82,17 +82,17 @@ def _saves(measured: Relation, key: tuple[int, ...], other: Relation, other_key:
     return unique and rows(other) * SAVED <= rows(measured)
 
 
-def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) -> Relation:
+def _grouped(relation: Reduce, join: Join, key: tuple[int, ...], start: int) -> Relation:
     """Returns the plan with one side aggregated before the join.
 
     `key`: the key columns of that side, whose first column is at `start` in the join.
     """
     side = join.left if start == 0 else join.right
     calls = [_of_side(call, start) for call in relation.aggregates]
-    made = [_made_of(call) for call in calls]
-    parts = tuple(dict.fromkeys(part for of in made for part in of))
+    parts_by_call = [_made_of(call) for call in calls]
+    parts = tuple(dict.fromkeys(part for of in parts_by_call for part in of))
     groups = tuple(dict.fromkeys(key))
-    before = Aggregate(side, tuple(column(side, i) for i in groups), parts)
+    before = Reduce(side, tuple(column(side, i) for i in groups), parts)
     place = {start + i: start + n for n, i in enumerate(groups)}
     if start == 0:
         place |= {len(side.columns) + i: len(before.columns) + i for i in range(len(join.right.columns))}
@@ -102,10 +102,10 @@ def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) 
     left, right = (before, join.right) if start == 0 else (join.left, before)
     joined = Join(left, right, "inner", renumber(join.condition, place), join.position)
     wholes = tuple(_whole(part, column(joined, start + len(groups) + n)) for n, part in enumerate(parts))
-    after = Aggregate(joined, tuple(renumber(k, place) for k in relation.keys), wholes)
+    after = Reduce(joined, tuple(renumber(k, place) for k in relation.keys), wholes)
     width = len(relation.keys)
-    found = {part: column(after, width + n) for n, part in enumerate(parts)}
-    results = (_result(call, [found[p] for p in of], width > 0) for call, of in zip(calls, made, strict=True))
+    totals = {part: column(after, width + n) for n, part in enumerate(parts)}
+    results = (_result(call, [totals[p] for p in of], width > 0) for call, of in zip(calls, parts_by_call, strict=True))
     return Project(after, (*(column(after, i) for i in range(width)), *results), relation.columns)
 
 

@@ -24,7 +24,7 @@ from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
-from tailgate.sql.plan.sort_keys import many_forms, sortable
+from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import bottom_up, project
 
 TRUE = Literal(True, BOOL)
@@ -85,11 +85,11 @@ def _split(relation: Relation) -> Relation:
     if not isinstance(relation, Join) or relation.condition is None:
         return relation
     conditions = conjuncts(relation.condition)
-    found = [(c, key) for c in conditions if (key := _key(relation, c)) is not None]
-    chosen = [(c, key) for c, key in found if not fallible(c)] or found
-    rest = tuple(c for c in conditions if all(c is not k for k, _ in chosen))
-    left, left_at = _with(relation.left, tuple(key.left for _, key in chosen))
-    right, right_at = _with(relation.right, tuple(key.right for _, key in chosen))
+    candidates = [(c, key) for c in conditions if (key := _key(relation, c)) is not None]
+    pairs = [(c, key) for c, key in candidates if not fallible(c)] or candidates
+    rest = tuple(c for c in conditions if all(c is not k for k, _ in pairs))
+    left, left_at = _with(relation.left, tuple(key.left for _, key in pairs))
+    right, right_at = _with(relation.right, tuple(key.right for _, key in pairs))
     if left is relation.left and right is relation.right and not (rest and relation.kind == "inner"):
         return relation
     width, wide = len(relation.left.columns), len(left.columns)
@@ -97,7 +97,7 @@ def _split(relation: Relation) -> Relation:
     rest = tuple(renumber(c, place) for c in rest)
     on = tuple(
         _equal(key.equal, Column(a, left.columns[a].type), Column(wide + b, right.columns[b].type))
-        for (_, key), a, b in zip(chosen, left_at, right_at, strict=True)
+        for (_, key), a, b in zip(pairs, left_at, right_at, strict=True)
     )
     joined: Relation
     if relation.kind != "inner":
@@ -147,8 +147,8 @@ def _of_one_type(key: Key) -> Key | None:
     left, right = key.left.type, key.right.type
     if _alike(left, right):
         return key
-    if same(left, right) and many_forms(left):
-        return Key(sortable(key.left), sortable(key.right), key.equal)
+    if same(left, right) and has_equal_forms(left):
+        return Key(sort_key(key.left), sort_key(key.right), key.equal)
     common = _common(key.left.type, key.right.type)
     if common is None:
         return None
@@ -157,7 +157,7 @@ def _of_one_type(key: Key) -> Key | None:
 
 def _alike(a: Type, b: Type) -> bool:
     """Returns whether values of these types are equal if and only if their stored forms are equal."""
-    return a.spark == b.spark and not any(many_forms(t) or t.name == "record" for t in (a, b))
+    return a.spark == b.spark and not any(has_equal_forms(t) or t.name == "record" for t in (a, b))
 
 
 def _common(a: Type, b: Type) -> Type | None:

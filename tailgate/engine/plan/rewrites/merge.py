@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tailgate.sql.plan import Aggregate, Column, Filter, Literal, Project, Relation, Scalar
+from tailgate.sql.plan import Column, Filter, Literal, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.rewriting import conjunction, conjuncts, substituted, walk
 from tailgate.sql.plan.traversal import bottom_up, is_identity, read_by, with_scalars
 
@@ -32,7 +32,7 @@ def merge_projections(relation: Relation) -> Relation:
     """Merges projections, also into an aggregate, which projects its input in any case."""
 
     def rule(node: Relation) -> Relation:
-        if not isinstance(node, Project | Aggregate) or not isinstance(node.input, Project):
+        if not isinstance(node, Project | Reduce) or not isinstance(node.input, Project):
             return node
         inner = node.input.expressions
         read = node.expressions if isinstance(node, Project) else (*node.keys, *(s for c in node.aggregates for s in read_by(c)))
@@ -45,7 +45,7 @@ def merge_projections(relation: Relation) -> Relation:
 
         if isinstance(node, Project):
             return Project(node.input.input, tuple(map(through, node.expressions)), node.columns)
-        return with_scalars(Aggregate(node.input.input, node.keys, node.aggregates), through)
+        return with_scalars(Reduce(node.input.input, node.keys, node.aggregates), through)
 
     return bottom_up(relation, rule)
 

@@ -19,9 +19,9 @@ from dataclasses import replace
 from tailgate.engine.plan.labels import label, names
 from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import Field
-from tailgate.sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
+from tailgate.sql.plan import Column, Filter, Join, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, parts, rebuild, shifted
 from tailgate.sql.plan.traversal import inputs, scalars_of, with_inputs, with_scalars
 
 Moved = dict[Scalar, int]  # an expression, and the column that replaces it
@@ -29,12 +29,12 @@ Moved = dict[Scalar, int]  # an expression, and the column that replaces it
 
 def narrow_joins(relation: Relation) -> Relation:
     """Computes expressions below joins if this narrows the rows that a join stores."""
-    if isinstance(relation, Project | Aggregate):
+    if isinstance(relation, Project | Reduce):
         relation = _narrowed(relation)
     return with_inputs(relation, tuple(narrow_joins(i) for i in inputs(relation)))
 
 
-def _narrowed(reader: Project | Aggregate) -> Relation:
+def _narrowed(reader: Project | Reduce) -> Relation:
     """Rewrites the reader of a join so that each side computes the expressions that may move."""
     below = reader.input
     conditions: tuple[Scalar, ...] = ()
@@ -44,8 +44,8 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
         return reader
     read = (*scalars_of(reader), *conditions)
     width, whole = len(below.left.columns), len(below.columns)
-    asked = frozenset[int]() if below.condition is None else columns_of(below.condition)
-    plain = asked | frozenset(c for scalar in read for c in _plain(scalar, width))
+    condition_columns = frozenset[int]() if below.condition is None else columns_of(below.condition)
+    plain = condition_columns | frozenset(c for scalar in read for c in _plain(scalar, width))
     left = _candidates(read, plain, 0, width)
     right = _candidates(read, plain, width, whole)
     if not left and not right:
@@ -63,20 +63,20 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
 
 def _candidates(read: tuple[Scalar, ...], plain: frozenset[int], start: int, end: int) -> tuple[Scalar, ...]:
     """Returns the expressions over one side's columns that may move, each once."""
-    found: dict[Scalar, None] = {}
+    candidates: dict[Scalar, None] = {}
 
     def visit(scalar: Scalar) -> None:
         used = columns_of(scalar)
         if not isinstance(scalar, Column) and used and all(start <= i < end for i in used) and not fallible(scalar):
             if used - plain:
-                found[scalar] = None
+                candidates[scalar] = None
             return
         for part in parts(scalar):
             visit(part)
 
     for scalar in read:
         visit(scalar)
-    return tuple(found)
+    return tuple(candidates)
 
 
 def _plain(scalar: Scalar, width: int) -> frozenset[int]:
@@ -104,13 +104,13 @@ def _reading(scalar: Scalar, moved: Moved, place: dict[int, int]) -> Scalar:
         return Column(moved[scalar], scalar.type)
     if isinstance(scalar, Column):
         return replace(scalar, index=place[scalar.index])
-    return rebuilt(scalar, lambda s: _reading(s, moved, place))
+    return rebuild(scalar, lambda s: _reading(s, moved, place))
 
 
-def _rebuilt(reader: Project | Aggregate, input: Relation, moved: Moved, place: dict[int, int]) -> Relation:
+def _rebuilt(reader: Project | Reduce, input: Relation, moved: Moved, place: dict[int, int]) -> Relation:
     def new(scalar: Scalar) -> Scalar:
         return _reading(scalar, moved, place)
 
     if isinstance(reader, Project):
         return Project(input, tuple(map(new, reader.expressions)), reader.columns)
-    return with_scalars(Aggregate(input, reader.keys, reader.aggregates), new)
+    return with_scalars(Reduce(input, reader.keys, reader.aggregates), new)

@@ -52,8 +52,8 @@ def order_joins(relation: Relation) -> Relation:
     crossed = _has_cross(relation)
     if len(leaves) < 3 or not (crossed or (_by_sizes(relation) and not any(equated(c) and fallible(c) for c in conditions))):
         return typed
-    made = _ordered(ordered, conditions)
-    return made if _between(made) * (1.0 if crossed else BETTER) < _between(typed) else typed
+    best = _ordered(ordered, conditions)
+    return best if _between(best) * (1.0 if crossed else BETTER) < _between(typed) else typed
 
 
 def _is_inner(relation: Relation) -> bool:
@@ -81,8 +81,8 @@ def _has_cross(relation: Relation) -> bool:
 def _tied(join: Join) -> bool:
     """Returns whether an equality connects the sides of a join."""
     width, whole = len(join.left.columns), len(join.columns)
-    found = () if join.condition is None else conjuncts(join.condition)
-    return any(ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
+    conditions = () if join.condition is None else conjuncts(join.condition)
+    return any(ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in conditions)
 
 
 def _by_sizes(relation: Relation) -> bool:
@@ -124,9 +124,9 @@ def _ordered(leaves: list[Relation], conditions: list[Scalar]) -> Relation:
         tied = next((t for t in (_tied_by(sure, parts, pairs), _tied_by(waiting, parts, pairs)) if t), pairs)
         # `min` returns the first of equal pairs
         i, j = min(tied, key=lambda pair: rows(_joined(parts[pair[0]], parts[pair[1]], waiting)[0].relation))
-        parts[i], asked = _joined(parts[i], parts[j], waiting)
+        parts[i], used = _joined(parts[i], parts[j], waiting)
         del parts[j]
-        waiting = [c for c in waiting if all(c is not a for a in asked)]
+        waiting = [c for c in waiting if all(c is not a for a in used)]
     (whole,) = parts
     place = {column: at for at, column in enumerate(whole.columns)}
     joined = whole.relation
@@ -138,8 +138,8 @@ def _ordered(leaves: list[Relation], conditions: list[Scalar]) -> Relation:
 
 def _tied_by(conditions: list[Scalar], parts: list[_Part], pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Returns the pairs of parts that an equality connects."""
-    there = [frozenset(p.columns) for p in parts]
-    return [(i, j) for i, j in pairs if any(ties(c, there[i], there[j]) for c in conditions)]
+    columns = [frozenset(p.columns) for p in parts]
+    return [(i, j) for i, j in pairs if any(ties(c, columns[i], columns[j]) for c in conditions)]
 
 
 def _joined(left: _Part, right: _Part, waiting: list[Scalar]) -> tuple[_Part, list[Scalar]]:
@@ -151,10 +151,10 @@ def _joined(left: _Part, right: _Part, waiting: list[Scalar]) -> tuple[_Part, li
     columns = left.columns + right.columns
     place = {column: at for at, column in enumerate(columns)}
     sides = frozenset(left.columns), frozenset(right.columns)
-    there = [c for c in waiting if columns_of(c) <= place.keys()]
-    asked = [c for c in there if not fallible(c)]
-    if not any(ties(c, *sides) for c in asked):
-        asked += [c for c in there if fallible(c) and ties(c, *sides)]
-    on = tuple(renumber(c, place) for c in asked)
+    applicable = [c for c in waiting if columns_of(c) <= place.keys()]
+    conditions = [c for c in applicable if not fallible(c)]
+    if not any(ties(c, *sides) for c in conditions):
+        conditions += [c for c in applicable if fallible(c) and ties(c, *sides)]
+    on = tuple(renumber(c, place) for c in conditions)
     join = Join(left.relation, right.relation, "inner", conjunction(on)) if on else Join(left.relation, right.relation, "cross", None)
-    return _Part(join, columns), asked
+    return _Part(join, columns), conditions

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from tailgate.engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
 from tailgate.sql.plan import (
-    Aggregate,
     Column,
     Distinct,
     Filter,
@@ -23,10 +22,11 @@ from tailgate.sql.plan import (
     JoinKind,
     Literal,
     Project,
+    Reduce,
     Relation,
     SetOperation,
     Sort,
-    Union_,
+    UnionAll,
 )
 from tailgate.sql.plan.rewriting import conjunction, conjuncts
 from tailgate.sql.plan.traversal import bottom_up, column, inputs, with_inputs
@@ -47,13 +47,15 @@ def _anti(relation: Relation) -> Relation:
     present = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
     present |= frozenset(width + i for i, f in enumerate(join.right.columns) if not f.nullable)
     conditions = conjuncts(relation.condition)
-    asked = [c for c in conditions if isinstance(c, IsNull) and isinstance(c.argument, Column) and width <= c.argument.index in present]
-    if not asked:
+    null_tests = [
+        c for c in conditions if isinstance(c, IsNull) and isinstance(c.argument, Column) and width <= c.argument.index in present
+    ]
+    if not null_tests:
         return relation
     nulls = tuple(Literal(None, f.type) for f in join.right.columns)
     alone = replace(join, kind="anti")
     rows = Project(alone, tuple(column(alone, i) for i in range(width)) + nulls, join.columns)
-    rest = tuple(c for c in conditions if c not in asked)
+    rest = tuple(c for c in conditions if c not in null_tests)
     return Filter(rows, conjunction(rest)) if rest else rows
 
 
@@ -74,9 +76,9 @@ def _narrow(relation: Relation, rejected: Columns) -> Relation:
             below = rejected | rejects_null(condition)
         case Project(_, expressions):
             below = NO_COLUMNS.union(*(strict_in(e) for i, e in enumerate(expressions) if i in rejected))
-        case Aggregate(_, keys):
+        case Reduce(_, keys):
             below = NO_COLUMNS.union(*(strict_in(k) for i, k in enumerate(keys) if i in rejected))
-        case Distinct() | Sort() | Union_() | SetOperation():
+        case Distinct() | Sort() | UnionAll() | SetOperation():
             below = rejected
         case _:
             below = NO_COLUMNS
@@ -92,11 +94,11 @@ def _join(join: Join, rejected: Columns) -> Relation:
         kind = "inner" if left and right else "left" if left else "right"
     elif (kind == "left" and right) or (kind == "right" and left):
         kind = "inner"
-    asked = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
+    condition_rejects = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
     # For the side that may be extended with NULLs the join condition must not reject rows: that
     # would be another join.
-    of_left = rejected | (asked if kind in ("inner", "right", "semi") else NO_COLUMNS)
-    of_right = rejected | (asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
+    of_left = rejected | (condition_rejects if kind in ("inner", "right", "semi") else NO_COLUMNS)
+    of_right = rejected | (condition_rejects if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
     sides = (
         _narrow(join.left, frozenset(i for i in of_left if i < width)),
         _narrow(join.right, frozenset(i - width for i in of_right if i >= width)),

@@ -14,7 +14,6 @@ from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import renumber
 from tailgate.sql.plan import (
-    Aggregate,
     Distinct,
     Filter,
     Generate,
@@ -22,16 +21,17 @@ from tailgate.sql.plan import (
     Limit,
     Project,
     Recursive,
+    Reduce,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
     TopK,
-    Union_,
+    UnionAll,
     Values,
     Window,
-    Working,
+    WorkingTable,
 )
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
@@ -50,18 +50,18 @@ def prune_columns(relation: Relation) -> Relation:
 def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     """Returns a relation with the needed columns, and perhaps others, and the columns' new positions."""
     match relation:
-        case Scan() | Values() | Working() | Distinct():
+        case Scan() | Values() | WorkingTable() | Distinct():
             return _untouched(relation)
         case Filter(input, condition):
             below, places = _prune(input, needed | columns_of(condition))
             return _same(relation, input, below) or Filter(below, renumber(condition, places)), places
         case Project(input, expressions, columns):
-            kept = sorted(needed) or [0][: len(expressions)]
-            below, places = _prune(input, _read(expressions[i] for i in kept))
-            if below is input and len(kept) == len(expressions):
+            positions = sorted(needed) or [0][: len(expressions)]
+            below, places = _prune(input, _read(expressions[i] for i in positions))
+            if below is input and len(positions) == len(expressions):
                 return relation, _identity(relation)
-            exact = tuple(renumber(expressions[i], places) for i in kept)
-            return Project(below, exact, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+            exact = tuple(renumber(expressions[i], places) for i in positions)
+            return Project(below, exact, tuple(columns[i] for i in positions)), {old: new for new, old in enumerate(positions)}
         case Join(left, kind="left") if max(needed, default=0) < len(left.columns) and _at_most_one(relation):
             return _prune(left, needed)
         case Join(left, right, kind, condition, position):
@@ -74,22 +74,22 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
             joined = Join(one, other, kind, None if condition is None else renumber(condition, places), position)
             return joined, one_places if kind in ("semi", "anti") else places
-        case Aggregate(input, keys, aggregates):
-            wanted = [i for i in range(len(aggregates)) if len(keys) + i in needed]
-            if not keys and not wanted:
-                wanted = [0][: len(aggregates)]
-            calls = tuple(aggregates[i] for i in wanted)
+        case Reduce(input, keys, aggregates):
+            call_positions = [i for i in range(len(aggregates)) if len(keys) + i in needed]
+            if not keys and not call_positions:
+                call_positions = [0][: len(aggregates)]
+            calls = tuple(aggregates[i] for i in call_positions)
             below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c))]))
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
-            out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}
-            return with_scalars(Aggregate(below, keys, calls), lambda s: renumber(s, places)), out
-        case Union_(each, columns):
-            kept = sorted(needed)
-            cut = tuple(prune_columns(take(i, tuple(kept))) for i in each)
-            if all(a is b for a, b in zip(cut, each, strict=True)):
+            out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(call_positions)}
+            return with_scalars(Reduce(below, keys, calls), lambda s: renumber(s, places)), out
+        case UnionAll(each, columns):
+            positions = sorted(needed)
+            branches = tuple(prune_columns(take(i, tuple(positions))) for i in each)
+            if all(a is b for a, b in zip(branches, each, strict=True)):
                 return relation, _identity(relation)
-            return Union_(cut, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+            return UnionAll(branches, tuple(columns[i] for i in positions)), {old: new for new, old in enumerate(positions)}
         case Sort(input, keys, position):
             below, places = _prune(input, needed | _read(k.expression for k in keys))
             moved = with_scalars(Sort(below, keys, position), lambda s: renumber(s, places))
@@ -105,15 +105,15 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
 
 def _at_most_one(join: Join) -> bool:
     """Returns whether each row of the left has at most one match, and matching cannot fail."""
-    found = matching(join)
-    return any(key <= set(found.right) for key in keys(join.right)) and not any(map(fallible, conjuncts(join.condition)))
+    pairs = matching(join)
+    return any(key <= set(pairs.right) for key in keys(join.right)) and not any(map(fallible, conjuncts(join.condition)))
 
 
 def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     """Prunes like `_prune`, to exactly the needed columns. If none is needed, one is kept."""
-    kept = sorted(needed) or [0][: len(relation.columns)]
-    pruned, places = _prune(relation, frozenset(kept))
-    return take(pruned, tuple(places[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+    positions = sorted(needed) or [0][: len(relation.columns)]
+    pruned, places = _prune(relation, frozenset(positions))
+    return take(pruned, tuple(places[i] for i in positions)), {old: new for new, old in enumerate(positions)}
 
 
 def _untouched(relation: Relation) -> tuple[Relation, Places]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.plan.join_sides import MATCHED, WHOLE
 from tailgate.engine.plan.scalars import ties
-from tailgate.engine.plan.sides import MATCHED, WHOLE
-from tailgate.sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
+from tailgate.sql.plan import Distinct, Filter, Join, Project, Reduce, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted, substituted
 from tailgate.sql.plan.traversal import inputs, with_inputs
@@ -36,13 +36,13 @@ def _conditions_of_join(relation: Relation) -> Relation:
     """
     if not isinstance(relation, Join) or relation.condition is None:
         return relation
-    left, right, kept = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
+    left, right, rest = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
     if not left and not right:
         return relation
     sides = _push(relation.left, left), _push(relation.right, right)
-    if relation.kind == "inner" and not kept:
+    if relation.kind == "inner" and not rest:
         return Join(*sides, "cross", None, relation.position)
-    return Join(*sides, relation.kind, conjunction(kept), relation.position)
+    return Join(*sides, relation.kind, conjunction(rest), relation.position)
 
 
 def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
@@ -57,33 +57,33 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
             return _push(input, conjuncts(condition) + conditions)
         case Project(input, expressions, columns):
             return Project(_push(input, tuple(substituted(c, expressions) for c in conditions)), expressions, columns)
-        case Union_(each, columns):
-            return Union_(tuple(_push(i, conditions) for i in each), columns)
+        case UnionAll(each, columns):
+            return UnionAll(tuple(_push(i, conditions) for i in each), columns)
         case Distinct(input):
             if not any(map(fallible, conditions)):
                 return Distinct(_push(input, conditions))
         case SetOperation():
             if not any(map(fallible, conditions)):
                 return replace(relation, left=_push(relation.left, conditions), right=_push(relation.right, conditions))
-        case Aggregate(input, keys, aggregates) if keys:
+        case Reduce(input, keys, aggregates) if keys:
             of_keys = frozenset(range(len(keys)))
             down = tuple(c for c in _movable(conditions) if columns_of(c) <= of_keys)
             if down:
                 below = _push(input, tuple(substituted(c, keys) for c in down))
-                return _keep(Aggregate(below, keys, aggregates), tuple(c for c in conditions if c not in down))
+                return _keep(Reduce(below, keys, aggregates), tuple(c for c in conditions if c not in down))
         case Join(kind="left" | "right" | "semi" | "anti" as kind):
-            left, right, kept = _sides(relation, conditions, WHOLE[kind])
+            left, right, rest = _sides(relation, conditions, WHOLE[kind])
             if left or right:
                 sides = _push(relation.left, left), _push(relation.right, right)
-                return _keep(Join(*sides, kind, relation.condition, relation.position), kept)
+                return _keep(Join(*sides, kind, relation.condition, relation.position), rest)
         case Join(kind="inner" | "cross" as kind):
-            left, right, kept = _sides(relation, conditions, WHOLE[kind])
-            into = tuple(c for c in _movable(kept) if _joins(relation, c))
+            left, right, rest = _sides(relation, conditions, WHOLE[kind])
+            into = tuple(c for c in _movable(rest) if _joins(relation, c))
             if left or right or into:
                 on = into if relation.condition is None else conjuncts(relation.condition) + into
                 sides = _push(relation.left, left), _push(relation.right, right)
                 join = Join(*sides, "inner", conjunction(on), relation.position) if on else Join(*sides, "cross", None, relation.position)
-                return _keep(join, tuple(c for c in kept if c not in into))
+                return _keep(join, tuple(c for c in rest if c not in into))
         case _:
             pass
     return _keep(relation, conditions, same)

@@ -11,6 +11,7 @@ order of their values.
 
 from __future__ import annotations
 
+from tailgate.engine.plan.scalars import SWAPPED
 from tailgate.lake.types import INT8
 from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Relation, Scalar, Sort, TopK, Window
 from tailgate.sql.plan.rewriting import conjuncts
@@ -18,7 +19,6 @@ from tailgate.sql.plan.traversal import bottom_up, inputs, with_inputs
 
 # functions whose result for a row does not depend on later rows
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def first_rows(relation: Relation) -> Relation:
@@ -44,9 +44,9 @@ def _first_ranks(node: Relation) -> Relation:
     if any(c.function.name not in RANKS for c in window.calls):
         return node
     for term in conjuncts(node.condition):
-        found = _limit(term, window)
-        if found is not None:
-            count, ties = found
+        limit = _limit(term, window)
+        if limit is not None:
+            count, ties = limit
             top = TopK(window.input, window.partition, window.order, Literal(count, INT8), ties=ties)
             return Filter(Window(top, window.partition, window.order, window.calls), node.condition)
     return node
@@ -57,12 +57,12 @@ def _limit(term: Scalar, window: Window) -> tuple[int, bool] | None:
 
     Returns None if the condition does not limit a rank.
     """
-    if not isinstance(term, Call) or term.function.kind != "operator" or term.function.name not in FLIPPED:
+    if not isinstance(term, Call) or term.function.kind != "operator" or term.function.name not in SWAPPED:
         return None
     left, right = term.arguments
     sign = term.function.name
     if isinstance(left, Literal):
-        left, right, sign = right, left, FLIPPED[sign]
+        left, right, sign = right, left, SWAPPED[sign]
     width = len(window.input.columns)
     if not isinstance(left, Column) or left.index < width or not isinstance(right, Literal) or not isinstance(right.value, int):
         return None

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.engine.plan.sources.spell import interval_of, jsonb_of, jsonb_of_debezium, micros_of, uuid_of
+from tailgate.engine.plan.sources.spark_sql import interval_of, jsonb_of, jsonb_of_debezium, micros_of, uuid_of
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import (
     BOOL,
@@ -122,25 +122,25 @@ def resolved(schema: Schema) -> Schema:
 
     Raises 0A000 if a type contains itself.
     """
-    known: dict[str, Any] = {}
+    types: dict[str, Any] = {}
 
     def go(s: Schema, space: str, inside: tuple[str, ...]) -> Schema:
         if isinstance(s, list):
             return [go(each, space, inside) for each in s]
         if isinstance(s, str):
-            name = s if s in known or "." in s else f"{space}.{s}"
-            if name not in known:
+            name = s if s in types or "." in s else f"{space}.{s}"
+            if name not in types:
                 return {"type": s}
             if name in inside:
                 raise FeatureNotSupported(f"recursive Avro type {name} is not supported")
-            return known[name]
+            return types[name]
         kind = s["type"]
         if not isinstance(kind, str):  # {"type": {"type": …}} or {"type": [ … ]}
             return go(kind, space, inside)
         if kind in ("record", "enum", "fixed"):
             own = s.get("namespace", s["name"].rpartition(".")[0] if "." in s["name"] else space)
             name = ".".join(filter(None, (own, s["name"].rpartition(".")[2])))
-            out = known[name] = {**s, "name": s["name"].rpartition(".")[2], "namespace": own}
+            out = types[name] = {**s, "name": s["name"].rpartition(".")[2], "namespace": own}
             if kind == "record":
                 out["fields"] = []
                 out["fields"] = [{**f, "type": go(f["type"], own, (*inside, name))} for f in s["fields"]]
@@ -149,7 +149,7 @@ def resolved(schema: Schema) -> Schema:
             return {**s, "items": go(s["items"], space, inside)}
         if kind == "map":
             return {**s, "values": go(s["values"], space, inside)}
-        if f"{space}.{kind}" in known or kind in known:
+        if f"{space}.{kind}" in types or kind in types:
             return go(kind, space, inside)
         return s
 
@@ -163,7 +163,7 @@ def parse(*texts: str) -> Schema:
 
 def written(schema: Schema) -> str:
     """Returns a resolved schema as text: a named type in full where it occurs first, then by name."""
-    seen: set[str] = set()
+    written_types: set[str] = set()
 
     def go(s: Schema) -> Schema:
         if isinstance(s, list):
@@ -171,9 +171,9 @@ def written(schema: Schema) -> str:
         kind = s["type"]
         if kind in ("record", "enum", "fixed"):
             name = ".".join(filter(None, (s.get("namespace"), s["name"])))
-            if name in seen:
+            if name in written_types:
                 return name
-            seen.add(name)
+            written_types.add(name)
             return {**s, "fields": [{**f, "type": go(f["type"])} for f in s["fields"]]} if kind == "record" else s
         if kind == "array":
             return {**s, "items": go(s["items"])}
@@ -220,16 +220,16 @@ def merged(old: Schema, new: Schema) -> Schema:
     They are NULL if a message lacks them. A field that `new` lacks, or where it allows null,
     becomes nullable. Types inside a field do not change.
     """
-    known, coming = fields(old), fields(new)
-    made = []
+    old_fields, new_fields = fields(old), fields(new)
+    merged_fields = []
     for field in present(old)[0]["fields"]:
-        there = coming.get(field["name"])
-        loses = there is None or (len(branches(there)) < len(there) if isinstance(there, list) else False)
-        made.append({**field, "type": nullable(field["type"]), "default": None} if loses else field)
+        new_type = new_fields.get(field["name"])
+        becomes_nullable = new_type is None or (len(branches(new_type)) < len(new_type) if isinstance(new_type, list) else False)
+        merged_fields.append({**field, "type": nullable(field["type"]), "default": None} if becomes_nullable else field)
     for field in present(new)[0]["fields"]:
-        if field["name"] not in known:
-            made.append({"name": field["name"], "type": nullable(field["type"]), "default": None})
-    return {**present(old)[0], "fields": made}
+        if field["name"] not in old_fields:
+            merged_fields.append({"name": field["name"], "type": nullable(field["type"]), "default": None})
+    return {**present(old)[0], "fields": merged_fields}
 
 
 def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]:

@@ -7,8 +7,8 @@
     other values              dead letter
 
 Delivery is at least once, and repeated changes may arrive late. The operators that store the rows
-handle this (tailgate/engine/java, Captured and CapturedBag). This module computes the columns CAPTURED for
-them:
+handle this (tailgate/engine/java, CdcUpsert and CdcBag). This module computes the columns CHANGE_EVENT
+for them:
 
     origin     connector.database.schema.table
     lane       empty, or the part of a GTID that identifies a sequence of transactions: MariaDB's
@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tailgate.engine.plan.graph import Where
-from tailgate.engine.plan.sources.reads import Struct
-from tailgate.engine.plan.sources.spell import required, text
+from tailgate.engine.plan.sources.accessors import Struct
+from tailgate.engine.plan.sources.spark_sql import required, text
+from tailgate.engine.plan.steps import Filter
 
 OPERATIONS = ("c", "u", "r", "d", "t")
 
@@ -51,18 +51,18 @@ class Envelope(Struct):
         return self.op if path == ("op",) else Struct.field(self, *path)
 
 
-def envelope(at: str, *, told: bool, sure: bool, before: bool) -> Envelope:
+def envelope(at: str, *, has_op: bool, always_has_op: bool, has_before: bool) -> Envelope:
     """Returns the envelope at `at` (Spark SQL).
 
-    `told`: the envelope may have a field op; `sure`: it always has one. Without op the operation is
-    derived from the rows after and, if `before` is true, before the change.
+    `has_op`: the envelope may have a field op; `always_has_op`: if so, it always has one. Without op
+    the operation is derived from the rows after and, with `has_before`, before the change.
     """
-    new = f"WHEN {at}.`before` IS NULL THEN 'c' " if before else ""
+    new = f"WHEN {at}.`before` IS NULL THEN 'c' " if has_before else ""
     derived = f"CASE WHEN {at}.`after` IS NULL THEN 'd' {new}ELSE 'u' END"
-    return Envelope(at, (f"{at}.`op`" if sure else f"coalesce({at}.`op`, {derived})") if told else derived)
+    return Envelope(at, (f"{at}.`op`" if always_has_op else f"coalesce({at}.`op`, {derived})") if has_op else derived)
 
 
-def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
+def valid_changes(envelope: Struct, *, key: str | None, needs_before: bool) -> Filter:
     """Returns the filter that keeps changes of rows, and turns invalid changes into dead letters.
 
     `key`: the message's key, if it identifies the row. `needs_before`: without a key, the row
@@ -78,7 +78,7 @@ def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
     if needs_before:
         reason = "the change has no row before it, and the source has no key"
         checks.append(required(f"{op} NOT IN ('u', 'd') OR {envelope.exists('before')}", reason))
-    return Where(" AND ".join([envelope.exists(), *checks]))
+    return Filter(" AND ".join([envelope.exists(), *checks]))
 
 
 def without_row(envelope: Struct) -> str:
@@ -86,8 +86,8 @@ def without_row(envelope: Struct) -> str:
     return f"{envelope.field('op')} IN ('d', 't')"
 
 
-def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed: bool) -> tuple[str, ...]:
-    """Returns Spark SQL of the columns CAPTURED; `fields` are those of `source`."""
+def change_event(envelope: Struct, fields: Collection[str], partition: str, *, keyed: bool) -> tuple[str, ...]:
+    """Returns Spark SQL of the columns CHANGE_EVENT; `fields` are those of `source`."""
     at = {name: envelope.field("source", name) for name in SOURCE if name in fields}
     origin = f"concat_ws('.', {', '.join(at[n] for n in ('name', 'db', 'schema', 'table') if n in at) or text('')})"
     place, lane = _place(at), text("")
@@ -95,11 +95,11 @@ def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed
     if "gtid" in at:
         gtid = at["gtid"]
         mysql = f"instr({gtid}, ':') > 0"
-        there = f"{gtid} IS NOT NULL AND {gtid} <> ''"
+        has_gtid = f"{gtid} IS NOT NULL AND {gtid} <> ''"
         server = f"left({gtid}, length({gtid}) - length(substring_index({gtid}, ':', -1)) - 1)"
-        lane = f"CASE WHEN {there} THEN CASE WHEN {mysql} THEN {server} ELSE substring_index({gtid}, '-', 1) END ELSE '' END"
+        lane = f"CASE WHEN {has_gtid} THEN CASE WHEN {mysql} THEN {server} ELSE substring_index({gtid}, '-', 1) END ELSE '' END"
         number = f"CASE WHEN {mysql} THEN substring_index({gtid}, ':', -1) ELSE substring_index({gtid}, '-', -1) END"
-        positions.append(f"WHEN {there} THEN concat_ws('/', {_padded(number, 20)}, {place})")
+        positions.append(f"WHEN {has_gtid} THEN concat_ws('/', {_padded(number, 20)}, {place})")
     if not keyed and {"sequence", "lsn"} <= at.keys():
         commit = f"coalesce(get_json_object({at['sequence']}, '$[0]'), '0')"
         positions.append(f"WHEN {at['lsn']} IS NOT NULL THEN concat_ws('/', {_padded(commit, 20)}, {place})")

@@ -86,13 +86,13 @@ def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> st
     )
 
 
-def columns(told: str) -> tuple[Column, ...]:
+def columns(spec_text: str) -> tuple[Column, ...]:
     """Returns the columns of a schema that `spec` returned."""
-    of: Mapping[str, Any] = json.loads(told)
+    spec: Mapping[str, Any] = json.loads(spec_text)
     messages = {
-        name: protobuf.Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in of["messages"].items()
+        name: protobuf.Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in spec["messages"].items()
     }
-    return _columns(Schema(messages, {}), of["message"])
+    return _columns(Schema(messages, {}), spec["message"])
 
 
 def merged(old: str, new: str) -> str:
@@ -101,26 +101,32 @@ def merged(old: str, new: str) -> str:
     A field that the new message lacks is NULL if it was not sent. Other messages keep the old
     fields.
     """
-    was, now = json.loads(old), json.loads(new)
-    message = was["message"]
-    known, coming = (of["messages"][of["message"]]["fields"] for of in (was, now))
-    there, numbers = {f["number"] for f in coming}, {f["number"] for f in known}
-    fields = [f if f["number"] in there or f["repeated"] else {**f, "presence": True, "required": False, "default": None} for f in known]
-    fields += [f for f in coming if f["number"] not in numbers]
-    told = {
-        **was,
-        "messages": {**now["messages"], **was["messages"], message: {**was["messages"][message], "fields": fields}},
-        "enums": {name: {**now["enums"].get(name, {}), **was["enums"].get(name, {})} for name in {**now["enums"], **was["enums"]}},
+    old_spec, new_spec = json.loads(old), json.loads(new)
+    message = old_spec["message"]
+    old_fields, new_fields = (of["messages"][of["message"]]["fields"] for of in (old_spec, new_spec))
+    new_numbers, old_numbers = {f["number"] for f in new_fields}, {f["number"] for f in old_fields}
+    fields = [
+        f if f["number"] in new_numbers or f["repeated"] else {**f, "presence": True, "required": False, "default": None}
+        for f in old_fields
+    ]
+    fields += [f for f in new_fields if f["number"] not in old_numbers]
+    merged_spec = {
+        **old_spec,
+        "messages": {**new_spec["messages"], **old_spec["messages"], message: {**old_spec["messages"][message], "fields": fields}},
+        "enums": {
+            name: {**new_spec["enums"].get(name, {}), **old_spec["enums"].get(name, {})}
+            for name in {**new_spec["enums"], **old_spec["enums"]}
+        },
     }
-    return json.dumps({**told, "columns": [{"name": c.name, "spark": c.type.spark} for c in columns(json.dumps(told))]})
+    return json.dumps({**merged_spec, "columns": [{"name": c.name, "spark": c.type.spark} for c in columns(json.dumps(merged_spec))]})
 
 
 def _reachable(schema: Schema, message: str) -> list[str]:
     """Returns the message and all messages that it contains, directly or indirectly."""
-    found = [message]
-    for name in found:
-        found += dict.fromkeys(f.of for f in schema.messages[name].fields if f.of in schema.messages and f.of not in found)
-    return found
+    names = [message]
+    for name in names:
+        names += dict.fromkeys(f.of for f in schema.messages[name].fields if f.of in schema.messages and f.of not in names)
+    return names
 
 
 def _columns(schema: Schema, message: str) -> tuple[Column, ...]:

@@ -14,7 +14,7 @@ from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.grouping import has_aggregates, placeholder
 from tailgate.sql.plan import AggregateCall, Scalar
 from tailgate.sql.plan.correlation import arguments_of
-from tailgate.sql.plan.rewriting import columns_of, rebuilt
+from tailgate.sql.plan.rewriting import columns_of, rebuild
 from tailgate.sql.plan.subqueries import argument
 from tailgate.sql.plan.traversal import read_by
 
@@ -48,22 +48,22 @@ def _around(binder: ExpressionBinder) -> set[int]:
 
     The arguments of a function count as constants.
     """
-    found: set[int] = set()
+    depths: set[int] = set()
     closure = binder.level.outer
     while closure is not None and closure.binder.level.arguments is None:
-        found.add(closure.depth)
+        depths.add(closure.depth)
         closure = closure.further
-    return found
+    return depths
 
 
 def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
     """Returns the aggregate over the rows of the place where the closure stands."""
 
     def new(scalar: Scalar) -> Scalar:
-        found = argument(scalar)
-        if found is not None and found.depth == closure.depth:
-            return closure.captured[found.number]
-        return rebuilt(scalar, new)
+        reference = argument(scalar)
+        if reference is not None and reference.depth == closure.depth:
+            return closure.captured[reference.number]
+        return rebuild(scalar, new)
 
     order = tuple(replace(k, expression=new(k.expression)) for k in call.order)
     condition = None if call.filter is None else new(call.filter)

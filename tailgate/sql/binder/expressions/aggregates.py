@@ -25,7 +25,7 @@ from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.sort_keys import sort_key
 
 JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
 
@@ -48,7 +48,7 @@ def is_aggregate(name: str) -> bool:
     return any(r.kind == "aggregate" for r in catalogue.calls(name))
 
 
-def taken_apart(node: exp.Expr) -> Parts:
+def call_parts(node: exp.Expr) -> Parts:
     """Returns the parts of a call, with the clauses after it."""
     where = within = order = None
     if isinstance(node, exp.Filter):
@@ -67,12 +67,12 @@ def taken_apart(node: exp.Expr) -> Parts:
 
 def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
-    parts = taken_apart(node)
+    parts = call_parts(node)
     _check_kind(parts)
-    return owned(binder, called(binder, parts))
+    return owned(binder, bind_aggregate_call(binder, parts))
 
 
-def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
+def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> AggregateCall:
     """Returns the bound call over the aggregated rows.
 
     `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
@@ -84,36 +84,36 @@ def called(binder: ExpressionBinder, parts: Parts, *, nested: bool = False) -> A
         raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
     nodes = [] if star else list(parts.nodes)
     aggregated = [n.this for n in parts.within or []]
-    given = [inner.bind(n) for n in (*nodes, *aggregated)]
+    operands = [inner.bind(n) for n in (*nodes, *aggregated)]
     if name in JSON:
-        given = _as_json(inner, name, nodes, given)
-    found = function(name, tuple(s.type for s in given), at)
-    made = tuple(inner.known(a) for a in arguments(found, given, inner.parameters))
+        operands = _as_json(inner, name, nodes, operands)
+    aggregate = function(name, tuple(s.type for s in operands), at)
+    casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
-    for scalar, place in zip((*made, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
+    for scalar, place in zip((*casts, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
         if has_windows(scalar):
             raise of("42803", "aggregate function calls cannot contain window function calls", position=leftmost(place))
         if not nested and has_aggregates(scalar):
             raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
-    refuse((*made, *(k.expression for k in order)), "window function" if nested else "aggregate function")
+    refuse((*casts, *(k.expression for k in order)), "window function" if nested else "aggregate function")
     condition = None
     if parts.where is not None:
         condition = replace(binder, clause="FILTER", aggregates=nested).boolean(parts.where, "FILTER")
-    direct = made[: len(nodes)]
+    direct = casts[: len(nodes)]
     if parts.within is not None:
         order = [
             SortKey(s, bool(n.args.get("desc")), bool(n.args.get("nulls_first")))
-            for s, n in zip(made[len(nodes) :], parts.within, strict=True)
+            for s, n in zip(casts[len(nodes) :], parts.within, strict=True)
         ]
     _check(parts, name, direct, order)
     if name in ("max_by", "min_by"):
-        direct = (direct[0], sortable(direct[1]))
+        direct = (direct[0], sort_key(direct[1]))
     if name == "count" and parts.distinct:
-        direct = tuple(map(sortable, direct))
+        direct = tuple(map(sort_key, direct))
     if condition is not None:
         direct = tuple(_where(condition, s) for s in direct)
         order = [replace(k, expression=_where(condition, k.expression)) for k in order]
-    return AggregateCall(found, direct, result(found, made), parts.distinct, condition, tuple(order), at)
+    return AggregateCall(aggregate, direct, result(aggregate, casts), parts.distinct, condition, tuple(order), at)
 
 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:
@@ -131,7 +131,7 @@ def _check_kind(parts: Parts) -> None:
     if parts.within is not None and name in HYPOTHETICAL:
         raise FeatureNotSupported(f"hypothetical-set aggregate {name} is not supported", position=at)
     if rows and not is_aggregate(name):
-        words = [w for w, there in (("DISTINCT", parts.distinct), ("WITHIN GROUP", parts.within), ("ORDER BY", parts.order)) if there]
+        words = [w for w, present in (("DISTINCT", parts.distinct), ("WITHIN GROUP", parts.within), ("ORDER BY", parts.order)) if present]
         words += ["FILTER"] if parts.where is not None else []
         if words:
             raise WrongObjectType(f"{words[0]} specified, but {name} is not an aggregate function", position=at)
@@ -143,18 +143,18 @@ def _check_kind(parts: Parts) -> None:
         raise FeatureNotSupported("DISTINCT and ORDER BY inside of an ordered-set aggregate are not supported", position=at)
 
 
-def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
+def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[SortKey]) -> None:
     """Raises 42P10 or 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
     at = parts.at
     if name == "mode":
         check_one_form(order[0].expression.type, name, at)
     if not parts.distinct:
         return
-    for argument in made:
+    for argument in arguments:
         if name not in (*JSON, "count", "min", "max"):
             check_one_form(argument.type, "DISTINCT", at)
     for key, node in zip(order, parts.order or [], strict=True):
-        if key.expression not in made:
+        if key.expression not in arguments:
             raise InvalidColumnReference(
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list", position=leftmost(node.this)
             )
@@ -162,11 +162,11 @@ def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKe
         raise FeatureNotSupported(f"{name} with DISTINCT and ORDER BY is not supported", position=at)
 
 
-def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], given: list[Scalar]) -> list[Scalar]:
+def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], operands: list[Scalar]) -> list[Scalar]:
     """Casts values to jsonb, and the keys of an object to text."""
-    if len(given) != (2 if name.endswith("object_agg") else 1):
-        return given
-    return [*(printed(binder, k, n) for k, n in zip(given[:-1], nodes, strict=False)), _jsonb(binder, name, given[-1], nodes[-1])]
+    if len(operands) != (2 if name.endswith("object_agg") else 1):
+        return operands
+    return [*(printed(binder, k, n) for k, n in zip(operands[:-1], nodes, strict=False)), _jsonb(binder, name, operands[-1], nodes[-1])]
 
 
 def _jsonb(binder: ExpressionBinder, name: str, scalar: Scalar, node: exp.Expr) -> Scalar:
@@ -183,5 +183,5 @@ def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
     if scalar.type.name == "bool":
         t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
         return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
-    found = coerce(scalar, TEXT, binder.parameters, "assignment", leftmost(node))
-    return found if found is not None else cast(scalar, TEXT, binder.parameters, leftmost(node))
+    text = coerce(scalar, TEXT, binder.parameters, "assignment", leftmost(node))
+    return text if text is not None else cast(scalar, TEXT, binder.parameters, leftmost(node))

@@ -24,14 +24,14 @@ from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import placeholder
 from tailgate.sql.binder.grouping_sets import grouping_call
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import cast, elements_as_text, plain
+from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
 from tailgate.sql.binder.types.overloads import function
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
-from tailgate.sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
-from tailgate.sql.plan.sort_keys import many_forms
+from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
+from tailgate.sql.plan.sort_keys import has_equal_forms
 
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
@@ -43,7 +43,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     schema = node.meta.get("schema")
     if name == "array" and isinstance(nodes[0], exp.Subquery):
         return subqueries.bind_array(binder, nodes[0], at)
-    if items := sql_functions.named(binder, node):
+    if items := sql_functions.named_functions(binder, node):
         return sql_functions.bind_routine(binder, node, items)
     if schema is not None and schema not in SCHEMAS:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
@@ -71,27 +71,27 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if any(isinstance(n, exp.Star) for n in nodes):
         function(name, (), at)
         raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
-    given = [binder.bind(n) for n in nodes]
-    if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
+    operands = [binder.bind(n) for n in nodes]
+    if not rows and len(operands) == 1 and (type := _type_of(name)) is not None:
         # A type's name in the form of a function is a cast, if that cast exists.
-        return cast(given[0], type, binder.parameters, at)
+        return cast(operands[0], type, binder.parameters, at)
     if name in ("concat", "concat_ws", "format"):
-        given = [_as_text(binder, g, n) for g, n in zip(given, nodes, strict=True)]
-    if name in ("quote_literal", "quote_nullable") and len(given) == 1:
-        given = [_as_text(binder, given[0], nodes[0])]
-    if name == "array_to_string" and given and given[0].type.is_array and given[0].type.name != "text":
-        given[0] = elements_as_text(given[0], at) or given[0]
-    if name == "to_jsonb" and len(given) == 1:
-        return _jsonb(binder, given[0], leftmost(nodes[0]))
-    found = function(name, tuple(s.type for s in given), at)
-    if found.kind == "set":
+        operands = [_as_text(binder, g, n) for g, n in zip(operands, nodes, strict=True)]
+    if name in ("quote_literal", "quote_nullable") and len(operands) == 1:
+        operands = [_as_text(binder, operands[0], nodes[0])]
+    if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
+        operands[0] = elements_as_text(operands[0], at) or operands[0]
+    if name == "to_jsonb" and len(operands) == 1:
+        return _jsonb(binder, operands[0], leftmost(nodes[0]))
+    row = function(name, tuple(s.type for s in operands), at)
+    if row.kind == "set":
         hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
         if binder.clause not in EXPANDING:
             raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
-        if len(found.outputs) > 1:
+        if len(row.outputs) > 1:
             raise FeatureNotSupported(f"{name} as a value of several columns is not supported", hint=hint, position=at)
-    _check_volatility(binder, found, at)
-    return binder.call(found, given, at)
+    _check_volatility(binder, row, at)
+    return binder.call(row, operands, at)
 
 
 def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
@@ -123,19 +123,19 @@ def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
     at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
     if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
         raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=at)
-    given: dict[str, exp.Expr] = {}
+    by_name: dict[str, exp.Expr] = {}
     for i, node in enumerate(nodes):
         key = node.this.name if isinstance(node, exp.Kwarg) else names[i] if i < len(names) else ""
         if isinstance(node, exp.Kwarg):
             node = node.args["expression"]
-        if key not in names or key in given:
+        if key not in names or key in by_name:
             raise UndefinedFunction(f"function {name}({key} => …) does not exist", position=at)
-        given[key] = node
-    last = max(names.index(k) for k in given)
-    missing = [n for n in names[: last + 1] if n not in given]
+        by_name[key] = node
+    last = max(names.index(k) for k in by_name)
+    missing = [n for n in names[: last + 1] if n not in by_name]
     if missing and name != "make_interval":
         raise UndefinedFunction(f"function {name} without {missing[0]} does not exist", position=at)
-    return [given.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
+    return [by_name.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
 
 
 # --- jsonb -----------------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _jsonb(binder: ExpressionBinder, scalar: Scalar, at: int | None) -> Scalar:
 def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds jsonb_build_array, and jsonb_build_object with alternating keys and values."""
     row = catalogue.calls(name)[0]
-    given = [binder.bind(n) for n in nodes]
+    operands = [binder.bind(n) for n in nodes]
 
     def listed(scalars: list[Scalar], type: Type) -> Scalar:
         if not scalars:
@@ -169,20 +169,20 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
         return Call(catalogue.calls("ARRAY")[0], tuple(scalars), type.array())
 
     if name == "jsonb_build_array":
-        return Call(row, (listed([_jsonb(binder, g, at) for g in given], JSONB),), JSONB, at)
-    if len(given) % 2:
+        return Call(row, (listed([_jsonb(binder, g, at) for g in operands], JSONB),), JSONB, at)
+    if len(operands) % 2:
         hint = "The arguments of jsonb_build_object() must consist of alternating keys and values."
         raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
-    keys = [_as_text(binder, g, n) for g, n in zip(given[::2], nodes[::2], strict=True)]
-    values = [_jsonb(binder, g, at) for g in given[1::2]]
+    keys = [_as_text(binder, g, n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
+    values = [_jsonb(binder, g, at) for g in operands[1::2]]
     return Call(row, (listed(keys, TEXT), listed(values, JSONB)), JSONB, at)
 
 
-def _check_volatility(binder: ExpressionBinder, found: Function, at: int | None) -> None:
+def _check_volatility(binder: ExpressionBinder, row: Function, at: int | None) -> None:
     """Raises 0A000 for a volatile function in a view."""
-    if found.volatility == "volatile" and binder.view:
+    if row.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
-            f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
+            f"{row.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
         )
 
 
@@ -197,18 +197,18 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
 
     Examples are date_trunc('hour', x) and extract(hour FROM x).
     """
-    given = [binder.bind(n) for n in nodes]
+    operands = [binder.bind(n) for n in nodes]
     shown = "pg_catalog.extract" if name == "extract" else name
-    if len(given) != 2:
-        types = ", ".join(str(plain(g.type)) for g in given)
+    if len(operands) != 2:
+        types = ", ".join(str(bare_type(g.type)) for g in operands)
         raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
-    unit, value = given
+    unit, value = operands
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
         raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
     if value.type == UNKNOWN:
         raise _ambiguous(name, at)
     if value.type.facts.category not in "DT" or value.type.is_array:
-        raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
+        raise UndefinedFunction(f"function {shown}(unknown, {bare_type(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
     canonical = UNITS_BY_SPELLING.get(word, word)
     if name == "date_trunc" and value.type.name == "date":
@@ -218,9 +218,9 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
     row = next((r for r in catalogue.calls(f"{name}:{canonical}") if r.arguments == (value.type.name,)), None)
     if row is not None:
         return binder.call(row, [value], at)
-    message = f'unit "{word}" not %s for type {plain(value.type)}'
-    known = canonical in (TRUNCATABLE if name == "date_trunc" else UNITS_BY_SPELLING.values())
-    raise FeatureNotSupported(message % "supported") if known else InvalidParameterValue(message % "recognized")
+    message = f'unit "{word}" not %s for type {bare_type(value.type)}'
+    is_unit = canonical in (TRUNCATABLE if name == "date_trunc" else UNITS_BY_SPELLING.values())
+    raise FeatureNotSupported(message % "supported") if is_unit else InvalidParameterValue(message % "recognized")
 
 
 def _ambiguous(name: str, at: int | None) -> TailgateError:
@@ -233,34 +233,34 @@ def _ambiguous(name: str, at: int | None) -> TailgateError:
 
 def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Scalar:
     """Binds COALESCE, GREATEST or LEAST, whose arguments have one common type. Raises 42804."""
-    made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
+    casts, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
-        return made[0] if len(made) == 1 else Coalesce(made, type)
-    if many_forms(type) or type.is_array:
-        return _extreme(binder, ">=" if name == "greatest" else "<=", made, type)
-    return Extreme("greatest" if name == "greatest" else "least", made, type)
+        return casts[0] if len(casts) == 1 else Coalesce(casts, type)
+    if has_equal_forms(type) or type.is_array:
+        return _extreme(binder, ">=" if name == "greatest" else "<=", casts, type)
+    return GreatestLeast("greatest" if name == "greatest" else "least", casts, type)
 
 
-def _extreme(binder: ExpressionBinder, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
+def _extreme(binder: ExpressionBinder, sign: str, values: tuple[Scalar, ...], type: Type) -> Scalar:
     """Returns the first value that compares with `sign` to all others, by the type's own operator.
 
     NULLs are ignored.
     """
 
     def chosen(value: Scalar) -> Scalar:
-        others = (binder.operate(sign, [value, other], None) for other in given if other is not value)
+        others = (binder.operate(sign, [value, other], None) for other in values if other is not value)
         return And((Not(IsNull(value)), *(Coalesce((test, Literal(True, BOOL)), BOOL) for test in others)))
 
-    if len(given) == 1:
-        return given[0]
-    return Case(tuple((chosen(value), value) for value in given), Literal(None, type), type)
+    if len(values) == 1:
+        return values[0]
+    return Case(tuple((chosen(value), value) for value in values), Literal(None, type), type)
 
 
 def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    given = [binder.bind(n) for n in nodes]
-    equal = binder.operate("=", given, at)
+    operands = [binder.bind(n) for n in nodes]
+    equal = binder.operate("=", operands, at)
     assert isinstance(equal, Call)
-    value = binder.known(given[0])
+    value = binder.known(operands[0])
     return Case(((equal, Literal(None, value.type)),), value, value.type)
 
 

@@ -9,7 +9,7 @@ from tailgate.lake.errors import (
     UndefinedColumn,
 )  # fmt: skip
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.name_lookup import find_column, said_item
+from tailgate.sql.binder.name_lookup import find_column, named_item
 from tailgate.sql.grammar.names import place, position
 from tailgate.sql.plan import (
     Scalar,
@@ -20,7 +20,7 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Scalar:
     at = position(node)
     if isinstance(node.this, exp.Star):
         raise FeatureNotSupported("a row as a value is not supported", position=at)
-    table, item = node.text("table") or None, said_item(binder, node)
+    table, item = node.text("table") or None, named_item(binder, node)
     if table is None and not any(c.name == node.name for c in binder.scope.columns):
         whole = [t for t in binder.scope.tables if t.alias == node.name and not t.value]
         if whole:

@@ -45,8 +45,8 @@ def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Scalar:
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Parameter) -> Scalar:
     number = int(node.name)
-    if (given := find_argument(binder, number, position(node))) is not None:
-        return given
+    if (argument := find_argument(binder, number, position(node))) is not None:
+        return argument
     if number < 1 or number > 65535 or not binder.parameters.allowed:
         raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
     return binder.parameters.at(number, position(node))

@@ -12,7 +12,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.types.coercion import cast, plain
+from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import resolve
@@ -50,8 +50,8 @@ def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:
     scalars = [binder.bind(n) for n in nodes]
     otherwise = binder.bind(default) if default is not None else Literal(None, UNKNOWN)
     # ELSE comes first in the choice of the common type, as in transformCaseExpr().
-    made, type = binder.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
-    return Case(tuple(zip(conditions, made[1:], strict=True)), made[0], type)
+    values, type = binder.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
+    return Case(tuple(zip(conditions, values[1:], strict=True)), values[0], type)
 
 
 def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
@@ -60,12 +60,12 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
         raise empty_array(position(node))
     if any(isinstance(n, exp.Array) for n in nodes):
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
-    made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], "ARRAY")
+    elements, type = binder.unify(nodes, [binder.bind(n) for n in nodes], "ARRAY")
     if type.is_array:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
-    if all(isinstance(m, Literal) for m in made):
-        return Literal(tuple(m.value for m in made if isinstance(m, Literal)), type.array(), position(node))
-    return Call(catalogue.calls("ARRAY")[0], made, type.array(), position(node))
+    if all(isinstance(m, Literal) for m in elements):
+        return Literal(tuple(m.value for m in elements if isinstance(m, Literal)), type.array(), position(node))
+    return Call(catalogue.calls("ARRAY")[0], elements, type.array(), position(node))
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
@@ -77,7 +77,7 @@ def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:
     if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
         raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
     if value.type.facts.category != "S":
-        raise DatatypeMismatch(f"collations are not supported by type {plain(value.type)}", position=position(node))
+        raise DatatypeMismatch(f"collations are not supported by type {bare_type(value.type)}", position=position(node))
     return value
 
 

@@ -51,5 +51,5 @@ def _tid(node: exp.Expr) -> tuple[int, int] | None:
     """Returns the page and row of a tid literal, with or without a cast, or None."""
     if isinstance(node, exp.Cast) and str(node.args["to"].args.get("kind")) == "tid":
         node = node.this
-    found = TID.fullmatch(node.this) if isinstance(node, exp.Literal) and node.is_string else None
-    return (int(found[1]), int(found[2])) if found else None
+    match = TID.fullmatch(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+    return (int(match[1]), int(match[2])) if match else None

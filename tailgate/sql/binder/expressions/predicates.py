@@ -107,8 +107,8 @@ def bind_in(binder: ExpressionBinder, node: exp.In, at: int | None = None, *, ne
         return rows.bind_in(binder, node.this, node.expressions, at, negated=negated)
     value = binder.bind(node.this)
     items = [binder.bind(e) for e in node.expressions]
-    if len(items) > 1 and (found := _in_list(binder, value, items)) is not None:
-        return Not(found) if negated else found
+    if len(items) > 1 and (in_list := _in_list(binder, value, items)) is not None:
+        return Not(in_list) if negated else in_list
     tests = tuple(binder.operate(sign, [value, i], at) for i in items)
     if len(tests) == 1:
         return tests[0]
@@ -126,10 +126,10 @@ def _in_list(binder: ExpressionBinder, value: Scalar, items: list[Scalar]) -> In
         type = common([value, *items], [None] * (len(items) + 1), "IN")
     except DatatypeMismatch:
         return None
-    made = [coerce(s, type, binder.parameters) for s in (value, *items)]
-    if None in made or type.name in ("interval", "bpchar", "jsonb") or type.is_array:
+    casts = [coerce(s, type, binder.parameters) for s in (value, *items)]
+    if None in casts or type.name in ("interval", "bpchar", "jsonb") or type.is_array:
         return None
-    left, *rest = (m for m in made if m is not None)
+    left, *rest = (m for m in casts if m is not None)
     return InList(left, tuple(rest))
 
 

@@ -25,7 +25,7 @@ def compare_rows(binder: ExpressionBinder, sign: str, left: list[Scalar], right:
             position=at,
         )
     *firsts, last = zip(left, right, strict=True)
-    found = binder.operate(sign, list(last), at)
+    condition = binder.operate(sign, list(last), at)
     for a, b in reversed(firsts):
-        found = Or((binder.operate(STRICT[sign], [a, b], at), And((binder.operate("=", [a, b], at), found))))
-    return found
+        condition = Or((binder.operate(STRICT[sign], [a, b], at), And((binder.operate("=", [a, b], at), condition))))
+    return condition

@@ -37,7 +37,7 @@ from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Table
-from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import CASTS_HINT, choose
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
@@ -45,7 +45,6 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression, parse_query
 from tailgate.sql.plan import (
-    Aggregate,
     Case,
     Column,
     Distinct,
@@ -56,6 +55,7 @@ from tailgate.sql.plan import (
     Not,
     Or,
     Project,
+    Reduce,
     Relation,
     Scalar,
     Sort,
@@ -69,24 +69,24 @@ CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
-def named(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
+def named_functions(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
     """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
 def bind_routine(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
     """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
-    item, made, given = _chosen(binder, node, items)
-    if made.rows is not None:
+    item, function, arguments = _chosen(binder, node, items)
+    if function.rows is not None:
         raise FeatureNotSupported(
             f"set-returning functions are not supported in {binder.clause}",
             hint=f"Put it into FROM, as in FROM t, {item.name}(t.x).",
             position=position(node),
         )
-    found = value(_inside(binder, item, made, given, position(node)), made, tree_of(item.query))
-    if _size(found) > INLINED_MAX:
+    result = value(_inside(binder, item, function, arguments, position(node)), function, tree_of(item.query))
+    if _size(result) > INLINED_MAX:
         raise ProgramLimitExceeded(f"the expression that function {item.name} becomes is too large", position=position(node))
-    return found
+    return result
 
 
 def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
@@ -94,12 +94,12 @@ def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, 
 
     Returns its rows, its columns, and whether the function's columns are unnamed.
     """
-    item, made, given = _chosen(binder, node, items)
-    inner = _inside(binder, item, made, given, position(node))
-    if made.rows is None:
-        columns = (Field(item.name, made.returns),)
-        return Project(Values(((),), ()), (value(inner, made, tree_of(item.query)),), columns), columns, True
-    return rows(inner, made, tree_of(item.query)), made.rows, not made.rows[0].name
+    item, function, arguments = _chosen(binder, node, items)
+    inner = _inside(binder, item, function, arguments, position(node))
+    if function.rows is None:
+        columns = (Field(item.name, function.returns),)
+        return Project(Values(((),), ()), (value(inner, function, tree_of(item.query)),), columns), columns, True
+    return rows(inner, function, tree_of(item.query)), function.rows, not function.rows[0].name
 
 
 def _size(scalar: Scalar) -> int:
@@ -145,20 +145,20 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ..
             raise SyntaxError_("positional argument cannot follow named argument", position=position(argument))
         names.append(None)
         nodes.append(argument)
-    given = [binder.bind(n) for n in nodes]
-    types = tuple(g.type for g in given)
+    operands = [binder.bind(n) for n in nodes]
+    types = tuple(g.type for g in operands)
     candidates = sorted(filter(None, (_candidate(i, names) for i in items)), key=lambda c: len(c.routine.arguments))
-    found = choose(tuple(c.row for c in candidates), types)
-    shown = f"{name}({', '.join(f'{n} => {plain(t)}' if n else str(plain(t)) for n, t in zip(names, types, strict=True))})"
-    if isinstance(found, TailgateError):
+    choice = choose(tuple(c.row for c in candidates), types)
+    shown = f"{name}({', '.join(f'{n} => {bare_type(t)}' if n else str(bare_type(t)) for n, t in zip(names, types, strict=True))})"
+    if isinstance(choice, TailgateError):
         raise AmbiguousFunction(
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=at
         )
-    if found is None:
+    if choice is None:
         hint = "No function matches the given name and argument types. " + CASTS_HINT
         raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
-    candidate = next(c for c in candidates if c.row is found)
-    return candidate.item, candidate.routine, _arguments(binder, candidate, given)
+    candidate = next(c for c in candidates if c.row is choice)
+    return candidate.item, candidate.routine, _arguments(binder, candidate, operands)
 
 
 def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
@@ -166,33 +166,33 @@ def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
 
     `names` has the name of each argument of the call, None for positional ones.
     """
-    made = routine(item)
-    known = [a.name for a in made.arguments]
+    function = routine(item)
+    parameters = [a.name for a in function.arguments]
     places = []
     for i, name in enumerate(names):
-        if (name is None and i >= len(known)) or (name is not None and name not in known):
+        if (name is None and i >= len(parameters)) or (name is not None and name not in parameters):
             return None
-        places.append(i if name is None else known.index(name))
-    required = range(len(known) - len(made.defaults))
+        places.append(i if name is None else parameters.index(name))
+    required = range(len(parameters) - len(function.defaults))
     if len(set(places)) < len(places) or not set(required) <= set(places):
         return None
-    types = tuple(spelled(made.arguments[p].type) for p in places)
-    return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
+    types = tuple(catalogue_name(function.arguments[p].type) for p in places)
+    return _Candidate(item, function, tuple(places), Function(item.name, types, catalogue_name(function.returns)))
 
 
-def _arguments(binder: ExpressionBinder, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
-    made = candidate.routine
-    first = len(made.arguments) - len(made.defaults)
-    found = []
-    for i, argument in enumerate(made.arguments):
+def _arguments(binder: ExpressionBinder, candidate: _Candidate, operands: list[Scalar]) -> tuple[Scalar, ...]:
+    function = candidate.routine
+    first = len(function.arguments) - len(function.defaults)
+    scalars = []
+    for i, argument in enumerate(function.arguments):
         if i in candidate.places:
-            scalar = coerce(given[candidate.places.index(i)], argument.type, binder.parameters)
+            scalar = coerce(operands[candidate.places.index(i)], argument.type, binder.parameters)
         else:
             own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.item)))
-            scalar = default(own, argument, made.defaults[i - first])
+            scalar = default(own, argument, function.defaults[i - first])
         assert scalar is not None, (candidate.item.name, argument)
-        found.append(scalar)
-    return tuple(found)
+        scalars.append(scalar)
+    return tuple(scalars)
 
 
 def default(binder: ExpressionBinder, argument: Field, text: str) -> Scalar:
@@ -226,7 +226,7 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _inside(binder: ExpressionBinder, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
+def _inside(binder: ExpressionBinder, item: Item, function: Routine, arguments: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
     """Returns the binder of a call's body.
 
     Records the use of the function. Raises 0A000 for recursion.
@@ -239,21 +239,21 @@ def _inside(binder: ExpressionBinder, item: Item, made: Routine, given: tuple[Sc
         names.used.append(item.id)
     if at is not None:
         names.places[at] = item.id
-    return body_binder(binder, item.name, made, given, names.within(item))
+    return body_binder(binder, item.name, function, arguments, names.within(item))
 
 
-def body_binder(binder: ExpressionBinder, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> ExpressionBinder:
+def body_binder(binder: ExpressionBinder, name: str, function: Routine, arguments: tuple[Scalar, ...], names: Names) -> ExpressionBinder:
     """Returns the binder of a function's body.
 
-    `given` are its arguments, scalars over the rows of `binder`.
+    `arguments` are its arguments, scalars over the rows of `binder`.
     """
-    columns = tuple(Named(a.name, g) for a, g in zip(made.arguments, given, strict=True))
+    columns = tuple(Named(a.name, g) for a, g in zip(function.arguments, arguments, strict=True))
     scope = Scope(columns, (Table(name, columns),))
     queries = replace(binder.level.queries, parameters=Parameters())
-    return replace(binder, scope=scope, level=Level(queries, names, arguments=given), clause=CLAUSE, aggregates=False, windows={})
+    return replace(binder, scope=scope, level=Level(queries, names, arguments=arguments), clause=CLAUSE, aggregates=False, windows={})
 
 
-def value(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Scalar:
+def value(inner: ExpressionBinder, function: Routine, tree: exp.Expr) -> Scalar:
     """Returns the value of a function's body: that of the first row, or NULL without rows.
 
     Raises 42P13.
@@ -262,48 +262,50 @@ def value(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Scalar:
     """
     if _is_expression(tree):
         (node,) = tree.expressions
-        found = inner.typed(node.this if isinstance(node, exp.Alias) else node)
+        scalar = inner.typed(node.this if isinstance(node, exp.Alias) else node)
     else:
         closure = Closure(inner)
         relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
         if len(relation.columns) != 1:
-            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail="Final statement must return exactly one column.")
+            raise InvalidFunctionDefinition(MISMATCH % function.returns, detail="Final statement must return exactly one column.")
         if not _at_most_one(relation):
             relation = Limit(relation, Literal(1, INT8))
-        found = as_scalar(Subquery("scalar", relation, closure.depth, closure.arguments(relation), relation.columns[0].type))
-    result = _returned(found, made.returns)
+        scalar = as_scalar(Subquery("scalar", relation, closure.depth, closure.arguments(relation), relation.columns[0].type))
+    result = _returned(scalar, function.returns)
     if result is None:
-        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=f"Actual return type is {plain(found.type)}.")
-    nulls = _nulls(inner, made)
+        raise InvalidFunctionDefinition(MISMATCH % function.returns, detail=f"Actual return type is {bare_type(scalar.type)}.")
+    nulls = _nulls(inner, function)
     if not nulls:
         return result
     return Case((((nulls[0] if len(nulls) == 1 else Or(nulls)), Literal(None, result.type)),), result, result.type)
 
 
-def rows(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Relation:
+def rows(inner: ExpressionBinder, function: Routine, tree: exp.Expr) -> Relation:
     """Returns the rows of a function's body. Raises 42P13.
 
     There are none if the function is strict and an argument is NULL.
     """
-    assert made.rows is not None
+    assert function.rows is not None
     closure = Closure(inner)
     relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
-    if len(relation.columns) != len(made.rows):
-        few = "many" if len(relation.columns) > len(made.rows) else "few"
-        one = "Final statement must return exactly one column." if len(made.rows) == 1 else f"Final statement returns too {few} columns."
-        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=one)
-    made_of = []
-    for i, (field, column) in enumerate(zip(made.rows, relation.columns, strict=True)):
+    if len(relation.columns) != len(function.rows):
+        few = "many" if len(relation.columns) > len(function.rows) else "few"
+        one = (
+            "Final statement must return exactly one column." if len(function.rows) == 1 else f"Final statement returns too {few} columns."
+        )
+        raise InvalidFunctionDefinition(MISMATCH % function.returns, detail=one)
+    outputs = []
+    for i, (field, column) in enumerate(zip(function.rows, relation.columns, strict=True)):
         scalar = _returned(Column(i, column.type), field.type)
         if scalar is None:
-            detail = f"Final statement returns {plain(column.type)} instead of {field.type} at column {i + 1}."
-            if made.returns.name != "record":
-                detail = f"Actual return type is {plain(column.type)}."
-            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=detail)
-        made_of.append(scalar)
-    fields = tuple(Field(f.name, s.type) for f, s in zip(made.rows, made_of, strict=True))
-    plan: Relation = Project(relation, tuple(made_of), fields)
-    nulls = _nulls(inner, made)
+            detail = f"Final statement returns {bare_type(column.type)} instead of {field.type} at column {i + 1}."
+            if function.returns.name != "record":
+                detail = f"Actual return type is {bare_type(column.type)}."
+            raise InvalidFunctionDefinition(MISMATCH % function.returns, detail=detail)
+        outputs.append(scalar)
+    fields = tuple(Field(f.name, s.type) for f, s in zip(function.rows, outputs, strict=True))
+    plan: Relation = Project(relation, tuple(outputs), fields)
+    nulls = _nulls(inner, function)
     if nulls:
         plan = Filter(plan, conjunction(tuple(Not(IsNull(closure.capture(n.argument))) for n in nulls if isinstance(n, IsNull))))
     arguments = closure.arguments(plan)
@@ -314,16 +316,16 @@ def rows(inner: ExpressionBinder, made: Routine, tree: exp.Expr) -> Relation:
 
 def _returned(scalar: Scalar, type: Type) -> Scalar | None:
     """Casts a value of the body to the declared return type, or returns None if no cast exists."""
-    found = coerce(scalar, type, Parameters(), "assignment")
-    if found is not None and found.type.name == "numeric" and found.type.declared and found.type.modifiers:
-        return coerce(found, replace(found.type, declared=False), Parameters())  # the result's precision does not count as declared
-    return found
+    result = coerce(scalar, type, Parameters(), "assignment")
+    if result is not None and result.type.name == "numeric" and result.type.declared and result.type.modifiers:
+        return coerce(result, replace(result.type, declared=False), Parameters())  # the result's precision does not count as declared
+    return result
 
 
-def _nulls(inner: ExpressionBinder, made: Routine) -> tuple[Scalar, ...]:
+def _nulls(inner: ExpressionBinder, function: Routine) -> tuple[Scalar, ...]:
     """Returns IS NULL tests for the arguments of a strict function; none for other functions."""
-    given = inner.level.arguments or ()
-    return tuple(IsNull(g) for g in given if not isinstance(g, Literal) or g.value is None) if made.strict else ()
+    arguments = inner.level.arguments or ()
+    return tuple(IsNull(g) for g in arguments if not isinstance(g, Literal) or g.value is None) if function.strict else ()
 
 
 def _is_expression(tree: exp.Expr) -> bool:
@@ -341,7 +343,7 @@ def _aggregates(tree: exp.Expr) -> bool:
 def _at_most_one(relation: Relation) -> bool:
     """Returns True if the relation certainly has at most one row."""
     match relation:
-        case Aggregate(keys=keys):
+        case Reduce(keys=keys):
             return not keys
         case Values(rows=rows):
             return len(rows) <= 1

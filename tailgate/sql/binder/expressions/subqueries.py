@@ -38,8 +38,8 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
     type = relation.columns[0].type
-    made = type if type.is_array else type.array()
-    return as_scalar(Subquery("array", relation, closure.depth, closure.arguments(relation), made, position=at))
+    array_type = type if type.is_array else type.array()
+    return as_scalar(Subquery("array", relation, closure.depth, closure.arguments(relation), array_type, position=at))
 
 
 def bind_row(binder: ExpressionBinder, sign: str, left: exp.Tuple, node: exp.Subquery, at: int | None) -> Scalar:
@@ -53,8 +53,8 @@ def bind_row(binder: ExpressionBinder, sign: str, left: exp.Tuple, node: exp.Sub
 
 def bind_in(binder: ExpressionBinder, node: exp.In, at: int | None, *, negated: bool) -> Scalar:
     """Binds x IN (SELECT …), and with `negated` x NOT IN (SELECT …). Raises 42601."""
-    found = _quantified(binder, "=", node.this, node.args["query"], at)
-    return Not(found) if negated else found
+    condition = _quantified(binder, "=", node.this, node.args["query"], at)
+    return Not(condition) if negated else condition
 
 
 def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
@@ -75,8 +75,8 @@ def _quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, node: exp.S
     if all:
         condition = Not(condition)
     arguments = closure.arguments(relation, condition)
-    found = as_scalar(Subquery("any", relation, closure.depth, arguments, BOOL, condition, position=at))
-    return Not(found) if all else found
+    scalar = as_scalar(Subquery("any", relation, closure.depth, arguments, BOOL, condition, position=at))
+    return Not(scalar) if all else scalar
 
 
 def _value(closure: Closure, relation: Relation, column: int, at: int | None) -> Scalar:

@@ -15,12 +15,12 @@ from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxEr
 from tailgate.lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import coerce, plain, spelled
+from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import And, Call, Extreme, Literal, Or, Scalar
+from tailgate.sql.plan import And, Call, GreatestLeast, Literal, Or, Scalar
 
 # --- arrays ----------------------------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     if isinstance(node.this, exp.Bracket) and not value.type.is_array:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
     if not value.type.is_array:
-        message = f"cannot subscript type {plain(value.type)} because it does not support subscripting"
+        message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
         raise DatatypeMismatch(message, position=leftmost(node.this))
     if not isinstance(index, exp.Slice):
         return binder.call(function("[]", (value.type, INT4), at), [value, _whole(binder, index)], at)
@@ -49,10 +49,10 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
 
 
 def _whole(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
-    found = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
-    if found is None:
+    index = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
+    if index is None:
         raise DatatypeMismatch("array subscript must have type integer", position=leftmost(node))
-    return found
+    return index
 
 
 def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
@@ -60,28 +60,28 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
     every = isinstance(right, exp.All)
     value, array = binder.bind(left), binder.bind(right.this)
     if array.type == UNKNOWN:
-        element = TEXT if value.type == UNKNOWN else plain(value.type)
-        found = coerce(array, element.array(), binder.parameters)
-        assert found is not None
-        array = found
+        element = TEXT if value.type == UNKNOWN else bare_type(value.type)
+        cast = coerce(array, element.array(), binder.parameters)
+        assert cast is not None
+        array = cast
     if not array.type.is_array:
         raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=at)
     row = operator(sign, (value.type, array.type.element), at)
-    if spelled(array.type.element) != row.arguments[1]:
+    if catalogue_name(array.type.element) != row.arguments[1]:
         target = coerce(array, replace(array.type, name=row.arguments[1], modifiers=()), binder.parameters)
         if target is None:
             raise FeatureNotSupported(f"{sign} {type(right).__name__.upper()} of type {array.type} is not supported", position=at)
         array = target
     probe = binder.call(row, [value, Literal(None, array.type.element)], at)
     assert isinstance(probe, Call)
-    made = probe.arguments[0]
+    operand = probe.arguments[0]
     if array.type.name == "numeric" and probe.arguments[1].type.decimal != array.type.decimal:
         widened = coerce(array, probe.arguments[1].type.array(), binder.parameters, "explicit")
         assert widened is not None
         array = widened
     if row.result != "bool":
         raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
-    return Call(arrays.quantified(row, every, (spelled(made.type), spelled(array.type))), (made, array), BOOL, at)
+    return Call(arrays.quantified(row, every, (catalogue_name(operand.type), catalogue_name(array.type))), (operand, array), BOOL, at)
 
 
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
             raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
         begin, end = (binder.typed(e) for e in side.expressions)
         if begin.type.facts.category != "D":
-            shown = f"{plain(begin.type)}, {plain(end.type)}"
+            shown = f"{bare_type(begin.type)}, {bare_type(end.type)}"
             raise UndefinedFunction(f"function pg_catalog.overlaps({shown}, …) does not exist", position=at)
         ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])
 
@@ -108,12 +108,12 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
 
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
         """Returns the earlier and the later end. If one end is NULL, both are the other end."""
-        made, _ = _unified(binder, pair)
-        return Extreme("least", made, made[0].type), Extreme("greatest", made, made[0].type)
+        ends_of_type, _ = _unified(binder, pair)
+        return GreatestLeast("least", ends_of_type, ends_of_type[0].type), GreatestLeast("greatest", ends_of_type, ends_of_type[0].type)
 
     (s1, e1), (s2, e2) = ordered(ends[0]), ordered(ends[1])
-    made, _ = _unified(binder, [s1, e1, s2, e2])
-    s1, e1, s2, e2 = made
+    ends_of_type, _ = _unified(binder, [s1, e1, s2, e2])
+    s1, e1, s2, e2 = ends_of_type
     for scalar in (*ends[0], *ends[1]):
         if isinstance(scalar, Literal) and scalar.value is None:
             raise FeatureNotSupported("OVERLAPS with NULL is not supported", position=at)
@@ -133,8 +133,8 @@ def _unified(binder: ExpressionBinder, scalars: list[Scalar]) -> tuple[tuple[Sca
 def bind_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Scalar:
     """Binds AT TIME ZONE, a call of timezone(zone, value)."""
     zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
-    given = [zone, value]
-    return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)
+    operands = [zone, value]
+    return binder.call(function("timezone", tuple(s.type for s in operands), at), operands, at)
 
 
 def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
@@ -149,15 +149,15 @@ def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -
     similar = isinstance(like, exp.SimilarTo)
     if character is None and not similar:
         return binder.bind(like.this), pattern
-    given = [pattern, character or Literal("\\", TEXT)]
-    if all(isinstance(g, Literal) and isinstance(g.value, str) for g in given):
-        texts = [str(g.value) for g in given if isinstance(g, Literal)]
+    operands = [pattern, character or Literal("\\", TEXT)]
+    if all(isinstance(g, Literal) and isinstance(g.value, str) for g in operands):
+        texts = [str(g.value) for g in operands if isinstance(g, Literal)]
         try:
-            made: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
+            regex: Scalar = Literal(similar_to(*texts) if similar else like_escape(*texts), TEXT, position(pattern_node))
         except TailgateError as error:
             error.position = position(like)
             raise
     else:
         name = "similar_to_escape" if similar else "like_escape"
-        made = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in given], position(like))
-    return binder.bind(like.this), made
+        regex = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in operands], position(like))
+    return binder.bind(like.this), regex

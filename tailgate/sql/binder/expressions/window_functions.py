@@ -19,19 +19,19 @@ from sqlglot import exp
 from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
 from tailgate.lake.types import INT8, INTERVAL, Type
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.expressions.aggregates import Parts, called, is_aggregate, taken_apart
+from tailgate.sql.binder.expressions.aggregates import Parts, bind_aggregate_call, call_parts, is_aggregate
 from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.set_returning import refuse
-from tailgate.sql.binder.types.coercion import coerce, plain
+from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.binder.types.overloads import arguments, function, result
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import WITHIN_GROUP
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Bound, Column, Frame, Relation, Scalar, SortKey, Window, WindowCall
-from tailgate.sql.plan.rewriting import parts, rebuilt
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.rewriting import parts, rebuild
+from tailgate.sql.plan.sort_keys import sort_key
 
 Named = Mapping[str, exp.Window]
 Mode = Literal["rows", "range", "groups"]
@@ -49,29 +49,29 @@ def is_window(name: str) -> bool:
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
-    taken = taken_apart(node.this)
-    at = taken.at
+    parts = call_parts(node.this)
+    at = parts.at
     if not binder.aggregates or binder.clause == "HAVING" or binder.within_window:
         if binder.within_window:
             raise wrong("window function calls cannot be nested", at)
         raise wrong(f"window functions are not allowed in {binder.clause}", at)
     inner = replace(binder, within_window=True)
-    made, filter = _call(inner, taken)
+    bound_call, filter = _call(inner, parts)
     partition, order, spec = _window(inner, node)
-    refuse((*made.arguments, *partition, *(k.expression for k in order)), "window function")
+    refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order, position(node))
-    call = WindowCall(made.function, made.arguments, made.type, frame, filter, at)
+    call = WindowCall(bound_call.function, bound_call.arguments, bound_call.type, frame, filter, at)
     return cast(Scalar, Windowed(call, partition, order))
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class BoundFunction:
     function: Function
     arguments: tuple[Scalar, ...]
     type: Type
 
 
-def _call(binder: ExpressionBinder, parts: Parts) -> tuple[_Made, Scalar | None]:
+def _call(binder: ExpressionBinder, parts: Parts) -> tuple[BoundFunction, Scalar | None]:
     name, at = parts.name, parts.at
     if is_aggregate(name):
         if name in WITHIN_GROUP:
@@ -80,21 +80,21 @@ def _call(binder: ExpressionBinder, parts: Parts) -> tuple[_Made, Scalar | None]
             raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
         if parts.order:
             raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
-        call = called(binder, parts, nested=True)
-        return _Made(call.function, call.arguments, call.type), call.filter
+        call = bind_aggregate_call(binder, parts, nested=True)
+        return BoundFunction(call.function, call.arguments, call.type), call.filter
     if catalogue.calls(name) and not is_window(name):
         raise WrongObjectType(f"OVER specified, but {name} is not a window function nor an aggregate function", position=at)
     if parts.where is not None:
         raise FeatureNotSupported("FILTER is not implemented for non-aggregate window functions", position=at)
     if parts.distinct:
         raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
-    given = [binder.bind(n) for n in parts.nodes]
-    if name in ("lag", "lead") and len(given) == 3:
-        (first, third), _ = binder.unify([parts.nodes[0], parts.nodes[2]], [given[0], given[2]], name.upper())
-        given = [first, given[1], third]
-    found = function(name, tuple(s.type for s in given), at)
-    made = tuple(binder.known(a) for a in arguments(found, given, binder.parameters))
-    return _Made(found, made, result(found, made)), None
+    operands = [binder.bind(n) for n in parts.nodes]
+    if name in ("lag", "lead") and len(operands) == 3:
+        (first, third), _ = binder.unify([parts.nodes[0], parts.nodes[2]], [operands[0], operands[2]], name.upper())
+        operands = [first, operands[1], third]
+    row = function(name, tuple(s.type for s in operands), at)
+    casts = tuple(binder.known(a) for a in arguments(row, operands, binder.parameters))
+    return BoundFunction(row, casts, result(row, casts)), None
 
 
 def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
@@ -122,7 +122,7 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
         if inherited is not None:
             raise wrong(f'cannot copy window "{name}" because it has a frame clause', at)
     if node.args.get("partition_by"):
-        partition = tuple(sortable(binder.typed(n)) for n in node.args["partition_by"])
+        partition = tuple(sort_key(binder.typed(n)) for n in node.args["partition_by"])
     if node.args.get("order"):
         items = node.args["order"].expressions
         order = tuple(SortKey(binder.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in items)
@@ -189,24 +189,26 @@ def _bound(
                 target = key
             case _:
                 raise FeatureNotSupported(
-                    f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {plain(key)}", position=at
+                    f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {bare_type(key)}", position=at
                 )
-    found = coerce(scalar, target, binder.parameters, "assignment")
-    if found is None:
+    offset = coerce(scalar, target, binder.parameters, "assignment")
+    if offset is None:
         raise of(
-            "42804", f"argument of {mode.upper()} must be type {plain(target)}, not type {plain(scalar.type)}", position=leftmost(start)
+            "42804",
+            f"argument of {mode.upper()} must be type {bare_type(target)}, not type {bare_type(scalar.type)}",
+            position=leftmost(start),
         )
-    return Bound(kind, found)
+    return Bound(kind, offset)
 
 
 def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
     """Returns the windows of the WINDOW clause by name. Raises 42P20 for a duplicate name."""
-    found: dict[str, exp.Window] = {}
+    windows: dict[str, exp.Window] = {}
     for alias in tree.args.get("windows") or []:
-        if alias.alias in found:
+        if alias.alias in windows:
             raise wrong(f'window "{alias.alias}" is already defined', position(alias.args["alias"]))
-        found[alias.alias] = alias.this
-    return found
+        windows[alias.alias] = alias.this
+    return windows
 
 
 @dataclass
@@ -238,7 +240,7 @@ class Windows:
                 if key == (window.partition, window.order):
                     return Column(self.width + before + calls.index(window.call), window.type)
                 before += len(calls)
-        return rebuilt(scalar, self.over) if has_windows(scalar) else scalar
+        return rebuild(scalar, self.over) if has_windows(scalar) else scalar
 
     def plan(self, input: Relation) -> Relation:
         """Adds the Window nodes to a plan."""

@@ -23,7 +23,7 @@ from tailgate.sql.authorization import SELECT
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.name_lookup import shown
+from tailgate.sql.binder.name_lookup import lateral_queries
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.relation_names import Names
@@ -52,7 +52,7 @@ def bind_table(node: exp.Expr, level: Level) -> Source:
     return source
 
 
-def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
+def bind_cross_join(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
     """Binds the item after a comma as a cross join.
 
     The item can read the left side if it is LATERAL.
@@ -105,15 +105,15 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             bound = level.queries.query(node.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
-            bound = shown(level).query(node.this.this, level.names)
+            bound = lateral_queries(level).query(node.this.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
-            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            binder = Expressions(Scope(), replace(level, queries=lateral_queries(level)), "functions in FROM", False)
             return Source(*bind_rows_from(node, binder, Values(((),), ())))
         case exp.Table() if is_windowed(node) and node.this.expressions:
             return Source(*bind_windowed(node, _cut(node.this.expressions[0], level), level))
         case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):
-            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            binder = Expressions(Scope(), replace(level, queries=lateral_queries(level)), "functions in FROM", False)
             return Source(*bind_function(node, binder, Values(((),), ())))
         case exp.Table():
             if node.args.get("sample"):
@@ -166,9 +166,9 @@ def _expanded(item: Item, names: Names, queries: QueryBinder, at: int | None) ->
 
     If a statement names the view several times, it gets the same object each time.
     """
-    known = names.views.get((item.id, names.inside))
-    if known is not None:
-        return known
+    cached = names.views.get((item.id, names.inside))
+    if cached is not None:
+        return cached
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
     plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(tree_of(item.query), names.below(item))
@@ -180,11 +180,11 @@ def _expanded(item: Item, names: Names, queries: QueryBinder, at: int | None) ->
 
 def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:
     shown = alias.name if alias is not None and alias.name else name
-    given = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
-    if len(given) > len(columns):
-        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(given)} columns specified')
+    names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+    if len(names) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
     own = item if alias is None or not alias.name else 0
-    return Source(plan, scopes.of(shown, columns, given, name, own))
+    return Source(plan, scopes.of(shown, columns, names, name, own))
 
 
 SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
@@ -193,7 +193,7 @@ SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 def _join(left: Source, node: exp.Join, level: Level) -> Source:
     at = position(node)
     if node.args.get("kind") == "CROSS":
-        return beside(left, node.this, level, at)
+        return bind_cross_join(left, node.this, level, at)
     kind = SIDES.get(node.args.get("side") or "", "inner")
     closure = _around(left, level, kind)
     right = bind_table(node.this, _within(level, closure))
@@ -229,15 +229,15 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: 
     for name in using:
         sides = []
         for word, side in (("left", left.scope), ("right", moved)):
-            found = [c for c in side.columns if c.name == name]
-            if not found:
+            matches = [c for c in side.columns if c.name == name]
+            if not matches:
                 raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {word} table')
-            if len(found) > 1:
+            if len(matches) > 1:
                 raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table')
-            sides.append(found[0].scalar)
+            sides.append(matches[0].scalar)
         conditions.append(binder.operate("=", list(sides), at))
-        made, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
-        merged.append(Named(name, {"right": made[1], "full": Coalesce(made, type)}.get(kind, made[0])))
+        casts, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
+        merged.append(Named(name, {"right": casts[1], "full": Coalesce(casts, type)}.get(kind, casts[0])))
     scope = left.scope.joined(right.scope, width)
     rest = tuple(c for c in scope.columns if c.name not in using)
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))

@@ -25,21 +25,21 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
 
     Raises the errors of the body and of the defaults.
     """
-    made, names = routine(item), Names(catalog.stored)
+    function, names = routine(item), Names(catalog.stored)
     nowhere = Expressions(Scope(), Level(Queries(), names), aggregates=False)
-    for argument, text in zip(made.arguments[len(made.arguments) - len(made.defaults) :], made.defaults, strict=True):
+    for argument, text in zip(function.arguments[len(function.arguments) - len(function.defaults) :], function.defaults, strict=True):
         default(nowhere, argument, text)
-    columns = tuple(Column(i, t) for i, t in enumerate(made.types))
-    arguments = Values((), made.arguments)
+    columns = tuple(Column(i, t) for i, t in enumerate(function.types))
+    arguments = Values((), function.arguments)
     inside = Names(catalog, used=names.used, inside=(item.id,), widths=item.widths, demands=names.demands)
-    if made.rows is None:
-        scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
+    if function.rows is None:
+        scalar = value(body_binder(nowhere, item.name, function, columns, inside), function, tree)
         plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))
     else:
         around = Closure(nowhere)
         within = replace(nowhere, level=Level(Queries(outer=around), names))
-        given = tuple(around.capture(c) for c in columns)
-        plan = rows(body_binder(within, item.name, made, given, inside), made, tree)
+        captures = tuple(around.capture(c) for c in columns)
+        plan = rows(body_binder(within, item.name, function, captures, inside), function, tree)
         plan = as_relation(Dependent(arguments, plan, around.depth, around.arguments(plan), "inner", None))
     decorrelate(plan)
     return inside

@@ -23,11 +23,11 @@ def with_identified(groups: Groups, plan: Relation, scalars: Iterable[Scalar], c
     Only columns that the expressions read are added. Groups with several grouping sets are returned
     unchanged.
     """
-    named = frozenset(k.index for k in groups.keys if isinstance(k, Column))
-    if not named or groups.sets != (frozenset(range(len(groups.keys))),):
+    key_columns = frozenset(k.index for k in groups.keys if isinstance(k, Column))
+    if not key_columns or groups.sets != (frozenset(range(len(groups.keys))),):
         return groups
-    known = {i for key, columns in _keyed(plan, 0, catalog) if key <= named for i in columns}
-    more = dict.fromkeys(c for s in scalars for c in _loose(s, groups.keys) if c.index in known - named)
+    dependent_columns = {i for key, columns in _keyed(plan, 0, catalog) if key <= key_columns for i in columns}
+    more = dict.fromkeys(c for s in scalars for c in _loose(s, groups.keys) if c.index in dependent_columns - key_columns)
     keys = (*groups.keys, *more)
     return replace(groups, keys=keys, sets=(frozenset(range(len(keys))),)) if more else groups
 

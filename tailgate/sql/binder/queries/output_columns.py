@@ -99,7 +99,7 @@ def by_name(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None
     """Returns the output column that a name without a table refers to, or None. Raises 42702."""
     if not isinstance(node, exp.Column) or node.args.get("table") or isinstance(node.this, exp.Star):
         return None
-    found = [o for o in outputs if o.name == node.name]
-    if any(o.scalar != found[0].scalar for o in found):
+    matches = [o for o in outputs if o.name == node.name]
+    if any(o.scalar != matches[0].scalar for o in matches):
         raise AmbiguousColumn(f'{clause} "{node.name}" is ambiguous', position=position(node))
-    return found[0] if found else None
+    return matches[0] if matches else None

@@ -1,7 +1,7 @@
 """Queries: binds SELECT, VALUES, set operations and WITH, and returns plans.
 
 FROM ─► WHERE ─► GROUP BY ─► HAVING ─► SELECT ─► DISTINCT ─► ORDER BY ─► LIMIT
-Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
+Join    Filter   Reduce      Filter    Project   Distinct    Sort        Limit
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.window_functions import Windows, named_windows
 from tailgate.sql.binder.grouping import Groups, has_aggregates, has_windows
 from tailgate.sql.binder.grouping_sets import numbered, over_sets
-from tailgate.sql.binder.name_lookup import find_table, said_item
+from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import aggregate_place, leftmost
-from tailgate.sql.binder.queries.from_items import beside, bind_table
+from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.functional_dependency import with_identified
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number, column_name
 from tailgate.sql.binder.queries.recursion import bind_recursive, names_itself
-from tailgate.sql.binder.queries.select_tail import Finish, order_of, sorted_and_cut
+from tailgate.sql.binder.queries.select_tail import SelectTail, order_of, sorted_and_cut
 from tailgate.sql.binder.queries.set_operations import combined
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Source, placed
@@ -43,7 +43,7 @@ from tailgate.sql.plan import (
     Relation,
     Scalar,
     SortKey,
-    Union_,
+    UnionAll,
     Values,
     nullable,
 )  # fmt: skip
@@ -83,21 +83,24 @@ class Queries(QueryBinder):
 
     def ctes(self, clause: exp.Expr, names: Names) -> Names:
         """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10."""
-        seen: set[str] = set()
+        cte_names: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias
-            if name in seen:
+            if name in cte_names:
                 raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
-            seen.add(name)
+            cte_names.add(name)
             recursive = clause.args.get("recursive") and names_itself(cte)
             plan = bind_recursive(cte, names, self) if recursive else self.query(cte.this, names)
-            given = [c.name for c in cte.args["alias"].args.get("columns") or []]
-            if len(given) > len(plan.columns):
+            column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+            if len(column_names) > len(plan.columns):
                 raise InvalidColumnReference(
-                    f'WITH query "{name}" has {len(plan.columns)} columns available but {len(given)} columns specified',
+                    f'WITH query "{name}" has {len(plan.columns)} columns available but {len(column_names)} columns specified',
                     position=position(cte),
                 )
-            columns = tuple(Field(n, f.type, f.nullable) for n, f in zip(given, plan.columns, strict=False)) + plan.columns[len(given) :]
+            columns = (
+                tuple(Field(n, f.type, f.nullable) for n, f in zip(column_names, plan.columns, strict=False))
+                + plan.columns[len(column_names) :]
+            )
             names = names.with_cte(name, plan, columns)
         return names
 
@@ -112,8 +115,8 @@ class Queries(QueryBinder):
         """
         for key, words in REFUSED.items():
             if tree.args.get(key):
-                found = tree.args[key]
-                raise FeatureNotSupported(f"{words} is not supported", position=position(found) if isinstance(found, exp.Expr) else None)
+                clause = tree.args[key]
+                raise FeatureNotSupported(f"{words} is not supported", position=position(clause) if isinstance(clause, exp.Expr) else None)
         level = Level(self, names)
         source = self._from(tree, level)
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
@@ -153,7 +156,7 @@ class Queries(QueryBinder):
         plan, over = expanded(plan, [*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))])
         outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
         ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
-        return Finish(tree, binder, outputs, ordered, on).over(plan)
+        return SelectTail(tree, binder, outputs, ordered, on).over(plan)
 
     def _from(self, tree: exp.Select, level: Level) -> Source:
         clause = tree.args.get("from_")
@@ -161,25 +164,25 @@ class Queries(QueryBinder):
             return Source(ONE_ROW, Scope())
         source = bind_table(clause.this, level)
         for join in tree.args.get("joins") or []:
-            source = beside(source, join.this, level, position(join.this))
+            source = bind_cross_join(source, join.this, level, position(join.this))
         return source
 
     def _outputs(self, tree: exp.Select, binder: Expressions, source: Source, side: bool) -> list[Output]:
-        found: list[Output] = []
+        outputs: list[Output] = []
         for node in tree.expressions:
             if isinstance(node, exp.Star):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
-                found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
+                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                table = find_table(binder, node.text("table"), position(node), said_item(binder, node))
-                found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
+                table = find_table(binder, node.text("table"), position(node), named_item(binder, node))
+                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.bind(inner) if side else binder.typed(inner)
                 name = node.alias if isinstance(node, exp.Alias) else column_name(node, scalar)
-                found.append(Output(name, scalar, inner))
-        return found
+                outputs.append(Output(name, scalar, inner))
+        return outputs
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
         """Binds GROUP BY.
@@ -227,7 +230,7 @@ class Queries(QueryBinder):
             for b, scalar in zip(bound, column, strict=True):
                 b[i] = scalar
             fields.append(Field(f"column{i + 1}", type, any(nullable(b[i], ()) for b in bound)))
-        return written_out(tuple(map(tuple, bound)), tuple(fields))
+        return values_plan(tuple(map(tuple, bound)), tuple(fields))
 
     def _modified(self, tree: exp.Expr, plan: Relation, names: Names) -> Relation:
         """Applies ORDER BY and LIMIT of a set operation or VALUES. Raises 0A000.
@@ -259,14 +262,14 @@ def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
     return list(on.expressions) if on is not None else []
 
 
-def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
+def values_plan(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
     """Returns the rows of VALUES.
 
     If they contain subqueries or read outer columns, each row is a projection.
     """
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
-        made = tuple(Project(ONE_ROW, row, columns) for row in rows)
-        return made[0] if len(made) == 1 else Union_(made, columns)
+        projections = tuple(Project(ONE_ROW, row, columns) for row in rows)
+        return projections[0] if len(projections) == 1 else UnionAll(projections, columns)
     return Values(rows, columns)
 
 

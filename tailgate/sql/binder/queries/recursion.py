@@ -13,9 +13,9 @@ from tailgate.sql.binder.context import QueryBinder
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.relation_names import Names
-from tailgate.sql.binder.types.coercion import plain
+from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Aggregate, Column, Distinct, Project, Recursive, Relation, Union_, Working
+from tailgate.sql.plan import Column, Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
 
 
@@ -46,36 +46,36 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     base = queries.query(_bare(tree.this), names)
     number = len(names.recursions)
     names.recursions.append(name)
-    given = [c.name for c in cte.args["alias"].args.get("columns") or []]
-    fields = tuple(Field(n, f.type) for n, f in zip(given, base.columns, strict=False))
-    fields += tuple(Field(f.name, f.type) for f in base.columns[len(given) :])
-    working = Working(number, tuple(Field(f.name, f.type) for f in base.columns))
+    column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
+    fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
+    fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
+    working = WorkingTable(number, tuple(Field(f.name, f.type) for f in base.columns))
     step = queries.query(_bare(second), names.with_cte(name, working, fields))
     _check_step(step, name, references[0])
-    if isinstance(step, Union_):  # keeps `combined` from flattening it
+    if isinstance(step, UnionAll):  # keeps `combined` from flattening it
         step = Project(step, tuple(Column(i, f.type) for i, f in enumerate(step.columns)), step.columns)
     joined = combined(tree, base, step, queries.parameters)
     union = joined.input if isinstance(joined, Distinct) else joined
-    assert isinstance(union, Union_)
+    assert isinstance(union, UnionAll)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
         if (field.type.name, field.type.is_array) != (before.type.name, before.type.is_array):
             raise DatatypeMismatch(
-                f'recursive query "{name}" column {i} has type {plain(before.type)} in non-recursive term'
-                f" but type {plain(field.type)} overall",
+                f'recursive query "{name}" column {i} has type {bare_type(before.type)} in non-recursive term'
+                f" but type {bare_type(field.type)} overall",
                 hint="Cast the output of the non-recursive term to the correct type.",
                 position=leftmost(nth(tree.this, i - 1)),
             )
     columns = tuple(Field(f.name, f.type) for f in union.columns)
-    return Recursive(number, Union_(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns)
+    return Recursive(number, UnionAll(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns)
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:
     """Raises 42P19 if the step refers to the query within a subquery, or aggregates its rows."""
     at = position(reference)
-    if not any(isinstance(node, Working) for node in nodes(step)):
+    if not any(isinstance(node, WorkingTable) for node in nodes(step)):
         raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within a subquery', position=at)
     for node in nodes(step):
-        if isinstance(node, Aggregate) and any(isinstance(below, Working) for below in nodes(node)):
+        if isinstance(node, Reduce) and any(isinstance(below, WorkingTable) for below in nodes(node)):
             raise InvalidRecursion("aggregate functions are not allowed in a recursive query's recursive term", position=at)
 
 

@@ -15,13 +15,13 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
-from tailgate.sql.binder.types.coercion import coerce, plain
+from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
 from tailgate.sql.plan.correlation import arguments_of, has_subqueries
 from tailgate.sql.plan.grouping import distinct as made_distinct
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.plan.sort_keys import sortable
+from tailgate.sql.plan.sort_keys import sort_key
 
 Ordered = list[tuple[Scalar, exp.Expr]]  # expressions to sort by, over the input, each with its node
 
@@ -31,18 +31,18 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
 
     Names and numbers refer to output columns first.
     """
-    found = []
+    pairs = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
         while isinstance(inner, exp.Paren):
             inner = inner.this
         output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
-        found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
-    return found
+        pairs.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+    return pairs
 
 
 @dataclass
-class Finish:
+class SelectTail:
     """The projection of a SELECT and the steps after it.
 
     `ordered` is of ORDER BY, `on` of DISTINCT ON.
@@ -82,7 +82,7 @@ class Finish:
         if self.on:
             self._check_on(on, keys)
             at = position(distinct) if distinct is not None else None
-            result = TopK(result, tuple(map(sortable, on)), keys, Literal(1, INT8), position=at)
+            result = TopK(result, tuple(map(sort_key, on)), keys, Literal(1, INT8), position=at)
         elif distinct is not None:
             result = made_distinct(result)
         result = sorted_and_cut(self.tree, result, keys, self.binder)
@@ -132,12 +132,12 @@ def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
     Raises 42804, 42P10, 0A000.
     """
     scalar = binder.within(clause).bind(node)
-    found = coerce(scalar, INT8, binder.parameters, "assignment")
-    if found is None:
-        raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
-    column = next((c for c in node.find_all(exp.Column) if columns_of(found)), None)
+    count = coerce(scalar, INT8, binder.parameters, "assignment")
+    if count is None:
+        raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {bare_type(scalar.type)}", position=leftmost(node))
+    column = next((c for c in node.find_all(exp.Column) if columns_of(count)), None)
     if column is not None:
         raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
-    if has_subqueries(found) or list(arguments_of(found)):
+    if has_subqueries(count) or list(arguments_of(count)):
         raise FeatureNotSupported(f"a {clause} that depends on rows is not supported", position=leftmost(node))
-    return found
+    return count

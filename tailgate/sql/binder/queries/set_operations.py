@@ -15,7 +15,7 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, Union_
+from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.grouping import distinct as made_distinct
 from tailgate.sql.plan.grouping import set_operation
 
@@ -36,19 +36,19 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
     if len(left.columns) != len(right.columns):
         raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(nth(second, 0)))
     fields: list[Field] = []
-    made: list[tuple[Scalar, Scalar]] = []
+    casts: list[tuple[Scalar, Scalar]] = []
     for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
         scalars = [_output(left, i), _output(right, i)]
         chosen = common(scalars, [None, leftmost(nth(second, i))], word)
         one, other = (coerce(s, chosen, parameters) for s in scalars)
         assert one is not None and other is not None
-        made.append((one, other))
+        casts.append((one, other))
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
-    inputs = _side(left, tuple(a for a, _ in made), columns), _side(right, tuple(b for _, b in made), columns)
+    inputs = _side(left, tuple(a for a, _ in casts), columns), _side(right, tuple(b for _, b in casts), columns)
     if isinstance(tree, exp.Union):
-        flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
-        return made_distinct(Union_(inputs, columns)) if distinct else Union_(flat, columns)
+        flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, UnionAll) else (p,)))
+        return made_distinct(UnionAll(inputs, columns)) if distinct else UnionAll(flat, columns)
     node = SetOperation(*inputs, "intersect" if isinstance(tree, exp.Intersect) else "except", not distinct, columns)
     return set_operation(node, position(tree))
 

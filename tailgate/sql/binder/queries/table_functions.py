@@ -28,7 +28,7 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     function with one column is named like the alias. Raises 0A000.
     """
     call, at = node.this, position(node.this)
-    if isinstance(call, exp.Anonymous) and (items := sql_functions.named(binder, call)):
+    if isinstance(call, exp.Anonymous) and (items := sql_functions.named_functions(binder, call)):
         return _routine(node, call, binder, items)
     if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
         raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
@@ -70,10 +70,10 @@ def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tupl
 
 def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Call:
     at = position(node)
-    given = [binder.bind(n) for n in nodes]
-    found = function(str(node.this), tuple(s.type for s in given), at)
-    made = arguments(found, given, binder.parameters)
-    return Call(found, made, result(found, made), at)
+    operands = [binder.bind(n) for n in nodes]
+    row = function(str(node.this), tuple(s.type for s in operands), at)
+    casts = arguments(row, operands, binder.parameters)
+    return Call(row, casts, result(row, casts), at)
 
 
 def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
@@ -82,12 +82,12 @@ def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tu
     if node.args.get("ordinality"):
         raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
     alias = node.args.get("alias")
-    given = list(alias.args.get("columns") or []) if alias is not None else []
-    if any(isinstance(n, exp.ColumnDef) for n in given):
+    names_of_alias = list(alias.args.get("columns") or []) if alias is not None else []
+    if any(isinstance(n, exp.ColumnDef) for n in names_of_alias):
         raise FeatureNotSupported("a column definition list is not supported", position=at)
     plan, columns, unnamed = sql_functions.bind_rows(binder, call, items)
     shown = alias.name if alias is not None and alias.name else str(call.this)
-    names = tuple(n.name for n in given) or ((shown,) if unnamed else ())
+    names = tuple(n.name for n in names_of_alias) or ((shown,) if unnamed else ())
     if len(names) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
     scope = scopes.of(shown, columns, names, str(call.this))

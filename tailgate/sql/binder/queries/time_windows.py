@@ -66,24 +66,24 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     Raises 42883, 42601, 0A000, 22023.
     """
     call, at = node.this, position(node.this)
-    name, given = str(call.this), list(call.expressions)
-    if len(given) < len(ARGUMENTS[name]) or (len(given) > len(ARGUMENTS[name]) and name != "session"):
+    name, nodes = str(call.this), list(call.expressions)
+    if len(nodes) < len(ARGUMENTS[name]) or (len(nodes) > len(ARGUMENTS[name]) and name != "session"):
         raise UndefinedFunction(
-            f"{name} has {len(ARGUMENTS[name])} arguments, not {len(given)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
+            f"{name} has {len(ARGUMENTS[name])} arguments, not {len(nodes)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
         )
     if node.args.get("ordinality"):
         raise SyntaxError_(f"WITH ORDINALITY cannot be used with {name}", position=at)
     binder = Expressions(source.scope, level, f"{name}", False)
-    time = binder.typed(given[1])
+    time = binder.typed(nodes[1])
     if time.type.name == "date":
         time = binder.known(_coerced(binder, time, TIMESTAMP))
     if time.type.name not in WINDOWS:
-        raise UndefinedFunction(f"{name} of a column of type {time.type} does not exist", position=position(given[1]))
-    lengths = [_length(binder, n) for n in given[2 : len(ARGUMENTS[name])]]
+        raise UndefinedFunction(f"{name} of a column of type {time.type} does not exist", position=position(nodes[1]))
+    lengths = [_length(binder, n) for n in nodes[2 : len(ARGUMENTS[name])]]
     outputs = tuple(Field(n, time.type, False) for n in ("window_start", "window_end"))
     plan: Relation
     if name == "session":
-        plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in given[3:]), outputs)
+        plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in nodes[3:]), outputs)
     else:
         plan = Generate(source.plan, WINDOWS[time.type.name], (time, lengths[0], lengths[-1]), outputs, position=at)
     alias = node.args.get("alias")
@@ -119,16 +119,16 @@ def _sessions(
     return Project(bounded, (*own, start, binder.operate("+", [last, gap], None)), (*rows.columns, *outputs))
 
 
-def _over(binder: Expressions, name: str, given: tuple[Scalar, ...], frame: Frame | None = None) -> WindowCall:
-    found = function(name, tuple(s.type for s in given), None)
-    made = tuple(binder.known(a) for a in arguments(found, list(given), binder.parameters))
-    return WindowCall(found, made, result(found, made), frame or Frame())
+def _over(binder: Expressions, name: str, operands: tuple[Scalar, ...], frame: Frame | None = None) -> WindowCall:
+    row = function(name, tuple(s.type for s in operands), None)
+    casts = tuple(binder.known(a) for a in arguments(row, list(operands), binder.parameters))
+    return WindowCall(row, casts, result(row, casts), frame or Frame())
 
 
 def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
-    found = coerce(scalar, type, binder.parameters)
-    assert found is not None
-    return found
+    cast = coerce(scalar, type, binder.parameters)
+    assert cast is not None
+    return cast
 
 
 def _length(binder: Expressions, node: exp.Expr) -> Literal:
@@ -136,10 +136,10 @@ def _length(binder: Expressions, node: exp.Expr) -> Literal:
 
     Raises 0A000, 22023.
     """
-    found = coerce(binder.bind(node), INTERVAL, binder.parameters)
-    if not isinstance(found, Literal) or not isinstance(found.value, tuple):
+    length = coerce(binder.bind(node), INTERVAL, binder.parameters)
+    if not isinstance(length, Literal) or not isinstance(length.value, tuple):
         raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))
-    months, days, micros = found.value
+    months, days, micros = length.value
     assert isinstance(months, int)
     assert isinstance(days, int)
     assert isinstance(micros, int)
@@ -147,4 +147,4 @@ def _length(binder: Expressions, node: exp.Expr) -> Literal:
         raise FeatureNotSupported("windows of months are not supported", hint="Group by date_trunc('month', …).", position=position(node))
     if days * 86_400_000_000 + micros <= 0:
         raise InvalidParameterValue("windows must have a length greater than zero", position=position(node))
-    return found
+    return length

@@ -26,7 +26,7 @@ RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 STRINGS = ("text", "varchar", "bpchar", "name")
 
 
-def plain(type: Type) -> Type:
+def bare_type(type: Type) -> Type:
     """Returns the type without modifiers, except of numeric.
 
     Operators and functions ignore modifiers.
@@ -43,15 +43,15 @@ def implicit(source: Type, name: str) -> bool:
     """Returns whether a type casts implicitly to the named type."""
     if source == UNKNOWN or name == "any":
         return True
-    if name == spelled(source):
+    if name == catalogue_name(source):
         return True
     if source.is_array and name.endswith("[]"):
         return implicit(source.element, name[:-2])
-    row = catalogue.cast(spelled(source), name)
+    row = catalogue.cast(catalogue_name(source), name)
     return row is not None and row.context == "implicit"
 
 
-def spelled(type: Type) -> str:
+def catalogue_name(type: Type) -> str:
     """Returns a type's name as the function catalogue spells it."""
     return type.name + "[]" if type.is_array else type.name
 
@@ -71,20 +71,20 @@ def coerce(
     source = scalar.type
     if source == UNKNOWN:
         if isinstance(scalar, Parameter):
-            settled = parameters.settle(scalar, plain(target) if not target.modifiers or target.name != "numeric" else NUMERIC)
+            settled = parameters.settle(scalar, bare_type(target) if not target.modifiers or target.name != "numeric" else NUMERIC)
             return settled if settled.type == target else coerce(settled, target, parameters, context, position)
         if isinstance(scalar, Literal):
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
-            base = plain(target) if context == "explicit" and target.name in LENGTHS else target
-            found = literal(str(scalar.value), base, scalar.position, fields=fields)
-            return _modified(found, target) if base is not target else found
+            base = bare_type(target) if context == "explicit" and target.name in LENGTHS else target
+            value = literal(str(scalar.value), base, scalar.position, fields=fields)
+            return _modified(value, target) if base is not target else value
         return None
     if same(source, target):
         return _modified(scalar, target)
     if source.is_array or target.is_array:
         return _array(scalar, target, parameters, context, position)
-    row = catalogue.cast(spelled(source), spelled(target))
+    row = catalogue.cast(catalogue_name(source), catalogue_name(target))
     if row is None:
         return _through_text(scalar, source, target, parameters, context, position)
     if RANKS[row.context] > RANKS[context]:
@@ -193,10 +193,10 @@ def _retyped(scalar: Scalar, target: Type) -> Scalar:
 
 def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
     """Returns the explicit cast of a scalar to a type. Raises 42846."""
-    found = coerce(scalar, target, parameters, "explicit", position, fields)
-    if found is None:
-        raise CannotCoerce(f"cannot cast type {plain(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
-    return found
+    result = coerce(scalar, target, parameters, "explicit", position, fields)
+    if result is None:
+        raise CannotCoerce(f"cannot cast type {bare_type(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
+    return result
 
 
 def _place(scalar: Scalar) -> int | None:
@@ -212,7 +212,7 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 
-def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
+def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     """Returns the common type for UNION, CASE and similar clauses, as select_common_type() does.
 
     Raises 42804.
@@ -221,17 +221,20 @@ def common(scalars: list[Scalar], places: list[int | None], what: str, hint_type
     no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
-    known = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
-    if not known:
+    typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
+    if not typed:
         return TEXT
-    chosen = known[0][0]
-    for type, place in known[1:]:
+    chosen = typed[0][0]
+    for type, place in typed[1:]:
         if same(type, chosen):
             chosen = _wider(chosen, type)
             continue
         if type.facts.category != chosen.facts.category or type.is_array != chosen.is_array:
-            raise DatatypeMismatch(f"{what} types {plain(chosen)} and {plain(type)} cannot be matched".replace("(", "(", 1), position=place)
-        if chosen.name not in PREFERRED and implicit(chosen, spelled(type)) and not implicit(type, spelled(chosen)):
+            raise DatatypeMismatch(
+                f"{what} types {bare_type(chosen)} and {bare_type(type)} cannot be matched",
+                position=place,
+            )
+        if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
     if chosen.name == "numeric":
         chosen = common_numeric(types)
@@ -242,7 +245,7 @@ def _wider(a: Type, b: Type) -> Type:
     """Merges two declarations of one type: no modifiers, or for numeric, room for both."""
     if a == b:
         return a
-    return common_numeric((a, b)) if a.name == "numeric" else plain(a)
+    return common_numeric((a, b)) if a.name == "numeric" else bare_type(a)
 
 
 def common_numeric(types: Sequence[Type]) -> Type:

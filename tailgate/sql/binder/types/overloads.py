@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
-from tailgate.sql.binder.types.coercion import coerce, common_numeric, from_name, implicit, plain, spelled
+from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import concrete
 from tailgate.sql.functions import catalogue, postgres_names
@@ -27,8 +27,8 @@ def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Functio
 
     Returns None if none fits, and an error without its text if several fit equally well.
     """
-    fitting = [made for c in candidates if (made := concrete(c, types)) is not None and _arity(made, len(types))]
-    names = tuple(spelled(t) for t in types)
+    fitting = [row for c in candidates if (row := concrete(c, types)) is not None and _arity(row, len(types))]
+    names = tuple(catalogue_name(t) for t in types)
     exact = [c for c in fitting if _expanded(c, len(types)) == names]
     if exact:
         return exact[0]
@@ -69,11 +69,11 @@ def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function |
         if category is None:
             return AmbiguousFunction("")
         fitting = [c for c in fitting if _category(_expanded(c, count)[i]) == category]
-        preferred = [c for c in fitting if _is_preferred(_expanded(c, count)[i])]
+        preferred = [c for c in fitting if _expanded(c, count)[i] in PREFERRED]
         fitting = preferred or fitting
     if len(fitting) == 1:
         return fitting[0]
-    known_types = {spelled(t) for t in types if t != UNKNOWN}
+    known_types = {catalogue_name(t) for t in types if t != UNKNOWN}
     if len(known_types) == 1 and UNKNOWN in types:
         (only,) = known_types
         fitting = [c for c in fitting if all(implicit(from_name(only), a) for a in _expanded(c, count))]
@@ -101,33 +101,29 @@ def _category(name: str) -> str:
     return "A" if name.endswith("[]") else FACTS[name].category if name in FACTS else "P"
 
 
-def _is_preferred(name: str) -> bool:
-    return name in ("bool", "text", "float8", "oid", "timestamptz", "interval")
-
-
 def _preferred(name: str, type: Type) -> bool:
     """Returns whether the named type is preferred in the category of `type`.
 
     Returns False if `type` is unknown.
     """
-    return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
+    return name in PREFERRED and type != UNKNOWN and _category(name) == type.facts.category
 
 
-def arguments(function: Function, given: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
+def arguments(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
     """Casts the arguments to the argument types of the chosen function."""
-    made = []
-    for name, scalar in zip(_expanded(function, len(given)), given, strict=True):
+    casts = []
+    for name, scalar in zip(_expanded(function, len(operands)), operands, strict=True):
         if name == "any":
-            made.append(scalar)
+            casts.append(scalar)
             continue
         cast = coerce(scalar, from_name(name), parameters)
         assert cast is not None, (function, name, scalar)
-        made.append(cast)
+        casts.append(cast)
     if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):
-        return one_numeric(*made)
+        return one_numeric(*casts)
     if function.unified:
-        made = _same_numerics(made)
-    return tuple(made)
+        casts = _same_numerics(casts)
+    return tuple(casts)
 
 
 def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
@@ -138,9 +134,9 @@ def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
     type = common_numeric(numerics)
     out = []
     for s in scalars:
-        found = coerce(s, type.array() if s.type.is_array else type, Parameters(), "explicit") if s.type.name == "numeric" else s
-        assert found is not None
-        out.append(found)
+        cast = coerce(s, type.array() if s.type.is_array else type, Parameters(), "explicit") if s.type.name == "numeric" else s
+        assert cast is not None
+        out.append(cast)
     return out
 
 
@@ -161,19 +157,19 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
     # A side whose type has room for both stays unchanged.
     type = replace(next((t for t in types if t.decimal == room), common_numeric(types)), declared=False)
-    made = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
-    assert made[0] is not None
-    assert made[1] is not None
-    return made[0], made[1]
+    casts = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
+    assert casts[0] is not None
+    assert casts[1] is not None
+    return casts[0], casts[1]
 
 
-def result(function: Function, given: tuple[Scalar, ...]) -> Type:
+def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
     """Returns the type of a function's result for these arguments."""
     if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
         # the requested number of digits, if it is a literal
-        digits = given[1].value if isinstance(given[1], Literal) else None
-        return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(given[0].type.decimal[1])
-    return function.result(tuple(a.type for a in given)) if callable(function.result) else from_name(function.result)
+        digits = operands[1].value if isinstance(operands[1], Literal) else None
+        return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(operands[0].type.decimal[1])
+    return function.result(tuple(a.type for a in operands)) if callable(function.result) else from_name(function.result)
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:
@@ -182,16 +178,16 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
     Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
     """
     candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
-    found = choose(candidates, types)
-    texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
+    choice = choose(candidates, types)
+    texts = [str(bare_type(t)).split("(")[0] if t.name == "numeric" else str(bare_type(t)) for t in types]
     shown = f"{texts[0]} {sign} {texts[1]}" if len(types) == 2 else f"{sign} {texts[0]}"
-    if isinstance(found, TailgateError):
+    if isinstance(choice, TailgateError):
         raise AmbiguousFunction(
             f"operator is not unique: {shown}",
             hint="Could not choose a best candidate operator. " + CASTS_HINT,
             position=position,
         )
-    if found is None:
+    if choice is None:
         if not candidates and sign in postgres_names.OPERATORS:
             raise FeatureNotSupported(f"operator {sign} is not supported", position=position)
         raise UndefinedFunction(
@@ -201,9 +197,9 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
             else "No operator matches the given name and argument type. You might need to add an explicit type cast.",
             position=position,
         )
-    if not found.duckdb:
+    if not choice.duckdb:
         raise FeatureNotSupported(f"operator {shown} is not supported", position=position)
-    return found
+    return choice
 
 
 def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:
@@ -212,13 +208,13 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
     Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
     """
     candidates = catalogue.calls(name)
-    found = choose(candidates, types)
-    shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"
-    if isinstance(found, TailgateError):
+    choice = choose(candidates, types)
+    shown = f"{name.split(':')[0]}({', '.join(str(bare_type(t)) for t in types)})"
+    if isinstance(choice, TailgateError):
         raise AmbiguousFunction(
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=position
         )
-    if found is None:
+    if choice is None:
         if not candidates and name in postgres_names.FUNCTIONS:
             raise FeatureNotSupported(f"function {name} is not supported", position=position)
         raise UndefinedFunction(
@@ -226,6 +222,6 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             hint="No function matches the given name and argument types. " + CASTS_HINT,
             position=position,
         )
-    if not found.duckdb:
-        raise FeatureNotSupported(f"function {found} is not supported", position=position)
-    return found
+    if not choice.duckdb:
+        raise FeatureNotSupported(f"function {choice} is not supported", position=position)
+    return choice

@@ -12,8 +12,8 @@ from tailgate.sql.plan import Parameter
 class Parameters:
     """The types of the parameters $1, $2, …: given, or inferred from their first use."""
 
-    def __init__(self, given: tuple[Type, ...] = (), allowed: bool = False) -> None:
-        self.types: list[Type] = list(given)
+    def __init__(self, types: tuple[Type, ...] = (), allowed: bool = False) -> None:
+        self.types: list[Type] = list(types)
         self.allowed = allowed
 
     def at(self, number: int, position: int | None) -> Parameter:
@@ -27,14 +27,14 @@ class Parameters:
 
     def settle(self, parameter: Parameter, type: Type) -> Parameter:
         """Gives a parameter its type. Raises 42P08 if it already has another one."""
-        known = self.types[parameter.number - 1]
-        if known == UNKNOWN:
-            self.types[parameter.number - 1] = known = type
-        elif known != type:
+        current = self.types[parameter.number - 1]
+        if current == UNKNOWN:
+            self.types[parameter.number - 1] = current = type
+        elif current != type:
             raise of(
                 "42P08",
                 f"inconsistent types deduced for parameter ${parameter.number}",
-                detail=f"{known} versus {type}",
+                detail=f"{current} versus {type}",
                 position=parameter.position,
             )
-        return replace(parameter, type=known)
+        return replace(parameter, type=current)

@@ -19,7 +19,7 @@ FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray")
 
 
 @dataclass(frozen=True)
-class Made:
+class ConcreteResult:
     """The result type of a concrete row: `element`, or an array of it.
 
     A numeric has room for all arguments.
@@ -45,20 +45,20 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
     names = row.arguments + row.arguments[-1:] * (len(types) - len(row.arguments))
     if len(names) != len(types):
         return row
-    known: list[Type] = []
+    elements: list[Type] = []
     for name, type in zip(names, types, strict=True):
         if type == UNKNOWN or name not in FAMILIES:
             continue
         if name.endswith("array") != type.is_array:
             return None
-        known.append(type.element)
-    if not known:
+        elements.append(type.element)
+    if not elements:
         if row.name != "ARRAY":
             return None
-        known = [TEXT]
+        elements = [TEXT]
     loose = any(name.startswith("anycompatible") for name in names)
-    element = known[0]
-    for type in known[1:]:
+    element = elements[0]
+    for type in elements[1:]:
         if same(type, element):
             continue
         if not loose or type.facts.category != element.facts.category:
@@ -67,9 +67,11 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
             element = type
     if element.name in ("varchar", "bpchar"):
         element = Type(element.name)
-    made = tuple((element.name + "[]" if name.endswith("array") else element.name) if name in FAMILIES else name for name in names)
+    argument_names = tuple(
+        (element.name + "[]" if name.endswith("array") else element.name) if name in FAMILIES else name for name in names
+    )
     result = row.result
     if result in FAMILIES:
         assert isinstance(result, str)
-        result = Made(element, result.endswith("array"))
-    return replace(row, arguments=made, result=result, variadic=False, unified=True)
+        result = ConcreteResult(element, result.endswith("array"))
+    return replace(row, arguments=argument_names, result=result, variadic=False, unified=True)

@@ -16,9 +16,12 @@ from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
+    InvalidColumnReference,
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
+    SyntaxError_,
     UndefinedColumn,
+    UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.names import Name
@@ -29,13 +32,13 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
-from tailgate.sql.binder.types.coercion import MODIFIED, coerce, common_numeric, plain
+from tailgate.sql.binder.types.coercion import MODIFIED, bare_type, coerce, common_numeric
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.input.numbers import RANGES
 from tailgate.sql.plan import Literal, Scalar
-from tailgate.sql.statements.writes import ColumnName
+from tailgate.sql.statements.writes import ColumnName, Insert
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
@@ -54,6 +57,30 @@ def constraint_of(table: Item) -> str:
     return str(table.options.get("constraint") or f"{table.name}_pkey")
 
 
+def check_arbiter(table: Item, statement: Insert) -> None:
+    """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
+    clause = statement.conflict
+    assert clause is not None
+    if clause.constraint is not None:
+        if clause.constraint != constraint_of(table):
+            raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
+        return
+    if not clause.columns:
+        if clause.update is not None:
+            raise SyntaxError_(
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                hint="For example, ON CONFLICT (column_name).",
+                position=clause.position,
+            )
+        return
+    names = [c.name for c in table.columns]
+    for column in clause.columns:
+        if column.name not in names:
+            raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
+    if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
+        raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+
+
 def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
     """Returns the indexes of the columns that a statement names, or of all if it names none.
 
@@ -62,15 +89,15 @@ def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ..
     if not columns:
         return tuple(range(len(table.columns)))
     names = [c.name for c in table.columns]
-    found: list[int] = []
+    indexes: list[int] = []
     for column in columns:
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
         index = names.index(column.name)
-        if index in found:
+        if index in indexes:
             raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
-        found.append(index)
-    return tuple(found)
+        indexes.append(index)
+    return tuple(indexes)
 
 
 def default_of(column: Field, text: str | None) -> Scalar:
@@ -86,7 +113,7 @@ def default_of(column: Field, text: str | None) -> Scalar:
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    scalar = Expressions(Scope(), nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
+    scalar = Expressions(Scope(), empty_level(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
     try:
         return assigned(column, scalar, parameters, None)
     except DatatypeMismatch as error:
@@ -99,7 +126,7 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     tree = parse_expression(text)
     if (inner := next(tree.find_all(exp.Select), None)) is not None:
         raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
-    return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
+    return Expressions(scopes.of(table, columns), empty_level(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
 
 
 def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
@@ -119,29 +146,29 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
         low, high = RANGES[target.name]
         if scalar.type != UNKNOWN and not low <= scalar.value <= high:
             raise NumericValueOutOfRange(f"{target} out of range")
-    found = coerce(scalar, target, parameters, "assignment", place)
-    if found is None:
+    value = coerce(scalar, target, parameters, "assignment", place)
+    if value is None:
         shown = column.type.facts.sql + "[]" * column.type.is_array
         raise DatatypeMismatch(
-            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
+            f'column "{column.name}" is of type {shown} but expression is of type {bare_type(scalar.type)}',
             hint="You will need to rewrite or cast the expression.",
             position=place,
         )
-    return found
+    return value
 
 
 def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
     """Returns the columns with the types that their values have before modifiers are applied."""
-    found = []
+    fields = []
     for i, column in enumerate(columns):
         types = [row[i].type for row in rows]
         type = types[0] if types else column.type
         if type.name == "numeric" and not type.is_array:
             type = common_numeric(types)
-        found.append(Field(column.name, type, column.nullable))
-    return tuple(found)
+        fields.append(Field(column.name, type, column.nullable))
+    return tuple(fields)
 
 
-def nowhere(parameters: Parameters) -> Level:
+def empty_level(parameters: Parameters) -> Level:
     """Returns a level in which no relation can be named."""
     return Level(Queries(parameters), Names(Catalog()))

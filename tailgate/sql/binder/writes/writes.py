@@ -12,10 +12,8 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import (
-    InvalidColumnReference,
     SyntaxError_,
     UndefinedColumn,
-    UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
@@ -23,30 +21,30 @@ from tailgate.sql.authorization import Demand
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.name_lookup import find_table, said_item
+from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.queries.from_items import beside
+from tailgate.sql.binder.queries.from_items import bind_cross_join
 from tailgate.sql.binder.queries.output_columns import column_name
-from tailgate.sql.binder.queries.queries import Queries, written_out
+from tailgate.sql.binder.queries.queries import Queries, values_plan
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import (
     assigned,
+    check_arbiter,
     checks_of,
     columns_named,
-    constraint_of,
     default_of,
+    empty_level,
     fields_of,
-    nowhere,
     written_table,
 )
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
-from tailgate.sql.plan.properties import fixed
+from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Reduce, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
@@ -56,9 +54,9 @@ from tailgate.sql.statements.writes import (
     Default,
     Delete,
     Expression,
-    Given,
     Insert,
-    Returned,
+    InsertValue,
+    ReturningItem,
     Truncate,
     Update,
 )
@@ -87,15 +85,15 @@ class Writes:
         self._with(statement.ctes)
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
-        named = statement.columns
+        columns = statement.columns
         match statement.rows:
             case None:
                 row = self._filled(table, {})
-                rows: Relation = written_out((row,), fields_of(table.columns, [row]))
+                rows: Relation = values_plan((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
-                rows = self._selected(table, targets, named, query)
+                rows = self._selected(table, targets, columns, query)
             case given:
-                rows = self._values(table, targets, named, given)
+                rows = self._values(table, targets, columns, given)
         existing, conflict = self._existing(table, statement)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
@@ -116,33 +114,33 @@ class Writes:
         targets = columns_named(table, statement.columns)
         rows: Relation | None = None
         if targets != tuple(range(len(table.columns))):
-            given = tuple(table.columns[i] for i in targets)
-            found: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
-            incoming = Scan(INCOMING, (*given, PLACE), (len(given),), table.name)
-            filled = self._filled(table, found)
+            input_columns = tuple(table.columns[i] for i in targets)
+            values: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
+            incoming = Scan(INCOMING, (*input_columns, PLACE), (len(input_columns),), table.name)
+            filled = self._filled(table, values)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
         existing, conflict = self._existing(table, Insert(statement.table, None))
         return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
 
     def _values(
-        self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
+        self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], lists: tuple[tuple[InsertValue, ...], ...]
     ) -> Relation:
-        width = len(given[0])
-        for row in given:
+        width = len(lists[0])
+        for row in lists:
             if len(row) != width:
                 raise SyntaxError_("VALUES lists must all be the same length", position=_place(row[0]))
         if width > len(targets):
-            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(given[0][len(targets)]))
-        if named and width < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
+            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(lists[0][len(targets)]))
+        if columns and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
         binder = Expressions(Scope(), self.level, "VALUES", aggregates=False)
         defaults = {i: self._default(table, i) for i in range(len(table.columns))}
         rows = []
-        for row in given:
-            found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
-            rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
+        for row in lists:
+            values = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
+            rows.append(tuple(values.get(i, defaults[i]) for i in range(len(table.columns))))
         fields = fields_of(table.columns, rows)
-        return written_out(tuple(self._level(row, fields) for row in rows), fields)
+        return values_plan(tuple(self._level(row, fields) for row in rows), fields)
 
     def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
         """Casts a row of VALUES to the common types of all rows, which differ only in scale."""
@@ -156,11 +154,11 @@ class Writes:
 
         return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
-    def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
-        """Returns a whole row: the scalars in `found`, by column index, and defaults elsewhere."""
-        return tuple(found[i] if i in found else self._default(table, i) for i in range(len(table.columns)))
+    def _filled(self, table: Item, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
+        """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
+        return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
 
-    def _selected(self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], query: QueryText) -> Relation:
+    def _selected(self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for target, node in zip(targets, shown, strict=False):
@@ -173,23 +171,23 @@ class Writes:
         if width > len(targets):
             place = position(shown[len(targets)]) if len(shown) == width else None
             raise SyntaxError_("INSERT has more expressions than target columns", position=place)
-        if named and width < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
-        found: dict[int, Scalar] = {}
+        if columns and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
+        values: dict[int, Scalar] = {}
         for i, target in zip(range(width), targets, strict=False):
             scalar: Scalar = Column(i, body.columns[i].type)
             node = shown[i] if len(shown) == width else None
             if isinstance(node, (exp.Literal, exp.Null)) and (isinstance(node, exp.Null) or node.is_string):
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
-            found[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
-        filled = self._filled(table, found)
+            values[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
+        filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
 
     def _default(self, table: Item, index: int) -> Scalar:
         return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
 
-    def _assigned(self, table: Item, index: int, value: Given, binder: Expressions) -> Scalar:
+    def _assigned(self, table: Item, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
             return self._default(table, index)
         return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
@@ -206,7 +204,7 @@ class Writes:
         """
         clause = statement.conflict
         if clause is not None:
-            self._check_arbiter(table, statement)
+            check_arbiter(table, statement)
         if table.key is None:
             return None, "error"
         width = len(table.columns)
@@ -231,29 +229,6 @@ class Writes:
         fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
-    def _check_arbiter(self, table: Item, statement: Insert) -> None:
-        """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
-        clause = statement.conflict
-        assert clause is not None
-        if clause.constraint is not None:
-            if clause.constraint != constraint_of(table):
-                raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-            return
-        if not clause.columns:
-            if clause.update is not None:
-                raise SyntaxError_(
-                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                    hint="For example, ON CONFLICT (column_name).",
-                    position=clause.position,
-                )
-            return
-        names = [c.name for c in table.columns]
-        for column in clause.columns:
-            if column.name not in names:
-                raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
-        if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
-            raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
-
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 
     def update(self, statement: Update) -> ChangeRows:
@@ -277,14 +252,14 @@ class Writes:
         source = Source(target, scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
-            source = beside(source, node, self.level, position(node))
+            source = bind_cross_join(source, node, self.level, position(node))
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
         if statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
             plan = Filter(plan, condition)
-            pinned = not statement.sources and table.key is not None and set(table.key) <= fixed(condition)
+            pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
         others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
@@ -301,9 +276,9 @@ class Writes:
             tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
             columns = (*table_scope.columns, *moved.columns[width:])
             outputs = self._outputs(Scope(columns, tables), statement.returning)
-            kept = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
+            leading = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
             returning = tuple(Field(n, s.type, nullable(s, fields)) for n, s in outputs)
-            rows = Project(rows, (*kept, *(s for _, s in outputs)), (*fields[:behind], *returning))
+            rows = Project(rows, (*leading, *(s for _, s in outputs)), (*fields[:behind], *returning))
         else:
             behind = width + 1 + len(new)
             if len(fields) > behind:
@@ -318,43 +293,43 @@ class Writes:
         Columns that are not set keep their old values, which begin at index `begin`.
         """
         names = [c.name for c in table.columns]
-        found: dict[int, Scalar] = {}
+        values: dict[int, Scalar] = {}
         for assignment in assignments:
             if assignment.column not in names:
                 raise UndefinedColumn(
                     f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
                 )
             index = names.index(assignment.column)
-            if index in found:
+            if index in values:
                 raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
-            found[index] = self._assigned(table, index, assignment.value, binder)
-        return tuple(found.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
+            values[index] = self._assigned(table, index, assignment.value, binder)
+        return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
-    def _returning(self, input: Relation, scope: Scope, items: tuple[Returned, ...]) -> Relation | None:
+    def _returning(self, input: Relation, scope: Scope, items: tuple[ReturningItem, ...]) -> Relation | None:
         if not items:
             return None
         outputs = self._outputs(scope, items)
         fields = tuple(Field(n, s.type, nullable(s, input.columns)) for n, s in outputs)
         return Project(input, tuple(s for _, s in outputs), fields)
 
-    def _outputs(self, scope: Scope, items: tuple[Returned, ...]) -> list[tuple[str, Scalar]]:
+    def _outputs(self, scope: Scope, items: tuple[ReturningItem, ...]) -> list[tuple[str, Scalar]]:
         binder = Expressions(scope, self.level, "RETURNING", aggregates=False)
-        found: list[tuple[str, Scalar]] = []
+        outputs: list[tuple[str, Scalar]] = []
         for item in items:
             node = item.tree
             if isinstance(node, exp.Star):
-                found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
+                outputs += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                found += [
-                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), said_item(binder, node)).columns
+                outputs += [
+                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), named_item(binder, node)).columns
                 ]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.typed(inner)
-                found.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
-        return found
+                outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
+        return outputs
 
     def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
         """Returns these privileges on the table and those that the plans need.
@@ -387,7 +362,7 @@ def _checks(table: Item) -> Checks:
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
-    return Expressions(Scope(), nowhere(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
+    return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:
@@ -397,8 +372,8 @@ def _counted(table: Item) -> tuple[Relation, Scalar]:
         return scan, Literal(1, INT8)
     every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
     count = next(f for f in catalogue.calls("count") if not f.arguments)
-    return Aggregate(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
+    return Reduce(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
 
 
-def _place(given: Given) -> int | None:
-    return given.position if isinstance(given, Default) else leftmost(given.tree) if isinstance(given, Expression) else None
+def _place(value: InsertValue) -> int | None:
+    return value.position if isinstance(value, Default) else leftmost(value.tree) if isinstance(value, Expression) else None

@@ -27,7 +27,7 @@ STORED = ("source", "table", "materialized view")  # kinds of items with a histo
 
 def kind_of(cursor: Parser) -> ObjectKind | None:
     """Parses the kind of an item. Returns None if there is none."""
-    if cursor.word("materialized", "view"):
+    if cursor.accept_word("materialized", "view"):
         return "materialized view"
     word = cursor.any_word(*KINDS)
     return None if word is None else KINDS[word]
@@ -41,11 +41,11 @@ def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | Non
     kind = kind_of(cursor)
     if kind is None:
         return None
-    exists = cursor.word("if", "exists")
+    exists = cursor.accept_word("if", "exists")
     this = relation_name(cursor)
-    if cursor.word("rename", "to"):
+    if cursor.accept_word("rename", "to"):
         return AlterItem(kind, this, exists, rename=name(cursor).name)
-    if cursor.word("set", "schema"):
+    if cursor.accept_word("set", "schema"):
         return AlterItem(kind, this, exists, schema=name(cursor).name)
     if kind in STORED and cursor.at_word("set") and cursor.at("(", 1):
         cursor.advance()
@@ -53,9 +53,9 @@ def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | Non
     if kind in STORED and cursor.at_word("reset") and cursor.at("(", 1):
         cursor.advance()
         return AlterItem(kind, this, exists, options=_reset(cursor))
-    if kind == "source" and cursor.word("refresh", "schema"):
+    if kind == "source" and cursor.accept_word("refresh", "schema"):
         return RefreshSchema(this, exists)
-    if kind == "source" and cursor.word("resume", "at", "earliest"):
+    if kind == "source" and cursor.accept_word("resume", "at", "earliest"):
         return ResumeSource(this, exists)
     if cursor.token.kind == "end":
         raise cursor.error()
@@ -77,17 +77,17 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
     start = cursor.position
     cursor.expect_word("comment")
     cursor.expect_word("on")
-    if cursor.word("function"):
+    if cursor.accept_word("function"):
         function = function_name(cursor)
         cursor.expect_word("is")
-        return CommentOnFunction(function, None if cursor.word("null") else cursor.string())
+        return CommentOnFunction(function, None if cursor.accept_word("null") else cursor.string())
     column = ""
-    kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.word("schema") else kind_of(cursor)
-    if kind is None and not cursor.word("column"):
+    kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.accept_word("schema") else kind_of(cursor)
+    if kind is None and not cursor.accept_word("column"):
         raise FeatureNotSupported(f"COMMENT ON {cursor.token.text.upper()} is not supported", position=start)
     at = cursor.position
     parts = [name(cursor).name]
-    while cursor.sign("."):
+    while cursor.accept("."):
         parts.append(name(cursor).name)
     if kind is None:
         if len(parts) == 1:
@@ -97,4 +97,4 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
         raise cursor.error()
     this = Name(parts[-1], parts[-2] if len(parts) > 1 else None, at)
     cursor.expect_word("is")
-    return Comment(kind, this, column, None if cursor.word("null") else cursor.string())
+    return Comment(kind, this, column, None if cursor.accept_word("null") else cursor.string())

@@ -27,7 +27,7 @@ def column_names(cursor: Parser) -> tuple[str, ...]:
 
 def if_not_exists(cursor: Parser) -> bool:
     """Parses [IF NOT EXISTS]. Returns whether it is present."""
-    return cursor.word("if", "not", "exists")
+    return cursor.accept_word("if", "not", "exists")
 
 
 def options(cursor: Parser) -> Options:
@@ -37,7 +37,7 @@ def options(cursor: Parser) -> Options:
     words without a value, the last one is the value (`FORMAT csv`).
     """
     cursor.expect("(")
-    found: list[tuple[str, OptionValue]] = []
+    pairs: list[tuple[str, OptionValue]] = []
     while True:
         words = [_option_word(cursor)]
         while cursor.token.kind == "word" and not (
@@ -45,15 +45,15 @@ def options(cursor: Parser) -> Options:
         ):
             words.append(_option_word(cursor))
         value: OptionValue = True
-        if cursor.sign("=") or not (cursor.at(",") or cursor.at(")")):
+        if cursor.accept("=") or not (cursor.at(",") or cursor.at(")")):
             value = option_value(cursor)
         elif len(words) > 1:
             value = words.pop()
-        found.append((" ".join(words), value))
-        if not cursor.sign(","):
+        pairs.append((" ".join(words), value))
+        if not cursor.accept(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(pairs)
 
 
 def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
@@ -61,11 +61,11 @@ def with_options(cursor: Parser) -> tuple[Options, tuple[int, int]]:
 
     Begin and end are equal if there is no clause: it could be inserted there.
     """
-    begin = cursor.row[cursor.index - 1].end
-    if not cursor.word("with"):
+    begin = cursor.tokens[cursor.index - 1].end
+    if not cursor.accept_word("with"):
         return (), (begin, begin)
-    found = options(cursor)
-    return found, (begin, cursor.row[cursor.index - 1].end)
+    pairs = options(cursor)
+    return pairs, (begin, cursor.tokens[cursor.index - 1].end)
 
 
 def _at_secret(cursor: Parser) -> bool:
@@ -95,18 +95,18 @@ def option_value(cursor: Parser) -> OptionValue:
     if _at_map(cursor):
         cursor.advance()
         return _map(cursor)
-    if cursor.sign("(") or cursor.sign("["):
+    if cursor.accept("(") or cursor.accept("["):
         closing = ")" if token.value == "(" else "]"
         items: list[OptionValue] = []
         while not cursor.at(closing):
             items.append(option_value(cursor))
-            if not cursor.sign(","):
+            if not cursor.accept(","):
                 break
         cursor.expect(closing)
         return tuple(items)
-    if cursor.sign("*"):
+    if cursor.accept("*"):
         return "*"
-    negative = cursor.sign("-")
+    negative = cursor.accept("-")
     token = cursor.token
     if token.kind == "integer":
         return -int(cursor.advance().value) if negative else int(cursor.advance().value)
@@ -134,15 +134,15 @@ def boolean(value: object, key: str, position: int) -> bool:
 def _map(cursor: Parser) -> OptionValue:
     """Parses ['key' => value, …], after MAP. Returns pairs."""
     cursor.expect("[")
-    found: list[OptionValue] = []
+    entries: list[OptionValue] = []
     while not cursor.at("]"):
         key = cursor.string()
         cursor.expect("=>")
-        found.append((key, option_value(cursor)))
-        if not cursor.sign(","):
+        entries.append((key, option_value(cursor)))
+        if not cursor.accept(","):
             break
     cursor.expect("]")
-    return tuple(found)
+    return tuple(entries)
 
 
 def query(cursor: Parser) -> QueryText:
@@ -156,13 +156,13 @@ def query(cursor: Parser) -> QueryText:
 
 def select(cursor: Parser) -> Select:
     """Parses query [AS OF time]."""
-    found = query(cursor)
-    return Select(found, as_of(cursor) if cursor.word("as", "of") else None)
+    text = query(cursor)
+    return Select(text, as_of(cursor) if cursor.accept_word("as", "of") else None)
 
 
 def as_of(cursor: Parser) -> Time:
     """Parses [AT LEAST] time, after AS OF."""
-    return AtLeast(time(cursor)) if cursor.word("at", "least") else time(cursor)
+    return AtLeast(time(cursor)) if cursor.accept_word("at", "least") else time(cursor)
 
 
 def time(cursor: Parser) -> int | QueryText:
@@ -177,4 +177,4 @@ def time(cursor: Parser) -> int | QueryText:
 
 def since(cursor: Parser, start: int) -> str:
     """Returns the text from an offset to the end of the last consumed token."""
-    return cursor.text[start : cursor.row[cursor.index - 1].end]
+    return cursor.text[start : cursor.tokens[cursor.index - 1].end]

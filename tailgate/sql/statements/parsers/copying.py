@@ -28,17 +28,17 @@ def copy(cursor: Parser) -> CopyTo | CopyFrom:
     Both accept [[WITH] (options)].
     """
     cursor.expect_word("copy")
-    if cursor.sign("("):
+    if cursor.accept("("):
         statement: Select | Tail = read(cursor)
         cursor.expect(")")
         return CopyTo(statement, *_to(cursor))
-    binary = cursor.word("binary")
-    cursor.word("into")
+    binary = cursor.accept_word("binary")
+    cursor.accept_word("into")
     begin = cursor.position
     table = relation(cursor)
-    end = cursor.row[cursor.index - 1].end
+    end = cursor.tokens[cursor.index - 1].end
     columns = names(cursor) if cursor.at("(") else []
-    if cursor.word("from"):
+    if cursor.accept_word("from"):
         return _from(cursor, Name(table.name, table.text("db") or None, begin), columns, binary)
     tree: exp.Select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
     text = "TABLE " + cursor.text[begin:end]
@@ -52,7 +52,7 @@ def copy(cursor: Parser) -> CopyTo | CopyFrom:
 def _to(cursor: Parser) -> tuple[Format, Options]:
     cursor.expect_word("to")
     at = cursor.position
-    if cursor.token.kind == "string" or cursor.word("program"):
+    if cursor.token.kind == "string" or cursor.accept_word("program"):
         raise FeatureNotSupported("COPY … TO a file is not supported", hint="Use COPY … TO STDOUT, or \\copy in psql.", position=at)
     if cursor.any_word("stdout", "stdin") is None:
         raise cursor.error()
@@ -61,37 +61,37 @@ def _to(cursor: Parser) -> tuple[Format, Options]:
 
 def _from(cursor: Parser, table: Name, columns: list[exp.Identifier], binary: bool) -> CopyFrom:
     at = cursor.position
-    if cursor.token.kind == "string" or cursor.word("program"):
+    if cursor.token.kind == "string" or cursor.accept_word("program"):
         raise FeatureNotSupported("COPY … FROM a file is not supported", hint="Use COPY … FROM STDIN, or \\copy in psql.", position=at)
     if cursor.any_word("stdin", "stdout") is None:
         raise cursor.error()
-    format, found = _options(cursor, at)
+    format, settings = _options(cursor, at)
     if cursor.at_word("where"):
         raise FeatureNotSupported("COPY … FROM with WHERE is not supported", position=cursor.position)
-    named = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
-    return CopyFrom(table, named, "binary" if binary else format, found)
+    column_names = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
+    return CopyFrom(table, column_names, "binary" if binary else format, settings)
 
 
 def _options(cursor: Parser, at: int) -> tuple[Format, Options]:
-    found: Options = ()
-    cursor.word("with")
+    settings: Options = ()
+    cursor.accept_word("with")
     if cursor.at("("):
-        found = options(cursor)
+        settings = options(cursor)
     else:
         while (word := cursor.any_word("csv", "binary", "header", "delimiter", "null", "quote", "escape")) is not None:
             if word in ("csv", "binary"):
-                found += (("format", word),)
+                settings += (("format", word),)
             elif word == "header":
-                found += (("header", True),)
+                settings += (("header", True),)
             else:
-                cursor.word("as")
-                found += ((word, cursor.string()),)
+                cursor.accept_word("as")
+                settings += ((word, cursor.string()),)
     format: Format = "text"
-    for key, value in found:
+    for key, value in settings:
         if key == "format":
             match str(value).lower():
                 case "text" | "csv" | "binary" as word:
                     format = word
                 case other:
                     raise InvalidParameterValue(f'COPY format "{other}" not recognized', position=at)
-    return format, tuple(o for o in found if o[0] != "format")
+    return format, tuple(o for o in settings if o[0] != "format")

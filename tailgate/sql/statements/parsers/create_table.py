@@ -5,19 +5,15 @@ Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxError_, TailgateError
+from tailgate.lake.errors import InvalidTableDefinition, SyntaxError_, TailgateError
 from tailgate.lake.names import Name
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.writes import Check, CreateTable, TableColumn
-
-
-def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
-    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
-
 
 # unsupported constraints and column clauses: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
@@ -62,9 +58,9 @@ def create_table(cursor: Parser) -> CreateTable:
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("of") or cursor.at_word("partition", "of"):
-        raise _unsupported("CREATE TABLE … " + ("OF" if cursor.at_word("of") else "PARTITION OF"), cursor.position)
+        raise unsupported("CREATE TABLE … " + ("OF" if cursor.at_word("of") else "PARTITION OF"), cursor.position)
     if cursor.at_word("as"):
-        raise _unsupported("CREATE TABLE … AS", cursor.position, "Create the table and INSERT INTO it, or create a materialized view.")
+        raise unsupported("CREATE TABLE … AS", cursor.position, "Create the table and INSERT INTO it, or create a materialized view.")
     cursor.expect("(")
     columns: list[TableColumn] = []
     key = _Key()
@@ -72,48 +68,48 @@ def create_table(cursor: Parser) -> CreateTable:
         while True:
             if not _table_constraint(cursor, this, key):
                 columns.append(_column(cursor, this, key))
-            if not cursor.sign(","):
+            if not cursor.accept(","):
                 break
     cursor.expect(")")
-    found, clause = with_options(cursor)
+    settings, clause = with_options(cursor)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
-            raise _unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), found, clause)
+            raise unsupported(what, cursor.position)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), settings, clause)
 
 
 def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
     """Parses a table constraint into `key`. Returns False if there is none."""
     at = cursor.position
-    named = None
-    if cursor.word("constraint"):
-        named = names.name(cursor).name
-    if cursor.word("primary", "key"):
-        key.set(column_names(cursor), named, table, at)
+    constraint = None
+    if cursor.accept_word("constraint"):
+        constraint = names.name(cursor).name
+    if cursor.accept_word("primary", "key"):
+        key.set(column_names(cursor), constraint, table, at)
         _modes(cursor)
         return True
-    if cursor.word("check"):
-        key.checks.append(_check(cursor, named))
+    if cursor.accept_word("check"):
+        key.checks.append(_check(cursor, constraint))
         return True
     for words in (("unique",), ("foreign", "key"), ("exclude",), ("like",)):
         if cursor.at_word(*words):
             what, hint = _REFUSED[words]
-            raise _unsupported(f"{what} of a table", cursor.position, hint)
-    if named is not None:
+            raise unsupported(f"{what} of a table", cursor.position, hint)
+    if constraint is not None:
         raise cursor.error()
     return False
 
 
-def _check(cursor: Parser, named: str | None) -> Check:
+def _check(cursor: Parser, constraint: str | None) -> Check:
     """Parses the rest of CHECK."""
     cursor.expect("(")
     start = cursor.position
     cursor.expression()
-    text = _since(cursor, start)
+    text = since(cursor, start)
     cursor.expect(")")
-    cursor.word("no", "inherit")
+    cursor.accept_word("no", "inherit")
     _modes(cursor)
-    return Check(named, text, start)
+    return Check(constraint, text, start)
 
 
 def _modes(cursor: Parser) -> None:
@@ -123,8 +119,8 @@ def _modes(cursor: Parser) -> None:
     """
     while True:
         if cursor.at_word("deferrable") or cursor.at_word("initially", "deferred"):
-            raise _unsupported("DEFERRABLE", cursor.position)
-        if not (cursor.word("not", "deferrable") or cursor.word("initially", "immediate")):
+            raise unsupported("DEFERRABLE", cursor.position)
+        if not (cursor.accept_word("not", "deferrable") or cursor.accept_word("initially", "immediate")):
             return
 
 
@@ -134,7 +130,7 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
     this = names.name(cursor).name
     type_at = cursor.position
     if cursor.token.value in ("serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"):
-        raise _unsupported(f"type {cursor.token.value}", type_at, "There are no sequences: give the numbers in INSERT.")
+        raise unsupported(f"type {cursor.token.value}", type_at, "There are no sequences: give the numbers in INSERT.")
     type = resolve(type_name(cursor))
     nullable: bool | None = None
     default: str | None = None
@@ -142,34 +138,34 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
     constraint: str | None = None
     while True:
         here = cursor.position
-        if cursor.word("constraint"):
+        if cursor.accept_word("constraint"):
             constraint = names.name(cursor).name
-        elif cursor.word("not", "null"):
+        elif cursor.accept_word("not", "null"):
             if nullable is True:
                 raise _conflicting(this, table, here)
             nullable = False
-        elif cursor.word("null"):
+        elif cursor.accept_word("null"):
             if nullable is False:
                 raise _conflicting(this, table, here)
             nullable = True
-        elif cursor.word("default"):
+        elif cursor.accept_word("default"):
             if default is not None:
                 raise _syntax(f'multiple default values specified for column "{this}" of table "{table.name}"', here)
             start = default_at = cursor.position
             cursor.expression(boolean=False)
-            default = _since(cursor, start)
-        elif cursor.word("primary", "key"):
+            default = since(cursor, start)
+        elif cursor.accept_word("primary", "key"):
             key.set((this,), constraint, table, here)
             _modes(cursor)
             constraint = None
-        elif cursor.word("check"):
+        elif cursor.accept_word("check"):
             key.checks.append(_check(cursor, constraint))
             constraint = None
         else:
             refused = next((words for words in _REFUSED if cursor.at_word(*words)), None)
             if refused is not None:
                 what, hint = _REFUSED[refused]
-                raise _unsupported(f"{what} of a column", here, hint)
+                raise unsupported(f"{what} of a column", here, hint)
             return TableColumn(this, type, nullable is not False, default, at, default_at)
 
 
@@ -179,8 +175,3 @@ def _conflicting(column: str, table: Name, at: int) -> TailgateError:
 
 def _syntax(message: str, at: int) -> TailgateError:
     return SyntaxError_(message, position=at)
-
-
-def _since(cursor: Parser, start: int) -> str:
-    """Returns the text from an offset to the end of the last consumed token."""
-    return cursor.text[start : cursor.row[cursor.index - 1].end]

@@ -36,7 +36,7 @@ def subscribe(cursor: Parser) -> Tail:
     shape: ENVELOPE {UPSERT | DEBEZIUM} (KEY (name, …)) | WITHIN TIMESTAMP ORDER BY key, …
     """
     cursor.expect_word("subscribe")
-    cursor.word("to")
+    cursor.accept_word("to")
     return _followed(cursor, "SUBSCRIBE")
 
 
@@ -52,59 +52,59 @@ def _followed(cursor: Parser, statement: str) -> Tail:
         target = query(cursor)
     else:
         target = relation_name(cursor)
-    found = Tail(target, subscribes=subscribes)
+    clauses = Tail(target, subscribes=subscribes)
     shaped = False
-    if cursor.word("without", "snapshot"):
-        found = replace(found, snapshot=False)
-    elif not cursor.word("with", "snapshot"):
-        found, shaped = _shape(cursor, found)
+    if cursor.accept_word("without", "snapshot"):
+        clauses = replace(clauses, snapshot=False)
+    elif not cursor.accept_word("with", "snapshot"):
+        clauses, shaped = _shape(cursor, clauses)
         if cursor.at_word("with") or cursor.at("("):
-            cursor.word("with")
-            found = _options(cursor, found, statement)
+            cursor.accept_word("with")
+            clauses = _options(cursor, clauses, statement)
     while True:
-        if found.as_of is None and cursor.word("as", "of"):
-            found = replace(found, as_of=as_of(cursor))
-        elif subscribes and found.up_to is None and cursor.word("up", "to"):
-            found = replace(found, up_to=time(cursor))
+        if clauses.as_of is None and cursor.accept_word("as", "of"):
+            clauses = replace(clauses, as_of=as_of(cursor))
+        elif subscribes and clauses.up_to is None and cursor.accept_word("up", "to"):
+            clauses = replace(clauses, up_to=time(cursor))
         elif not shaped and _at_shape(cursor):
-            found, shaped = _shape(cursor, found)
+            clauses, shaped = _shape(cursor, clauses)
         else:
-            return found
+            return clauses
 
 
-def _options(cursor: Parser, found: Tail, statement: str) -> Tail:
+def _options(cursor: Parser, tail: Tail, statement: str) -> Tail:
     at = cursor.position
     for key, value in options(cursor):
         match key:
             case "snapshot":
-                found = replace(found, snapshot=boolean(value, key, at))
+                tail = replace(tail, snapshot=boolean(value, key, at))
             case "progress":
-                found = replace(found, progress=boolean(value, key, at))
+                tail = replace(tail, progress=boolean(value, key, at))
             case _:
                 raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
-    return found
+    return tail
 
 
 def _at_shape(cursor: Parser) -> bool:
     return cursor.at_word("envelope") or cursor.at_word("within")
 
 
-def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
-    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `found`. Returns whether it is present."""
+def _shape(cursor: Parser, tail: Tail) -> tuple[Tail, bool]:
+    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `tail`. Returns whether it is present."""
     if not _at_shape(cursor):
-        return found, False
-    if not found.subscribes:
+        return tail, False
+    if not tail.subscribes:
         what = "ENVELOPE" if cursor.at_word("envelope") else "WITHIN TIMESTAMP ORDER BY"
         raise FeatureNotSupported(f"TAIL … {what} is not supported", hint="Use SUBSCRIBE.", position=cursor.position)
-    if cursor.word("within"):
+    if cursor.accept_word("within"):
         cursor.expect_word("timestamp", "order", "by")
         keys = cursor.listed(_order)
-        return replace(found, order=tuple(keys)), True
+        return replace(tail, order=tuple(keys)), True
     cursor.expect_word("envelope")
     kind: Literal["upsert", "debezium"]
-    if cursor.word("upsert"):
+    if cursor.accept_word("upsert"):
         kind = "upsert"
-    elif cursor.word("debezium"):
+    elif cursor.accept_word("debezium"):
         kind = "debezium"
     else:
         raise cursor.error()
@@ -112,7 +112,7 @@ def _shape(cursor: Parser, found: Tail) -> tuple[Tail, bool]:
     cursor.expect_word("key")
     key = column_names(cursor)
     cursor.expect(")")
-    return replace(found, envelope=KeyEnvelope(kind, key)), True
+    return replace(tail, envelope=KeyEnvelope(kind, key)), True
 
 
 def _order(cursor: Parser) -> OrderWithin:
@@ -122,9 +122,9 @@ def _order(cursor: Parser) -> OrderWithin:
         raise InvalidColumnReference("invalid ORDER BY in SUBSCRIBE WITHIN TIMESTAMP ORDER BY", position=at)
     descending = cursor.any_word("asc", "desc") == "desc"
     nulls_first = descending
-    if cursor.word("nulls", "first"):
+    if cursor.accept_word("nulls", "first"):
         nulls_first = True
-    elif cursor.word("nulls", "last"):
+    elif cursor.accept_word("nulls", "last"):
         nulls_first = False
     return OrderWithin(column, descending, nulls_first, at)
 
@@ -151,9 +151,9 @@ def declare(cursor: Parser) -> DeclareCursor:
                 cursor.expect_word("scroll")
         binary |= word == "binary"
     cursor.expect_word("cursor")
-    hold = cursor.word("with", "hold")
+    hold = cursor.accept_word("with", "hold")
     if not hold:
-        cursor.word("without", "hold")
+        cursor.accept_word("without", "hold")
     cursor.expect_word("for")
     return DeclareCursor(this, read(cursor), hold, scroll, binary)
 
@@ -165,7 +165,7 @@ def fetch(cursor: Parser) -> Fetch | FetchSubscription:
     cursor.any_word("from", "in")
     if at_subscription(cursor):
         if move:
-            hint = "ACKNOWLEDGE says what is taken."
+            hint = "ACKNOWLEDGE advances the position of a subscription."
             raise FeatureNotSupported("MOVE in a subscription is not supported", hint=hint, position=cursor.position)
         if way != "forward" or (count is not None and count < 0):
             hint = "After ROLLBACK, what is not acknowledged comes again."
@@ -181,7 +181,7 @@ def _timeout(cursor: Parser) -> str | int | float | None:
     """Parses [[WITH] (timeout = …)]. Returns the timeout, or None."""
     timeout: str | int | float | None = None
     if cursor.at_word("with") or cursor.at("("):
-        cursor.word("with")
+        cursor.accept_word("with")
         at = cursor.position
         for key, value in options(cursor):
             if key != "timeout" or not isinstance(value, (str, int, float)):
@@ -209,7 +209,7 @@ def _way(cursor: Parser) -> tuple[str, int | None]:
         case "absolute" | "relative" as way:
             return way, _count(cursor)
         case way:
-            if cursor.word("all"):
+            if cursor.accept_word("all"):
                 return way or "forward", None
             counted = cursor.token.kind == "integer" or cursor.at("-") or cursor.at("+")
             return way or "forward", _count(cursor) if counted else 1
@@ -225,4 +225,4 @@ def _count(cursor: Parser) -> int:
 def close(cursor: Parser) -> CloseCursor:
     """Parses CLOSE {name | ALL}."""
     cursor.expect_word("close")
-    return CloseCursor(None if cursor.word("all") else name(cursor).name)
+    return CloseCursor(None if cursor.accept_word("all") else name(cursor).name)

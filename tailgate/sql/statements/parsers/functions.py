@@ -41,7 +41,7 @@ LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 
 
 @dataclass
-class _Found:
+class FunctionClauses:
     """The clauses that are parsed so far. Each may occur once."""
 
     language: str | None = None
@@ -49,13 +49,13 @@ class _Found:
     strict: bool | None = None
     body: Token | None = None
     returned: QueryText | None = None
-    seen: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
 
     def once(self, clause: str, at: int) -> None:
         """Raises 42601 if the clause was already given."""
-        if clause in self.seen:
+        if clause in self.words:
             raise SyntaxError_("conflicting or redundant options", position=at)
-        self.seen.add(clause)
+        self.words.add(clause)
 
 
 def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
@@ -66,21 +66,21 @@ def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
     table: tuple[FunctionArgument, ...] | None = None
     row: Name | None = None
     many = False
-    if cursor.word("returns"):
+    if cursor.accept_word("returns"):
         if cursor.at_word("table") and cursor.at("(", 1):
             cursor.advance()
             table, many = _columns(cursor), True
         else:
-            many = cursor.word("setof")
+            many = cursor.accept_word("setof")
             returns, row = _result(cursor, many)
-    found = _Found()
-    while _clause(cursor, found):
+    clauses = FunctionClauses()
+    while _clause(cursor, clauses):
         pass
-    _check(found, this)
+    _check(clauses, this)
     if returns is None and table is None and row is None:
         raise InvalidFunctionDefinition("function result type must be specified")
-    body = found.returned or _body(found.body)
-    return CreateFunction(this, arguments, returns, table, row, many, body, found.volatility or "volatile", bool(found.strict), replace)
+    body = clauses.returned or _body(clauses.body)
+    return CreateFunction(this, arguments, returns, table, row, many, body, clauses.volatility or "volatile", bool(clauses.strict), replace)
 
 
 def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
@@ -88,19 +88,19 @@ def _arguments(cursor: Parser) -> tuple[FunctionArgument, ...]:
 
     Raises 42P13 for repeated names and for arguments without a needed default.
     """
-    found: list[FunctionArgument] = []
+    items: list[FunctionArgument] = []
     cursor.expect("(")
     while not cursor.at(")"):
-        found.append(_argument(cursor))
-        if not cursor.sign(","):
+        items.append(_argument(cursor))
+        if not cursor.accept(","):
             break
     cursor.expect(")")
-    for i, argument in enumerate(found):
-        if argument.name and any(a.name == argument.name for a in found[:i]):
+    for i, argument in enumerate(items):
+        if argument.name and any(a.name == argument.name for a in items[:i]):
             raise InvalidFunctionDefinition(f'parameter name "{argument.name}" used more than once')
-        if argument.default is None and i and found[i - 1].default is not None:
+        if argument.default is None and i and items[i - 1].default is not None:
             raise InvalidFunctionDefinition("input parameters after one with a default value must also have defaults")
-    return tuple(found)
+    return tuple(items)
 
 
 def _argument(cursor: Parser) -> FunctionArgument:
@@ -110,20 +110,20 @@ def _argument(cursor: Parser) -> FunctionArgument:
     if mode is not None and mode != "in":
         hint = "Use RETURNS TABLE (…) for several columns." if mode in ("out", "inout") else None
         raise FeatureNotSupported(f"{mode.upper()} parameters are not supported", hint=hint, position=at)
-    named = ""
+    argument_name = ""
     if _is_named(cursor):
-        named = name(cursor, NAMES).name
-        cursor.word("in")
+        argument_name = name(cursor, NAMES).name
+        cursor.accept_word("in")
     try:
         type = _type(cursor)
     except UndefinedObject as error:
         raise UndefinedObject(error.message.replace('"', ""), detail=error.detail, hint=error.hint) from None
     default: str | None = None
-    if cursor.word("default") or cursor.sign("="):
+    if cursor.accept_word("default") or cursor.accept("="):
         start = cursor.position
         cursor.expression()
         default = since(cursor, start)
-    return FunctionArgument(named, type, default)
+    return FunctionArgument(argument_name, type, default)
 
 
 def _is_named(cursor: Parser) -> bool:
@@ -144,14 +144,14 @@ def _type(cursor: Parser) -> Type:
 
 def _columns(cursor: Parser) -> tuple[FunctionArgument, ...]:
     """Parses ( name type, … ) of RETURNS TABLE."""
-    found = []
+    items = []
     cursor.expect("(")
     while True:
-        found.append(FunctionArgument(name(cursor, NAMES).name, _type(cursor)))
-        if not cursor.sign(","):
+        items.append(FunctionArgument(name(cursor, NAMES).name, _type(cursor)))
+        if not cursor.accept(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(items)
 
 
 def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
@@ -170,42 +170,46 @@ def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
         return None, this
 
 
-def _clause(cursor: Parser, found: _Found) -> bool:
-    """Parses one clause after RETURNS into `found`. Returns False if there is none."""
+def _clause(cursor: Parser, clauses: FunctionClauses) -> bool:
+    """Parses one clause after RETURNS into `clauses`. Returns False if there is none."""
     at = cursor.position
-    if cursor.word("language"):
-        found.once("language", at)
-        found.language = cursor.string().lower() if cursor.token.kind == "string" else name(cursor).name
+    if cursor.accept_word("language"):
+        clauses.once("language", at)
+        clauses.language = cursor.string().lower() if cursor.token.kind == "string" else name(cursor).name
     elif (word := cursor.any_word("immutable", "stable", "volatile")) is not None:
-        found.once("volatility", at)
-        found.volatility = {"immutable": "immutable", "stable": "stable"}.get(word, "volatile")  # type: ignore[assignment]
-    elif cursor.word("strict") or cursor.word("returns", "null", "on", "null", "input"):
-        found.once("strict", at)
-        found.strict = True
-    elif cursor.word("called", "on", "null", "input"):
-        found.once("strict", at)
-        found.strict = False
-    elif cursor.word("parallel"):
-        found.once("parallel", at)
+        clauses.once("volatility", at)
+        clauses.volatility = {"immutable": "immutable", "stable": "stable"}.get(word, "volatile")  # type: ignore[assignment]
+    elif cursor.accept_word("strict") or cursor.accept_word("returns", "null", "on", "null", "input"):
+        clauses.once("strict", at)
+        clauses.strict = True
+    elif cursor.accept_word("called", "on", "null", "input"):
+        clauses.once("strict", at)
+        clauses.strict = False
+    elif cursor.accept_word("parallel"):
+        clauses.once("parallel", at)
         name(cursor)  # ignored
     elif cursor.any_word("cost", "rows") is not None:
         if cursor.advance().kind not in ("integer", "decimal"):
             raise cursor.error(cursor.peek(-1))
-    elif cursor.word("not", "leakproof") or cursor.word("security", "invoker") or cursor.word("external", "security", "invoker"):
+    elif (
+        cursor.accept_word("not", "leakproof")
+        or cursor.accept_word("security", "invoker")
+        or cursor.accept_word("external", "security", "invoker")
+    ):
         pass
     elif cursor.token.kind == "word" and cursor.token.value in UNKNOWN_CLAUSES:
         raise FeatureNotSupported(f"{cursor.token.value.upper()} of a function is not supported", position=at)
-    elif cursor.word("as"):
-        found.once("as", at)
+    elif cursor.accept_word("as"):
+        clauses.once("as", at)
         if cursor.token.kind != "string":
             raise cursor.error()
-        found.body = cursor.advance()
+        clauses.body = cursor.advance()
         if cursor.at(","):
             raise FeatureNotSupported("functions in object files are not supported", position=at)
-    elif cursor.word("return"):
+    elif cursor.accept_word("return"):
         start = cursor.position
         tree = exp.Select(expressions=[cursor.expression()])
-        found.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
+        clauses.returned = QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
     elif cursor.at_word("begin", "atomic"):
         raise FeatureNotSupported("BEGIN ATOMIC is not supported", hint="Write RETURN expression, or AS $$ SELECT … $$.", position=at)
     else:
@@ -213,18 +217,18 @@ def _clause(cursor: Parser, found: _Found) -> bool:
     return True
 
 
-def _check(found: _Found, this: Name) -> None:
+def _check(clauses: FunctionClauses, this: Name) -> None:
     """Raises an error unless the function has exactly one body, in LANGUAGE SQL."""
-    language = found.language
-    if language is None and found.returned is None:
+    language = clauses.language
+    if language is None and clauses.returned is None:
         raise InvalidFunctionDefinition("no language specified")
     if language not in (None, "sql"):
         if language in LANGUAGES:
             raise FeatureNotSupported(f"LANGUAGE {language} is not supported", hint="Functions are queries: LANGUAGE SQL.")
         raise UndefinedObject(f'language "{language}" does not exist')
-    if found.body is not None and found.returned is not None:
+    if clauses.body is not None and clauses.returned is not None:
         raise InvalidFunctionDefinition("duplicate function body specified")
-    if found.body is None and found.returned is None:
+    if clauses.body is None and clauses.returned is None:
         raise InvalidFunctionDefinition("no function body specified")
 
 
@@ -238,14 +242,14 @@ def _body(token: Token | None) -> QueryText:
     start = token.position + (token.text.index("$", 1) + 1 if token.text[0] == "$" else 1)
     exact = token.text[start - token.position :].startswith(token.value)
     try:
-        found = _query(token.value)
+        text = _query(token.value)
     except TailgateError as error:
         error.position = error.position + start if exact and error.position is not None else None
         raise
-    for node in found.tree.walk():
+    for node in text.tree.walk():
         if (at := node.meta.pop("position", None)) is not None and exact:
             place(node, at + start)
-    return QueryText(found.text, start + found.offset, found.tree)
+    return QueryText(text.text, start + text.offset, text.tree)
 
 
 def _query(text: str) -> QueryText:
@@ -257,12 +261,12 @@ def _query(text: str) -> QueryText:
         if cursor.any_word("insert", "update", "delete", "create", "drop", "truncate", "begin", "set") is not None:
             raise FeatureNotSupported("a function that changes something is not supported", hint=LAST_ONE, position=0)
         raise cursor.error()
-    found = query(cursor)
-    while cursor.sign(";"):
+    body = query(cursor)
+    while cursor.accept(";"):
         pass
     if not cursor.finished:
         raise FeatureNotSupported("a function of several statements is not supported", hint=LAST_ONE, position=cursor.position)
-    return found
+    return body
 
 
 # --- names of functions -------------------------------------------------------------------------------------------------------
@@ -278,7 +282,7 @@ def function_name(cursor: Parser) -> FunctionName:
 
 def drop_function(cursor: Parser) -> DropFunction:
     """Parses the rest of DROP FUNCTION."""
-    exists = cursor.word("if", "exists")
-    found = cursor.listed(function_name)
+    exists = cursor.accept_word("if", "exists")
+    functions = cursor.listed(function_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
-    return DropFunction(tuple(found), exists, cascade)
+    return DropFunction(tuple(functions), exists, cascade)

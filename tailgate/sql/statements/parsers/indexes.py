@@ -28,16 +28,16 @@ PARTIAL = "An index is of all rows: create a materialized view of those with thi
 
 def create_index(cursor: Parser) -> CreateIndex:
     """Parses the rest of CREATE [DEFAULT | UNIQUE] INDEX."""
-    default = cursor.word("default")
-    unique = cursor.word("unique")
+    default = cursor.accept_word("default")
+    unique = cursor.accept_word("unique")
     cursor.expect_word("index")
-    cursor.word("concurrently")  # ignored: creating an index never blocks writes
+    cursor.accept_word("concurrently")  # ignored: creating an index never blocks writes
     at = cursor.position
     absent = if_not_exists(cursor)
     this: Name | None = None
     if not cursor.at_word("on") and not cursor.at_word("in", "cluster"):
-        named = name(cursor)
-        this = Name(named.name, None, at)
+        identifier = name(cursor)
+        this = Name(identifier.name, None, at)
     elif absent:
         raise cursor.error()
     if cursor.at_word("in", "cluster"):
@@ -52,7 +52,7 @@ def create_index(cursor: Parser) -> CreateIndex:
         cursor.expect("(")
         columns = tuple(cursor.listed(_column))
         cursor.expect(")")
-    include = column_names(cursor) if cursor.word("include") else ()
+    include = column_names(cursor) if cursor.accept_word("include") else ()
     for words, what in CLAUSES.items():
         if cursor.at_word(*words):
             hint = PARTIAL if what == "WHERE" else None
@@ -63,7 +63,7 @@ def create_index(cursor: Parser) -> CreateIndex:
 def _method(cursor: Parser) -> Literal["btree", "hash"]:
     """Parses [USING method]. The default is btree."""
     at = cursor.position
-    if not cursor.word("using"):
+    if not cursor.accept_word("using"):
         return "btree"
     method = name(cursor).name
     if method == "hash":
@@ -83,13 +83,13 @@ def _column(cursor: Parser) -> IndexColumn:
         cursor.expression()
         hint = "Create a materialized view with the expression as a column, and an index on that."
         raise FeatureNotSupported("an index on an expression is not supported", hint=hint, position=at)
-    named = name(cursor).name
-    if cursor.word("collate"):
+    column = name(cursor).name
+    if cursor.accept_word("collate"):
         collation = name(cursor).name
         if collation not in ("C", "POSIX", "default", "ucs_basic"):
             raise FeatureNotSupported(f'collation "{collation}" is not supported', position=at)
     if cursor.token.kind == "word" and cursor.token.value.endswith(CLASSES):
         raise FeatureNotSupported(f"operator class {cursor.token.value} is not supported", hint="Leave it out.", position=cursor.position)
     descending = cursor.any_word("asc", "desc") == "desc"
-    first = cursor.any_word("first", "last") == "first" if cursor.word("nulls") else descending
-    return IndexColumn(named, descending, first, at)
+    first = cursor.any_word("first", "last") == "first" if cursor.accept_word("nulls") else descending
+    return IndexColumn(column, descending, first, at)

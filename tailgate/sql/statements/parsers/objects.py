@@ -76,21 +76,21 @@ def create(cursor: Parser) -> Creation:
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
         what = cursor.peek(2).text.upper()
         raise FeatureNotSupported(f"CREATE OR REPLACE {what} is not supported", hint="Drop it first.", position=start)
-    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in REPLACED and cursor.word("or", "replace")
+    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in REPLACED and cursor.accept_word("or", "replace")
     if cursor.token.value in ("temporary", "temp", "local", "global") and (temporary := _temporary(cursor, replace)) is not None:
         return temporary
-    materialized = cursor.word("materialized")
-    if cursor.word("source"):
+    materialized = cursor.accept_word("materialized")
+    if cursor.accept_word("source"):
         if cursor.at_word("connector"):
             raise refuse_create(cursor, start)
         return create_source(cursor, materialized=materialized)
-    if cursor.word("view"):
+    if cursor.accept_word("view"):
         return create_view(cursor, materialized=materialized, replace=replace)
     if not materialized and any(cursor.at_word(*words) for words in INDEXES):
         return create_index(cursor)
     if materialized or cursor.token.kind != "word":
         raise refuse_create(cursor, start)
-    if cursor.word("function"):
+    if cursor.accept_word("function"):
         return create_function(cursor, replace=replace)
     if cursor.token.value in ROLES:
         return create_role(cursor)
@@ -126,13 +126,13 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
-    found, clause = with_options(cursor)
+    settings, clause = with_options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
-    cursor.word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent, replace, temporary, clause)
+    cursor.accept_word("with", "data")
+    return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause)
 
 
 def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
@@ -141,7 +141,7 @@ def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret |
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return alter_role(cursor)
-    if cursor.word("schema"):
+    if cursor.accept_word("schema"):
         return alter_schema(cursor)
     if (secret := alter_secret(cursor)) is not None:
         return secret
@@ -159,23 +159,23 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
     cursor.expect_word("drop")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return drop_role(cursor)
-    if cursor.word("function"):
+    if cursor.accept_word("function"):
         return drop_function(cursor)
-    if cursor.word("schema"):
+    if cursor.accept_word("schema"):
         return drop_schema(cursor)
     kind: ObjectKind
-    if cursor.word("materialized", "view"):
+    if cursor.accept_word("materialized", "view"):
         kind = "materialized view"
     elif (word := cursor.any_word(*KINDS)) is not None:
         kind = KINDS[word]
     else:
         raise refuse_drop(cursor, start)
     if kind == "index":
-        cursor.word("concurrently")
-    exists = cursor.word("if", "exists")
-    found = cursor.listed(relation_name)
+        cursor.accept_word("concurrently")
+    exists = cursor.accept_word("if", "exists")
+    names = cursor.listed(relation_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
-    return Drop(kind, tuple(found), exists, cascade)
+    return Drop(kind, tuple(names), exists, cascade)
 
 
 OF_SCHEMA = (
@@ -194,37 +194,37 @@ def show(cursor: Parser) -> Show:
     at = cursor.position
     if cursor.any_word("full", "extended"):
         pass
-    what = "materialized views" if cursor.word("materialized", "views") else cursor.any_word(*LISTS)
+    what = "materialized views" if cursor.accept_word("materialized", "views") else cursor.any_word(*LISTS)
     if what is not None:
         schema = schema_name(cursor) if what in OF_SCHEMA and cursor.any_word("from", "in") is not None else None
         if cursor.at_word("from") or cursor.at_word("in") or cursor.at_word("where"):
             raise FeatureNotSupported(f"SHOW … {cursor.token.value.upper()} is not supported", position=cursor.position)
-        return Show(what, like=cursor.string() if cursor.word("like") else None, schema=schema)
-    if cursor.word("columns"):
+        return Show(what, like=cursor.string() if cursor.accept_word("like") else None, schema=schema)
+    if cursor.accept_word("columns"):
         if cursor.any_word("from", "in") is None:
             raise cursor.error()
         return Show("columns", relation_name(cursor))
     if cursor.any_word("indexes", "index", "keys") is not None:
         return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in", "on") is not None else None)
-    if cursor.word("errors"):
+    if cursor.accept_word("errors"):
         return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
-    if cursor.word("create", "function"):
+    if cursor.accept_word("create", "function"):
         function = function_name(cursor)
         return Show("create function", function.name, types=function.types)
-    if cursor.word("create", "materialized", "source"):
+    if cursor.accept_word("create", "materialized", "source"):
         return Show("create source", relation_name(cursor))
-    if cursor.word("create"):
-        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word(*CREATED)
+    if cursor.accept_word("create"):
+        kind = "materialized view" if cursor.accept_word("materialized", "view") else cursor.any_word(*CREATED)
         if kind is None:
             raise cursor.error()
         return Show("create " + kind, relation_name(cursor))
-    if cursor.word("all"):
+    if cursor.accept_word("all"):
         return Show("all")
-    if cursor.word("time", "zone"):
+    if cursor.accept_word("time", "zone"):
         return Show("setting", setting="timezone")
-    if cursor.word("transaction", "isolation", "level"):
+    if cursor.accept_word("transaction", "isolation", "level"):
         return Show("setting", setting="transaction_isolation")
-    if cursor.word("session", "authorization"):
+    if cursor.accept_word("session", "authorization"):
         return Show("setting", setting="session_authorization")
     refuse_show(cursor, at)
     return Show("setting", setting=setting_name(cursor))
@@ -232,8 +232,8 @@ def show(cursor: Parser) -> Show:
 
 def setting_name(cursor: Parser) -> str:
     """Parses the name of a setting, name or name.name. Returns it in lower case."""
-    found = relation_name(cursor)
-    return str(found).lower()
+    qualified_name = relation_name(cursor)
+    return str(qualified_name).lower()
 
 
 def _schema(cursor: Parser) -> Explain | None:
@@ -244,43 +244,43 @@ def _schema(cursor: Parser) -> Explain | None:
         part = "key"
     elif cursor.at_word("value", "schema"):
         cursor.advance()
-    if not cursor.word("schema"):
+    if not cursor.accept_word("schema"):
         return None
-    cursor.word("as", "json")
+    cursor.accept_word("as", "json")
     cursor.expect_word("for")
-    if cursor.word("sink"):
+    if cursor.accept_word("sink"):
         return Explain(relation_name(cursor), schema=part)
-    made = create(cursor) if cursor.at_word("create", "sink") else None
-    if not isinstance(made, CreateSink):
+    creation = create(cursor) if cursor.at_word("create", "sink") else None
+    if not isinstance(creation, CreateSink):
         raise cursor.error()
-    return Explain(made, schema=part)
+    return Explain(creation, schema=part)
 
 
 def explain(cursor: Parser) -> Explain:
     """Parses EXPLAIN."""
     start = cursor.position
     cursor.expect_word("explain")
-    found: Options = ()
+    settings: Options = ()
     if cursor.at("(") and not at_query(cursor):
-        found = options(cursor)
+        settings = options(cursor)
     if (schema := _schema(cursor)) is not None:
         return schema
-    analyze = bool(option(found, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
-    cursor.word("verbose")
+    analyze = bool(option(settings, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
+    cursor.accept_word("verbose")
     cursor.any_word("optimized", "physical", "decorrelated", "raw")
-    if cursor.word("plan"):
-        cursor.word("for")
-    if cursor.word("materialized", "view") or (not analyze and cursor.word("view")):
-        return Explain(relation_name(cursor), found, analyze)
+    if cursor.accept_word("plan"):
+        cursor.accept_word("for")
+    if cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view")):
+        return Explain(relation_name(cursor), settings, analyze)
     if analyze:
         hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs."
         raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
     target: Name | CreateView | Select | Tail
     if cursor.at_word("create"):
-        made = create(cursor)
-        if not isinstance(made, CreateView):
+        creation = create(cursor)
+        if not isinstance(creation, CreateView):
             raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
-        target = made
+        target = creation
     elif cursor.at_word("tail"):
         target = tail(cursor)
     elif cursor.at_word("subscribe"):
@@ -290,4 +290,4 @@ def explain(cursor: Parser) -> Explain:
             if cursor.at_word(word):
                 raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
         target = select(cursor)
-    return Explain(target, found)
+    return Explain(target, settings)

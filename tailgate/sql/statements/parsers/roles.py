@@ -42,9 +42,9 @@ def create_role(cursor: Parser) -> CreateRole:
     """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
-    cursor.word("with")
-    found = _options(cursor)
-    return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
+    cursor.accept_word("with")
+    role_options = _options(cursor)
+    return CreateRole(this, replace(role_options, login=login) if login and role_options.login is None else role_options)
 
 
 def alter_role(cursor: Parser) -> AlterRole:
@@ -57,22 +57,22 @@ def alter_role(cursor: Parser) -> AlterRole:
     for words in (("rename",), ("set",), ("reset",), ("in", "database"), ("add",), ("drop",)):
         if cursor.at_word(*words):
             raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
-    cursor.word("with")
+    cursor.accept_word("with")
     return AlterRole(this, _options(cursor))
 
 
 def drop_role(cursor: Parser) -> DropRole:
     """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
     cursor.any_word(*KINDS)
-    exists = cursor.word("if", "exists")
-    found = cursor.listed(role_name)
-    return DropRole(tuple(found), exists)
+    exists = cursor.accept_word("if", "exists")
+    names = cursor.listed(role_name)
+    return DropRole(tuple(names), exists)
 
 
 def _options(cursor: Parser) -> RoleOptions:
     """Parses the options of a role."""
-    found = RoleOptions()
-    seen: set[str] = set()
+    role_options = RoleOptions()
+    words: set[str] = set()
     while cursor.token.kind == "word":
         at, word = cursor.position, cursor.token.value
         if word in NOT_SUPPORTED:
@@ -90,21 +90,21 @@ def _options(cursor: Parser) -> RoleOptions:
                 position=at,
             )
         option = word.removeprefix("no") if word in ("nologin", "nosuperuser") else word
-        if option in seen:
+        if option in words:
             raise SyntaxError_("conflicting or redundant options", position=at)
-        seen.add(option)
+        words.add(option)
         match option:
             case "login":
-                found = replace(found, login=word == option)
+                role_options = replace(role_options, login=word == option)
             case "superuser":
-                found = replace(found, superuser=word == option)
+                role_options = replace(role_options, superuser=word == option)
             case "password":
                 token = cursor.token
-                password = None if cursor.word("null") else cursor.string()
-                found = replace(found, password=password, sets_password=True, password_at=(token.position, token.end))
+                password = None if cursor.accept_word("null") else cursor.string()
+                role_options = replace(role_options, password=password, sets_password=True, password_at=(token.position, token.end))
             case _:
                 raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
-    return found
+    return role_options
 
 
 def grant(cursor: Parser) -> Grant | GrantRole:
@@ -119,7 +119,7 @@ def revoke(cursor: Parser) -> Grant | GrantRole:
 
 def _names_roles(cursor: Parser) -> bool:
     """Returns whether the statement grants roles and not privileges: TO or FROM occurs before any ON."""
-    for token in cursor.row[cursor.index :]:
+    for token in cursor.tokens[cursor.index :]:
         if token.kind == "word" and token.value in ("to", "from", "on"):
             return token.value != "on"
     return False
@@ -131,7 +131,7 @@ def _membership(cursor: Parser, verb: Literal["grant", "revoke"], *, admin: bool
     cursor.expect_word("to" if verb == "grant" else "from")
     members = cursor.listed(role_name)
     if verb == "grant":
-        admin = cursor.word("with", "admin", "option")
+        admin = cursor.accept_word("with", "admin", "option")
     if cursor.at_word("granted", "by"):
         raise FeatureNotSupported(f"{verb.upper()} … GRANTED BY is not supported", position=cursor.position)
     if verb == "revoke":
@@ -143,11 +143,11 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     """Parses GRANT or REVOKE, which differ in a few key words."""
     start = cursor.position
     cursor.expect_word(verb)
-    if verb == "revoke" and cursor.word("admin", "option", "for"):
+    if verb == "revoke" and cursor.accept_word("admin", "option", "for"):
         return _membership(cursor, verb, admin=True)
     if _names_roles(cursor) and not cursor.at_word("grant", "option", "for"):
         return _membership(cursor, verb, admin=False)
-    if verb == "revoke" and cursor.word("grant", "option", "for"):
+    if verb == "revoke" and cursor.accept_word("grant", "option", "for"):
         raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
     privileges = _privileges(cursor, verb, start)
     cursor.expect_word("on")
@@ -155,7 +155,7 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
         raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
     kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"] = "relation"
-    if cursor.word("all"):
+    if cursor.accept_word("all"):
         what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
         if what is None:
             raise cursor.error()
@@ -163,14 +163,14 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
             raise FeatureNotSupported(f"{verb.upper()} ON ALL {what.upper()} is not supported", position=at)
         cursor.expect_word("in", "schema")
         kind = "relations of a schema"
-    elif cursor.word("schema"):
+    elif cursor.accept_word("schema"):
         kind = "schema"
-    elif cursor.word("secret"):
+    elif cursor.accept_word("secret"):
         kind = "secret"
-    elif cursor.word("connection"):
+    elif cursor.accept_word("connection"):
         kind = "connection"
     else:
-        cursor.word("table")
+        cursor.accept_word("table")
     schemas = kind in ("schema", "relations of a schema")
     objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
@@ -179,11 +179,11 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
     if verb == "revoke":
         cursor.any_word("cascade", "restrict")
-    known = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
+    supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
-        if privilege not in known:
+        if privilege not in supported:
             raise _invalid(privilege, kind if kind in PRIVILEGES_OF else "relation", start)
-    return Grant(verb == "grant", privileges or tuple(known), kind, tuple(objects), tuple(roles))
+    return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles))
 
 
 def _invalid(privilege: str, kind: str, position: int) -> Exception:
@@ -192,14 +192,14 @@ def _invalid(privilege: str, kind: str, position: int) -> Exception:
 
 def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
     """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
-    if cursor.word("all"):
-        cursor.word("privileges")
-        found: list[str] = []
+    if cursor.accept_word("all"):
+        cursor.accept_word("privileges")
+        privileges: list[str] = []
     else:
-        found = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
+        privileges = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
     if cursor.at("("):
         raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
-    return tuple(found)
+    return tuple(privileges)
 
 
 def _privilege(cursor: Parser, verb: str, start: int) -> str:

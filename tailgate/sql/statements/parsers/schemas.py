@@ -21,13 +21,13 @@ def schema_name(cursor: Parser) -> Name:
 
 def create_schema(cursor: Parser) -> CreateSchema:
     """Parses the rest of CREATE SCHEMA."""
-    absent = cursor.word("if", "not", "exists")
+    absent = cursor.accept_word("if", "not", "exists")
     this = None if cursor.at_word("authorization") else schema_name(cursor)
-    owner = role_name(cursor) if cursor.word("authorization") else None
+    owner = role_name(cursor) if cursor.accept_word("authorization") else None
     if cursor.token.kind == "word" and cursor.token.value in ("create", "grant"):
         if absent:
             raise FeatureNotSupported("CREATE SCHEMA IF NOT EXISTS cannot include schema elements", position=cursor.position)
-        hint = "Make the schema first, and then what is to be in it."
+        hint = "Create the schema first, then the objects in it."
         raise FeatureNotSupported("elements of a schema in CREATE SCHEMA are not supported", hint=hint, position=cursor.position)
     return CreateSchema(this, owner, absent)
 
@@ -35,15 +35,15 @@ def create_schema(cursor: Parser) -> CreateSchema:
 def alter_schema(cursor: Parser) -> AlterSchema:
     """Parses the rest of ALTER SCHEMA."""
     this = schema_name(cursor)
-    if cursor.word("rename", "to"):
+    if cursor.accept_word("rename", "to"):
         return AlterSchema(this, rename=schema_name(cursor))
-    if cursor.word("owner", "to"):
+    if cursor.accept_word("owner", "to"):
         return AlterSchema(this, owner=role_name(cursor))
     raise cursor.error()
 
 
 def drop_schema(cursor: Parser) -> DropSchema:
     """Parses the rest of DROP SCHEMA."""
-    exists = cursor.word("if", "exists")
-    found = cursor.listed(schema_name)
-    return DropSchema(tuple(found), exists, cursor.any_word("cascade", "restrict") == "cascade")
+    exists = cursor.accept_word("if", "exists")
+    names = cursor.listed(schema_name)
+    return DropSchema(tuple(names), exists, cursor.any_word("cascade", "restrict") == "cascade")

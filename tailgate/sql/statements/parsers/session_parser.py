@@ -24,38 +24,38 @@ def begin(cursor: Parser) -> v.Begin:
 
 def _modes(cursor: Parser) -> tuple[str, ...]:
     """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
-    found: list[str] = []
+    modes: list[str] = []
     while True:
-        if cursor.word("isolation", "level"):
-            if cursor.word("serializable"):
+        if cursor.accept_word("isolation", "level"):
+            if cursor.accept_word("serializable"):
                 level = "serializable"
-            elif cursor.word("repeatable", "read"):
+            elif cursor.accept_word("repeatable", "read"):
                 level = "repeatable read"
-            elif cursor.word("read", "committed"):
+            elif cursor.accept_word("read", "committed"):
                 level = "read committed"
-            elif cursor.word("read", "uncommitted"):
+            elif cursor.accept_word("read", "uncommitted"):
                 level = "read uncommitted"
             else:
-                cursor.word("read") or cursor.word("repeatable")
+                cursor.accept_word("read") or cursor.accept_word("repeatable")
                 raise cursor.error()
-            found.append("isolation level " + level)
-        elif cursor.word("read", "only"):
-            found.append("read only")
-        elif cursor.word("read", "write"):
-            found.append("read write")
-        elif cursor.word("not", "deferrable"):
-            found.append("not deferrable")
-        elif cursor.word("deferrable"):
-            found.append("deferrable")
+            modes.append("isolation level " + level)
+        elif cursor.accept_word("read", "only"):
+            modes.append("read only")
+        elif cursor.accept_word("read", "write"):
+            modes.append("read write")
+        elif cursor.accept_word("not", "deferrable"):
+            modes.append("not deferrable")
+        elif cursor.accept_word("deferrable"):
+            modes.append("deferrable")
         else:
-            return tuple(found)
-        cursor.sign(",")
+            return tuple(modes)
+        cursor.accept(",")
 
 
 def _chain(cursor: Parser) -> bool:
     """Parses [AND [NO] CHAIN]. Returns whether the transaction is chained."""
-    if cursor.word("and"):
-        negated = cursor.word("no")
+    if cursor.accept_word("and"):
+        negated = cursor.accept_word("no")
         cursor.expect_word("chain")
         return not negated
     return False
@@ -76,8 +76,8 @@ def rollback(cursor: Parser) -> v.Rollback | v.RollbackTo:
     if cursor.at_word("prepared"):
         raise FeatureNotSupported("ROLLBACK PREPARED is not supported", position=cursor.position)
     cursor.any_word("work", "transaction")
-    if cursor.word("to"):
-        cursor.word("savepoint")
+    if cursor.accept_word("to"):
+        cursor.accept_word("savepoint")
         return v.RollbackTo(name(cursor).name)
     return v.Rollback(_chain(cursor))
 
@@ -91,7 +91,7 @@ def savepoint(cursor: Parser) -> v.Savepoint:
 def release(cursor: Parser) -> v.Release:
     """Parses RELEASE [SAVEPOINT] name."""
     cursor.advance()
-    cursor.word("savepoint")
+    cursor.accept_word("savepoint")
     return v.Release(name(cursor).name)
 
 
@@ -105,22 +105,22 @@ def set_(cursor: Parser) -> v.Set:
         )
     local = False
     if not cursor.at("=", 1) and not cursor.at_word(cursor.token.value, "to"):
-        if cursor.word("session", "characteristics", "as", "transaction"):
+        if cursor.accept_word("session", "characteristics", "as", "transaction"):
             return v.Set("session characteristics", _modes(cursor))
         if cursor.at_word("session", "authorization"):
             cursor.advance()
         else:
             local = cursor.any_word("local", "session") == "local"
-    if cursor.word("transaction"):
-        if cursor.word("snapshot"):
+    if cursor.accept_word("transaction"):
+        if cursor.accept_word("snapshot"):
             if local:
                 raise FeatureNotSupported("SET LOCAL TRANSACTION SNAPSHOT is not implemented")
             return v.Set("transaction snapshot", (cursor.string(),))
         return v.Set("transaction", _modes(cursor), local)
-    if cursor.word("time", "zone"):
+    if cursor.accept_word("time", "zone"):
         return v.Set("timezone", () if cursor.any_word("local", "default") else (_value(cursor),), local)
-    if cursor.word("names"):
-        return v.Set("client_encoding", () if cursor.word("default") or cursor.token.kind == "end" else (cursor.string(),), local)
+    if cursor.accept_word("names"):
+        return v.Set("client_encoding", () if cursor.accept_word("default") or cursor.token.kind == "end" else (cursor.string(),), local)
     if cursor.at_word("schema") and cursor.peek().kind == "string":
         cursor.advance()
         return v.Set("search_path", (cursor.string(),), local)
@@ -128,9 +128,9 @@ def set_(cursor: Parser) -> v.Set:
         key = {"role": "role", "authorization": "session_authorization"}[cursor.advance().value]
         return v.Set(key, () if cursor.any_word("none", "default") else (_value(cursor),), local)
     key = setting_name(cursor)
-    if not cursor.sign("=") and not cursor.word("to"):
+    if not cursor.accept("=") and not cursor.accept_word("to"):
         raise cursor.error()
-    if cursor.word("default"):
+    if cursor.accept_word("default"):
         return v.Set(key, (), local)
     values = cursor.listed(_value)
     return v.Set(key, tuple(values), local)
@@ -154,13 +154,13 @@ def _value(cursor: Parser) -> str:
 def reset(cursor: Parser) -> v.Reset:
     """Parses RESET {name | ALL}."""
     cursor.advance()
-    if cursor.word("all"):
+    if cursor.accept_word("all"):
         return v.Reset(None)
-    if cursor.word("time", "zone"):
+    if cursor.accept_word("time", "zone"):
         return v.Reset("timezone")
-    if cursor.word("session", "authorization"):
+    if cursor.accept_word("session", "authorization"):
         return v.Reset("session_authorization")
-    if cursor.word("transaction", "isolation", "level"):
+    if cursor.accept_word("transaction", "isolation", "level"):
         return v.Reset("transaction_isolation")
     return v.Reset(setting_name(cursor))
 
@@ -179,7 +179,7 @@ def discard(cursor: Parser) -> v.Discard:
 def unlisten(cursor: Parser) -> v.Unlisten:
     """Parses UNLISTEN {name | *}."""
     cursor.advance()
-    return v.Unlisten(None if cursor.sign("*") else name(cursor).name)
+    return v.Unlisten(None if cursor.accept("*") else name(cursor).name)
 
 
 def execute(cursor: Parser) -> v.Execute:
@@ -189,16 +189,16 @@ def execute(cursor: Parser) -> v.Execute:
     if not cursor.at("("):
         return v.Execute(this)
     start = cursor.advance().end
-    if cursor.sign(")"):
+    if cursor.accept(")"):
         return v.Execute(this)
-    found = cursor.expressions()
+    arguments = cursor.expressions()
     end = cursor.expect(")").position
-    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
+    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=arguments)))
 
 
 def deallocate(cursor: Parser) -> v.Deallocate:
     """Parses DEALLOCATE [PREPARE] {name | ALL}."""
     cursor.advance()
     if cursor.peek().kind != "end":
-        cursor.word("prepare")
-    return v.Deallocate(None if cursor.word("all") else name(cursor).name)
+        cursor.accept_word("prepare")
+    return v.Deallocate(None if cursor.accept_word("all") else name(cursor).name)

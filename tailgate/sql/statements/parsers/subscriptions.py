@@ -30,24 +30,24 @@ def create_subscription(cursor: Parser) -> CreateSubscription:
         raise FeatureNotSupported("CREATE SUBSCRIPTION … CONNECTION is not supported", hint=CONNECTION, position=start)
     cursor.expect_word("from")
     relation = relation_name(cursor)
-    made = CreateSubscription(this, relation, if_not_exists=absent)
+    statement = CreateSubscription(this, relation, if_not_exists=absent)
     if not cursor.at_word("with"):
-        return made
+        return statement
     cursor.advance()
     at = cursor.position
     for key, value in options(cursor):
         match key:
             case "retention" if isinstance(value, str):
-                made = replace(made, retention=value)
+                statement = replace(statement, retention=value)
             case "snapshot":
-                made = replace(made, snapshot=boolean(value, key, at))
+                statement = replace(statement, snapshot=boolean(value, key, at))
             case "progress":
-                made = replace(made, progress=boolean(value, key, at))
+                statement = replace(statement, progress=boolean(value, key, at))
             case "retention":
                 raise InvalidParameterValue("invalid RETENTION: must be an interval", hint="Write it as '1 day'.", position=at)
             case _:
                 raise InvalidParameterValue(f"unrecognized CREATE SUBSCRIPTION option: {key}", position=at)
-    return made
+    return statement
 
 
 def at_subscription(cursor: Parser) -> bool:

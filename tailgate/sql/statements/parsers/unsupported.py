@@ -107,7 +107,8 @@ def _known(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[st
     return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
 
 
-def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
+def unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
+    """Returns the error 0A000 for a part of a statement."""
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
@@ -118,20 +119,20 @@ def refuse(cursor: Parser) -> None:
     if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
         raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
     if words is not None:
-        raise _refusal(" ".join(words).upper(), STATEMENTS[words], cursor.position)
+        raise unsupported(" ".join(words).upper(), cursor.position, STATEMENTS[words])
 
 
 def refuse_create(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for CREATE with an unsupported or unknown object."""
-    if cursor.row[cursor.index - 1].value in ("source", "sink"):
+    if cursor.tokens[cursor.index - 1].value in ("source", "sink"):
         cursor.index -= 1
     words = _known(cursor, CREATIONS)
     if words is None:
         return cursor.error()
     if words == ("or", "replace"):
         what = cursor.peek(2)
-        return _refusal("CREATE OR REPLACE" + (" " + what.text.upper() if what.kind == "word" else ""), None, start)
-    return _refusal("CREATE " + " ".join(words).upper(), CREATIONS[words], start)
+        return unsupported("CREATE OR REPLACE" + (" " + what.text.upper() if what.kind == "word" else ""), start, None)
+    return unsupported("CREATE " + " ".join(words).upper(), start, CREATIONS[words])
 
 
 def refuse_drop(cursor: Parser, start: int) -> TailgateError:
@@ -139,11 +140,11 @@ def refuse_drop(cursor: Parser, start: int) -> TailgateError:
     words = _known(cursor, CREATIONS)
     if words is None or words[0] in ("or", "recursive", "unlogged"):
         return cursor.error()
-    return _refusal("DROP " + " ".join(words).upper(), None, start)
+    return unsupported("DROP " + " ".join(words).upper(), start, None)
 
 
 def refuse_show(cursor: Parser, position: int) -> None:
     """Raises 0A000 for an unsupported SHOW of another system."""
     words = _known(cursor, SHOWINGS)
     if words is not None:
-        raise _refusal("SHOW " + " ".join(words).upper(), SHOWINGS[words], position)
+        raise unsupported("SHOW " + " ".join(words).upper(), position, SHOWINGS[words])

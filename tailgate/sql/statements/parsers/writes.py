@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, TailgateError
+from tailgate.lake.errors import SyntaxError_, TailgateError
 from tailgate.sql.grammar import names, queries
 from tailgate.sql.grammar import tables as joins
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.clauses import query, relation_name
+from tailgate.sql.statements.parsers.clauses import query, relation_name, since
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
     Assignment,
@@ -22,17 +23,13 @@ from tailgate.sql.statements.writes import (
     Default,
     Delete,
     Expression,
-    Given,
     Insert,
+    InsertValue,
     OnConflict,
-    Returned,
+    ReturningItem,
     Truncate,
     Update,
 )
-
-
-def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
-    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
 def after_with(cursor: Parser) -> Insert | Update | Delete | None:
@@ -50,11 +47,6 @@ def _syntax(message: str, at: int) -> TailgateError:
     return SyntaxError_(message, position=at)
 
 
-def _since(cursor: Parser, start: int) -> str:
-    """Returns the text from an offset to the end of the last consumed token."""
-    return cursor.text[start : cursor.row[cursor.index - 1].end]
-
-
 # ---- INSERT --------------------------------------------------------------------------------------------------------------------
 
 
@@ -62,93 +54,93 @@ def insert(cursor: Parser) -> Insert:
     """Parses INSERT INTO."""
     cursor.expect_word("insert", "into")
     this = relation_name(cursor)
-    alias = names.name(cursor).name if cursor.word("as") else None
+    alias = names.name(cursor).name if cursor.accept_word("as") else None
     columns: tuple[ColumnName, ...] = ()
     if cursor.at("(") and not at_query(cursor):
         columns = _columns(cursor)
     if cursor.at_word("overriding"):
-        raise _unsupported("OVERRIDING", cursor.position)
-    given: tuple[tuple[Given, ...], ...] | QueryText | None = None
-    if cursor.word("default", "values"):
+        raise unsupported("OVERRIDING", cursor.position)
+    rows: tuple[tuple[InsertValue, ...], ...] | QueryText | None = None
+    if cursor.accept_word("default", "values"):
         pass
     elif cursor.at_word("values"):
         start = cursor.index
         cursor.advance()
-        given = _rows(cursor)
+        rows = _rows(cursor)
         if cursor.any_word("union", "intersect", "except", "order", "limit", "offset", "fetch") is not None:
             cursor.index = start
-            given = query(cursor)
+            rows = query(cursor)
     else:
-        given = query(cursor)
-    return Insert(this, given, columns, alias, _conflict(cursor), _returning(cursor))
+        rows = query(cursor)
+    return Insert(this, rows, columns, alias, _conflict(cursor), _returning(cursor))
 
 
 def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     """Parses ( column, … )."""
     cursor.expect("(")
-    found = []
+    columns = []
     while True:
         at = cursor.position
-        found.append(ColumnName(names.name(cursor).name, at))
+        columns.append(ColumnName(names.name(cursor).name, at))
         if cursor.at("[") or cursor.at("."):
-            raise _unsupported("assigning to a part of a column", cursor.position)
-        if not cursor.sign(","):
+            raise unsupported("assigning to a part of a column", cursor.position)
+        if not cursor.accept(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(columns)
 
 
-def _given(cursor: Parser) -> Given:
+def _given(cursor: Parser) -> InsertValue:
     """Parses an expression or DEFAULT."""
     at = cursor.position
-    if cursor.word("default"):
+    if cursor.accept_word("default"):
         return Default(at)
     tree = cursor.expression()
-    return Expression(tree, _since(cursor, at))
+    return Expression(tree, since(cursor, at))
 
 
-def _rows(cursor: Parser) -> tuple[tuple[Given, ...], ...]:
+def _rows(cursor: Parser) -> tuple[tuple[InsertValue, ...], ...]:
     """Parses the rows of VALUES: (value, …), …"""
-    found: list[tuple[Given, ...]] = []
+    rows: list[tuple[InsertValue, ...]] = []
     while True:
         cursor.expect("(")
         row = cursor.listed(_given)
         cursor.expect(")")
-        found.append(tuple(row))
-        if not cursor.sign(","):
-            return tuple(found)
+        rows.append(tuple(row))
+        if not cursor.accept(","):
+            return tuple(rows)
 
 
 def _conflict(cursor: Parser) -> OnConflict | None:
     """Parses [ON CONFLICT …]."""
     at = cursor.position
-    if not cursor.word("on", "conflict"):
+    if not cursor.accept_word("on", "conflict"):
         return None
     columns: tuple[ColumnName, ...] = ()
     constraint = None
-    if cursor.word("on", "constraint"):
+    if cursor.accept_word("on", "constraint"):
         constraint = names.name(cursor).name
     elif cursor.at("("):
         opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
         columns = tuple(ColumnName(c.name, opens) for c in _columns(cursor))
         if cursor.at_word("where"):
-            raise _unsupported("a condition of a conflict's key", cursor.position)
+            raise unsupported("a condition of a conflict's key", cursor.position)
     cursor.expect_word("do")
-    if cursor.word("nothing"):
+    if cursor.accept_word("nothing"):
         return OnConflict(columns, constraint, None, None, at)
     cursor.expect_word("update", "set")
     assignments = _assignments(cursor)
     return OnConflict(columns, constraint, assignments, where(cursor), at)
 
 
-def _returning(cursor: Parser) -> tuple[Returned, ...]:
+def _returning(cursor: Parser) -> tuple[ReturningItem, ...]:
     """Parses [RETURNING …]."""
-    if not cursor.word("returning"):
+    if not cursor.accept_word("returning"):
         return ()
-    found = []
+    items = []
     for tree in queries.targets(cursor):
-        found.append(Returned(tree, tree.sql("postgres")))
-    return tuple(found)
+        items.append(ReturningItem(tree, tree.sql("postgres")))
+    return tuple(items)
 
 
 # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------------
@@ -157,61 +149,61 @@ def _returning(cursor: Parser) -> tuple[Returned, ...]:
 def update(cursor: Parser) -> Update:
     """Parses UPDATE."""
     cursor.expect_word("update")
-    cursor.word("only")
+    cursor.accept_word("only")
     this = relation_name(cursor)
     alias = _alias(cursor, "set")
     cursor.expect_word("set")
     assignments = _assignments(cursor)
-    sources = _sources(cursor) if cursor.word("from") else ()
+    sources = _sources(cursor) if cursor.accept_word("from") else ()
     return Update(this, assignments, alias, sources, where(cursor), _returning(cursor))
 
 
 def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
     """Parses the assignments of SET: column = value, or (column, …) = [ROW] (value, …)."""
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     while True:
         at = cursor.position
         if cursor.at("("):
             columns = _columns(cursor)
             cursor.expect("=")
-            cursor.word("row")
+            cursor.accept_word("row")
             values_at = cursor.position
             if at_query(cursor):
-                raise _unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
+                raise unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
             cursor.expect("(")
             values = cursor.listed(_given)
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
-            found += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
+            assignments += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
         else:
             column = names.name(cursor).name
             if cursor.at("[") or cursor.at("."):
-                raise _unsupported("assigning to a part of a column", cursor.position)
+                raise unsupported("assigning to a part of a column", cursor.position)
             cursor.expect("=")
-            found.append(Assignment(column, _given(cursor), at))
-        if not cursor.sign(","):
-            return tuple(found)
+            assignments.append(Assignment(column, _given(cursor), at))
+        if not cursor.accept(","):
+            return tuple(assignments)
 
 
 def where(cursor: Parser) -> Expression | None:
     """Parses [WHERE condition]."""
-    if not cursor.word("where"):
+    if not cursor.accept_word("where"):
         return None
     if cursor.at_word("current", "of"):
-        raise _unsupported("WHERE CURRENT OF", cursor.position)
+        raise unsupported("WHERE CURRENT OF", cursor.position)
     at = cursor.position
-    return Expression(cursor.expression(), _since(cursor, at))
+    return Expression(cursor.expression(), since(cursor, at))
 
 
 def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:
-    found = cursor.listed(joins.table)
-    return tuple(found)
+    items = cursor.listed(joins.table)
+    return tuple(items)
 
 
 def _alias(cursor: Parser, *ending: str) -> str | None:
     """Parses [[AS] alias]. Without AS, a word of `ending` is not an alias."""
-    if cursor.word("as"):
+    if cursor.accept_word("as"):
         return names.name(cursor).name
     token = cursor.token
     if names.is_name(token) and not (token.kind == "word" and token.value in ending):
@@ -222,20 +214,20 @@ def _alias(cursor: Parser, *ending: str) -> str | None:
 def delete(cursor: Parser) -> Delete:
     """Parses DELETE FROM."""
     cursor.expect_word("delete", "from")
-    cursor.word("only")
+    cursor.accept_word("only")
     this = relation_name(cursor)
     alias = _alias(cursor, "using", "where", "returning")
-    sources = _sources(cursor) if cursor.word("using") else ()
+    sources = _sources(cursor) if cursor.accept_word("using") else ()
     return Delete(this, alias, sources, where(cursor), _returning(cursor))
 
 
 def truncate(cursor: Parser) -> Truncate:
     """Parses TRUNCATE."""
     cursor.expect_word("truncate")
-    cursor.word("table")
-    cursor.word("only")
-    found = cursor.listed(relation_name)
-    cursor.word("continue", "identity") or cursor.word("restart", "identity")
+    cursor.accept_word("table")
+    cursor.accept_word("only")
+    tables = cursor.listed(relation_name)
+    cursor.accept_word("continue", "identity") or cursor.accept_word("restart", "identity")
     if cursor.any_word("cascade", "restrict") == "cascade":
-        raise _unsupported("TRUNCATE … CASCADE", cursor.row[cursor.index - 1].position)
-    return Truncate(tuple(found))
+        raise unsupported("TRUNCATE … CASCADE", cursor.tokens[cursor.index - 1].position)
+    return Truncate(tuple(tables))

@@ -27,10 +27,10 @@ def create_secret(cursor: Parser) -> CreateSecret:
 def alter_secret(cursor: Parser) -> AlterSecret | None:
     """Parses SECRET … AS 'value', after ALTER. Returns None for other forms of ALTER."""
     start = cursor.index
-    if cursor.word("secret"):
-        exists = cursor.word("if", "exists")
+    if cursor.accept_word("secret"):
+        exists = cursor.accept_word("if", "exists")
         this = relation_name(cursor)
-        if cursor.word("as"):
+        if cursor.accept_word("as"):
             return AlterSecret(this, _value(cursor)[0], exists)
     cursor.index = start
     return None
@@ -46,7 +46,7 @@ def _value(cursor: Parser) -> tuple[str, tuple[int, int]]:
     value = cursor.string()
     if "\0" in value or not value:
         raise InvalidParameterValue("the value of a secret must not be empty", position=token.position)
-    return value, (token.position, cursor.row[cursor.index - 1].end)
+    return value, (token.position, cursor.tokens[cursor.index - 1].end)
 
 
 def create_connection(cursor: Parser) -> CreateConnection:
@@ -60,17 +60,17 @@ def create_connection(cursor: Parser) -> CreateConnection:
         hint = "Connections are TO KAFKA and TO CONFLUENT SCHEMA REGISTRY."
         raise FeatureNotSupported(f"CREATE CONNECTION TO {other.upper()} is not supported", hint=hint, position=at)
     kind: Literal["kafka", "schema registry"] = "kafka"
-    if not cursor.word("kafka"):
+    if not cursor.accept_word("kafka"):
         cursor.expect_word("confluent", "schema", "registry")
         kind = "schema registry"
-    found = spelled(options(cursor))
+    settings = with_underscores(options(cursor))
     further: Options = ()
-    if cursor.word("with"):
+    if cursor.accept_word("with"):
         further = options(cursor)
     for name, _ in further:
         if name != "validate":
             raise FeatureNotSupported(f'option "{name}" of a connection is not supported', position=at)
-    return CreateConnection(this, kind, found, bool(option(further, "validate", True)), absent)
+    return CreateConnection(this, kind, settings, bool(option(further, "validate", True)), absent)
 
 
 def validate(cursor: Parser) -> ValidateConnection:
@@ -79,10 +79,10 @@ def validate(cursor: Parser) -> ValidateConnection:
     return ValidateConnection(relation_name(cursor))
 
 
-def spelled(found: Options) -> Options:
+def with_underscores(settings: Options) -> Options:
     """Replaces blanks in the names of options by `_`, as in the options of WITH.
 
-    >>> spelled((("sasl username", "ann"),))
+    >>> with_underscores((("sasl username", "ann"),))
     (('sasl_username', 'ann'),)
     """
-    return tuple((name.replace(" ", "_"), value) for name, value in found)
+    return tuple((name.replace(" ", "_"), value) for name, value in settings)

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import re
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
+from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Protobuf, Regex, Strategy, Text
 from tailgate.sql.statements.parsers.clauses import column_names, options, relation_name
-from tailgate.sql.statements.parsers.kafka.connections import spelled
+from tailgate.sql.statements.parsers.kafka.connections import with_underscores
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import Options
 
 COLUMNS_MAX = 1600  # the maximum for a relation, as in PostgreSQL
 
 
-def unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
-    """Returns the error 0A000 for a clause."""
-    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
-
-
 def formats(cursor: Parser) -> tuple[Format | None, Format]:
     """Parses FORMAT f, or KEY FORMAT f VALUE FORMAT f. Returns the formats of the key and the value."""
-    if cursor.word("key", "format"):
+    if cursor.accept_word("key", "format"):
         key = _format(cursor)
         cursor.expect_word("value", "format")
         return key, _format(cursor)
@@ -56,7 +52,7 @@ def _csv(cursor: Parser) -> Csv:
     cursor.expect_word("with")
     at = cursor.position
     header: tuple[str, ...] = ()
-    if cursor.word("header"):
+    if cursor.accept_word("header"):
         if not cursor.at("("):
             raise InvalidParameterValue("the columns of a CSV header must be named", hint="Write HEADER (name, …).", position=at)
         header = column_names(cursor)
@@ -67,7 +63,7 @@ def _csv(cursor: Parser) -> Csv:
     if not 1 <= count <= COLUMNS_MAX:
         raise InvalidParameterValue(f"a source has between 1 and {COLUMNS_MAX} columns", position=at)
     delimiter = ","
-    if cursor.word("delimited", "by"):
+    if cursor.accept_word("delimited", "by"):
         at = cursor.position
         delimiter = cursor.string()
         if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -90,32 +86,32 @@ def _regex(cursor: Parser) -> Regex:
 def _avro(cursor: Parser) -> Avro:
     cursor.expect_word("using")
     at = cursor.position
-    if cursor.word("schema"):
+    if cursor.accept_word("schema"):
         if cursor.at_word("file"):
             raise unsupported("SCHEMA FILE", at, "Write the schema itself: USING SCHEMA '…'.")
         schema = cursor.string()
         return Avro(None, schema, _avro_options(cursor))
     cursor.expect_word("confluent", "schema", "registry")
-    if cursor.word("connection"):
+    if cursor.accept_word("connection"):
         connection = relation_name(cursor)
-        found = spelled(options(cursor)) if cursor.at("(") else ()
-        return Avro(None, None, found, connection, *_strategies(cursor))
+        settings = with_underscores(options(cursor)) if cursor.at("(") else ()
+        return Avro(None, None, settings, connection, *_strategies(cursor))
     url_at = cursor.position
     url = cursor.string()
     if not url.startswith(("http://", "https://")):
         raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
-    found = _avro_options(cursor)
-    return Avro(url, None, found, None, *_strategies(cursor))
+    settings = _avro_options(cursor)
+    return Avro(url, None, settings, None, *_strategies(cursor))
 
 
 def _strategies(cursor: Parser) -> tuple[Strategy, Strategy]:
     """Parses [KEY STRATEGY s] [VALUE STRATEGY s], where s is INLINE 'schema', ID n or LATEST."""
     if cursor.at_word("seed"):
         raise unsupported("SEED", cursor.position)
-    found: list[Strategy] = []
+    strategies: list[Strategy] = []
     for part in ("key", "value"):
         strategy: Strategy = None
-        if cursor.word(part, "strategy"):
+        if cursor.accept_word(part, "strategy"):
             match cursor.any_word("inline", "id", "latest"):
                 case "inline":
                     strategy = cursor.string()
@@ -123,15 +119,15 @@ def _strategies(cursor: Parser) -> tuple[Strategy, Strategy]:
                     strategy = cursor.integer()
                 case None:
                     raise cursor.error()
-        found.append(strategy)
-    return found[0], found[1]
+        strategies.append(strategy)
+    return strategies[0], strategies[1]
 
 
 def _protobuf(cursor: Parser) -> Protobuf:
     """Parses [MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}."""
-    message = cursor.string() if cursor.word("message") else None
+    message = cursor.string() if cursor.accept_word("message") else None
     if cursor.at_word("using", "schema"):
-        cursor.word("using", "schema")
+        cursor.accept_word("using", "schema")
         if cursor.at_word("file"):
             raise unsupported("SCHEMA FILE", cursor.position, "Write the schema itself: USING SCHEMA '…'.")
         return Protobuf(None, cursor.string(), message, _avro_options(cursor))

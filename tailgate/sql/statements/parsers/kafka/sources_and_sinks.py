@@ -1,4 +1,4 @@
-"""Parses CREATE SOURCE and CREATE SINK, and statements about dead letters, pauses and topics.
+"""Parses CREATE SOURCE and CREATE SINK.
 
 Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 """
@@ -20,25 +20,21 @@ from tailgate.sql.statements.kafka_statements import (
     ColumnDefinition,
     CreateSink,
     CreateSource,
-    DeleteDeadLetters,
     Envelope,
     Format,
     Include,
-    Pause,
-    Print,
     Protobuf,
-    RetryDeadLetters,
     TransactionMetadata,
 )
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, with_options
-from tailgate.sql.statements.parsers.kafka.connections import spelled
-from tailgate.sql.statements.parsers.kafka.formats import formats, unsupported
-from tailgate.sql.statements.parsers.writes import where
+from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
+from tailgate.sql.statements.parsers.kafka.connections import with_underscores
+from tailgate.sql.statements.parsers.kafka.formats import formats
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
-DEFAULT_PORT = 9092
 MICROSECONDS = 6  # fractional digits of seconds
 
 # options of KAFKA CONNECTION c (TOPIC …) → the equivalent options of WITH
@@ -54,7 +50,7 @@ REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibili
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KafkaTopic:
     """A topic and its brokers or connection. `options` have the names of WITH options."""
 
     topic: str
@@ -72,19 +68,19 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
         raise unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
     place = _kafka(cursor, SOURCE_OPTIONS)
-    found = place.options
-    if cursor.word("with"):
-        found += options(cursor)
+    settings = place.options
+    if cursor.accept_word("with"):
+        settings += options(cursor)
     key_format, value_format = formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
     transactions = _transactions(cursor) if envelope == "debezium" and cursor.at("(") else None
-    on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
+    on_error: OnError = _on_error(cursor) if cursor.accept_word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
         raise unsupported("EXPOSE PROGRESS", cursor.position)
     last, clause = with_options(cursor)
-    found += last
-    what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
+    settings += last
+    what = value_format, key_format, envelope, columns, primary_key, include, on_error, settings
     return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions, clause)
 
 
@@ -100,52 +96,52 @@ def create_sink(cursor: Parser) -> CreateSink:
     place = _kafka(cursor, SINK_OPTIONS)
     key: tuple[str, ...] = ()
     not_enforced = False
-    if cursor.word("key"):
+    if cursor.accept_word("key"):
         key = column_names(cursor)
-        not_enforced = cursor.word("not", "enforced")
+        not_enforced = cursor.accept_word("not", "enforced")
         for i, column in enumerate(key):
             if column in key[:i]:
                 raise InvalidParameterValue(f"repeated column name in sink key: {column}")
-    headers = _headers(cursor) if cursor.word("headers") else ""
-    found = place.options + _consistency(cursor)
+    headers = _headers(cursor) if cursor.accept_word("headers") else ""
+    settings = place.options + _consistency(cursor)
     snapshot = True
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
-        found += options(cursor)
+        settings += options(cursor)
     key_format, value_format = formats(cursor)
     envelope = _envelope(cursor)
     while cursor.at_word("with") or cursor.at_word("without"):
-        if cursor.word("without", "snapshot"):
+        if cursor.accept_word("without", "snapshot"):
             snapshot = False
-        elif not cursor.word("with", "snapshot"):
+        elif not cursor.accept_word("with", "snapshot"):
             cursor.expect_word("with")
-            found += options(cursor)
-    snapshot = bool(option(found, "snapshot", snapshot))
-    found = tuple(o for o in found if o[0] != "snapshot")
+            settings += options(cursor)
+    snapshot = bool(option(settings, "snapshot", snapshot))
+    settings = tuple(o for o in settings if o[0] != "snapshot")
     if cursor.at_word("as", "of"):
         raise unsupported("AS OF of a sink", cursor.position)
-    found = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + found
-    what = value_format, key_format, envelope, key, not_enforced, snapshot, found
+    settings = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + settings
+    what = value_format, key_format, envelope, key, not_enforced, snapshot, settings
     return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection, headers)
 
 
 def _relation_or_query(cursor: Parser) -> Name | QueryText:
-    if not cursor.sign("("):
+    if not cursor.accept("("):
         return relation_name(cursor)
-    found = query(cursor)
+    text = query(cursor)
     cursor.expect(")")
-    return found
+    return text
 
 
 def _consistency(cursor: Parser) -> Options:
     """Parses [CONSISTENCY (TOPIC 'name' [FORMAT JSON])] to the option consistency_topic of WITH."""
-    if not cursor.word("consistency"):
+    if not cursor.accept_word("consistency"):
         return ()
     cursor.expect("(")
     cursor.expect_word("topic")
     topic = cursor.string()
     at = cursor.position
-    if cursor.word("format") and not cursor.word("json"):
+    if cursor.accept_word("format") and not cursor.accept_word("json"):
         raise unsupported("a consistency topic in another format than JSON", at)
     cursor.expect(")")
     return (("consistency_topic", topic),)
@@ -153,11 +149,11 @@ def _consistency(cursor: Parser) -> Options:
 
 def _headers(cursor: Parser) -> str | tuple[tuple[str, str], ...]:
     """Parses {column | ('name' = 'value', …)}."""
-    if not cursor.sign("("):
+    if not cursor.accept("("):
         return name(cursor).name
-    found = cursor.listed(_header)
+    pairs = cursor.listed(_header)
     cursor.expect(")")
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _header(cursor: Parser) -> tuple[str, str]:
@@ -179,9 +175,9 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
     while True:
         if cursor.at_word("primary", "key"):
             key_at = cursor.position
-            cursor.word("primary", "key")
+            cursor.accept_word("primary", "key")
             key = column_names(cursor)
-            cursor.word("not", "enforced")
+            cursor.accept_word("not", "enforced")
         else:
             at = cursor.position
             column = name(cursor).name
@@ -199,7 +195,7 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                     cursor.expect_word("key")
                     key, nullable = (column,), False
             columns.append(ColumnDefinition(column, type, nullable, at, precision))
-        if not cursor.sign(","):
+        if not cursor.accept(","):
             break
     cursor.expect(")")
     for column in key:
@@ -218,49 +214,49 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     return resolve(node), None
 
 
-def _kafka(cursor: Parser, known: dict[str, str]) -> Place:
+def _kafka(cursor: Parser, supported: dict[str, str]) -> KafkaTopic:
     """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
 
-    `known`: the options that the connection accepts, with their names in WITH.
+    `supported`: the options that the connection accepts, with their names in WITH.
     """
     at = cursor.position
     other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
     if other is not None:
         raise unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
     cursor.expect_word("kafka")
-    if cursor.word("connection"):
+    if cursor.accept_word("connection"):
         connection = relation_name(cursor)
         at = cursor.position
-        found = spelled(options(cursor))
-        topic = option(found, "topic")
+        settings = with_underscores(options(cursor))
+        topic = option(settings, "topic")
         if topic is None:
             raise InvalidParameterValue("KAFKA CONNECTION needs a TOPIC", hint="Write KAFKA CONNECTION c (TOPIC '…').", position=at)
-        further = tuple(o for said in found if said[0] != "topic" for o in _of_connection(*said, known, at))
-        return Place(_topic(topic, at), connection=connection, options=further)
-    if not cursor.word("broker"):
+        further = tuple(o for pair in settings if pair[0] != "topic" for o in _of_connection(*pair, supported, at))
+        return KafkaTopic(_topic(topic, at), connection=connection, options=further)
+    if not cursor.accept_word("broker"):
         cursor.expect_word("brokers")
     brokers = brokers_of(cursor)
     cursor.expect_word("topic")
     at = cursor.position
-    return Place(_topic(cursor.string(), at), brokers)
+    return KafkaTopic(_topic(cursor.string(), at), brokers)
 
 
-def _of_connection(said: str, value: OptionValue, known: dict[str, str], position: int) -> Options:
+def _of_connection(key: str, value: OptionValue, supported: dict[str, str], position: int) -> Options:
     """Returns the WITH options that are equivalent to an option of KAFKA CONNECTION."""
-    if said == TOPIC_CONFIG and known is SINK_OPTIONS and isinstance(value, tuple):
+    if key == TOPIC_CONFIG and supported is SINK_OPTIONS and isinstance(value, tuple):
         return tuple((f"topic.{pair[0]}", pair[1]) for pair in value if isinstance(pair, tuple))
-    if said not in known:
-        raise unsupported(f"{said.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
-    return ((known[said], value),)
+    if key not in supported:
+        raise unsupported(f"{key.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
+    return ((supported[key], value),)
 
 
 def _of_registry(format: Format) -> Options:
     """Returns the options of a sink that are written after its registry connection."""
     if not isinstance(format, Avro | Protobuf) or format.connection is None:
         return ()
-    for said, _ in format.options:
-        if said not in REGISTRY_OPTIONS:
-            raise FeatureNotSupported(f"{said.replace('_', ' ').upper()} of a SCHEMA REGISTRY CONNECTION is not supported")
+    for key, _ in format.options:
+        if key not in REGISTRY_OPTIONS:
+            raise FeatureNotSupported(f"{key.replace('_', ' ').upper()} of a SCHEMA REGISTRY CONNECTION is not supported")
     return format.options
 
 
@@ -271,21 +267,9 @@ def _topic(topic: OptionValue, position: int) -> str:
     return topic
 
 
-def _address(address: str, position: int | None) -> str:
-    """Returns an address with its port, by default 9092. An IPv6 address must be in brackets."""
-    if not address:
-        raise InvalidParameterValue("the address of a broker must not be empty", position=position)
-    host, colon, port = address.rpartition(":")
-    if not colon or (address.startswith("[") and address.endswith("]")):
-        return f"{address}:{DEFAULT_PORT}"
-    if not port.isdigit() or not 0 < int(port) < 65536 or not host:
-        raise InvalidParameterValue(f'"{address}" is not the address of a broker', hint="Write host:port.", position=position)
-    return address
-
-
 def _on_error(cursor: Parser) -> OnError:
     """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
-    if cursor.word("dead", "letter"):
+    if cursor.accept_word("dead", "letter"):
         return "dead letter"
     match cursor.any_word("fail", "null"):
         case "fail":
@@ -295,55 +279,10 @@ def _on_error(cursor: Parser) -> OnError:
     raise cursor.error()
 
 
-def pause(cursor: Parser) -> Pause:
-    """Parses {PAUSE | RESUME} SOURCE name, …"""
-    resume = cursor.any_word("pause", "resume") == "resume"
-    cursor.expect_word("source")
-    found = cursor.listed(relation_name)
-    return Pause(tuple(found), resume)
-
-
-def retry(cursor: Parser) -> RetryDeadLetters:
-    """Parses RETRY DEAD LETTERS OF source."""
-    cursor.expect_word("retry", "dead", "letters", "of")
-    return RetryDeadLetters(relation_name(cursor))
-
-
-def delete_dead_letters(cursor: Parser) -> DeleteDeadLetters:
-    """Parses DELETE DEAD LETTERS OF source [WHERE condition]."""
-    cursor.expect_word("delete", "dead", "letters", "of")
-    return DeleteDeadLetters(relation_name(cursor), where(cursor))
-
-
-def print_(cursor: Parser) -> Print:
-    """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [LIMIT n]."""
-    cursor.expect_word("print")
-    topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
-    brokers = ""
-    connection: Name | None = None
-    if cursor.word("from", "broker"):
-        brokers = brokers_of(cursor)
-    elif cursor.word("from", "connection"):
-        connection = relation_name(cursor)
-    beginning = cursor.word("from", "beginning")
-    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None, connection)
-
-
-def brokers_of(cursor: Parser) -> str:
-    """Parses 'host:port, …'. Returns the addresses, each with a port."""
-    at = cursor.position
-    return addresses(",".join(cursor.listed(Parser.string)), at)
-
-
-def addresses(listed: str, position: int | None = None) -> str:
-    """Returns a comma-separated list of brokers with the default port added where it is missing."""
-    return ",".join(_address(a.strip(), position) for a in listed.split(","))
-
-
 def _include(cursor: Parser) -> tuple[Include, ...]:
     """Parses [INCLUDE …, …]."""
-    found: list[Include] = []
-    if not cursor.word("include"):
+    columns: list[Include] = []
+    if not cursor.accept_word("include"):
         return ()
     while True:
         at = cursor.position
@@ -355,18 +294,18 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
         if kind == "header":
             header = cursor.string()
             cursor.expect_word("as")
-            found.append(Include("header", name(cursor).name, header, cursor.word("bytes")))
-            if not cursor.sign(","):
-                return tuple(found)
+            columns.append(Include("header", name(cursor).name, header, cursor.accept_word("bytes")))
+            if not cursor.accept(","):
+                return tuple(columns)
             continue
-        found.append(Include(kind, name(cursor).name if cursor.word("as") else None))  # type: ignore[arg-type]
-        if not cursor.sign(","):
-            return tuple(found)
+        columns.append(Include(kind, name(cursor).name if cursor.accept_word("as") else None))  # type: ignore[arg-type]
+        if not cursor.accept(","):
+            return tuple(columns)
 
 
 def _envelope(cursor: Parser) -> Envelope | None:
     """Parses [ENVELOPE …]. Returns None if it is absent."""
-    if not cursor.word("envelope"):
+    if not cursor.accept_word("envelope"):
         return None
     at = cursor.position
     match cursor.any_word("none", "debezium", "upsert", "materialize"):

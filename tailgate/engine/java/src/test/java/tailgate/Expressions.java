@@ -8,7 +8,9 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.circuit.Lab;
 import tailgate.errors.SqlError;
+import tailgate.rows.Steps;
 
 /**
  * Spark SQL expressions over one text column {@code x}, evaluated by generated code as the edges of
@@ -16,7 +18,7 @@ import tailgate.errors.SqlError;
  */
 public final class Expressions {
   private static final StructType ROW = Lab.schema("x string");
-  private static final Map<String, Linear> COMPILED = new HashMap<>();
+  private static final Map<String, Steps> COMPILED = new HashMap<>();
 
   private Expressions() {}
 
@@ -33,8 +35,8 @@ public final class Expressions {
   }
 
   private static String evaluate(String expression, String x) {
-    Linear linear = COMPILED.computeIfAbsent(
-        expression, e -> new Linear(Lab.empty(ROW).selectExpr("cast(" + e + " as string)")));
+    Steps linear = COMPILED.computeIfAbsent(
+        expression, e -> new Steps(Lab.empty(ROW).selectExpr("cast(" + e + " as string)")));
     try {
       UnsafeRow row = linear.apply(new GenericInternalRow(new Object[] {UTF8String.fromString(x)}));
       return row.isNullAt(0) ? "NULL" : row.getString(0);

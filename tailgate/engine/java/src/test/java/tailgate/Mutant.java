@@ -14,7 +14,7 @@ import javax.tools.ToolProvider;
 
 /**
  * Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent, into a JVM that may be running already; its argument may name a
- * file whose first line is the name of a source file of this package, and whose other lines are the text that replaces it.
+ * file whose first line is the name of a source file, and whose other lines are the text that replaces it.
  */
 public final class Mutant {
   private static final Map<String, ClassDefinition[]> MADE = new HashMap<>();  // by text
@@ -29,7 +29,7 @@ public final class Mutant {
     replace(parts[0], parts[1]);
   }
 
-  /** Replaces the classes of a file of this package by those of another text of it. */
+  /** Replaces the classes of a source file by those of another text of it. */
   public static void replace(String file, String text) throws Exception { instrumentation.redefineClasses(MADE.computeIfAbsent(text, t -> compiled(file, t))); }
 
   private static ClassDefinition[] compiled(String file, String text) {
@@ -40,10 +40,10 @@ public final class Mutant {
           source.toString());
       if (failed != 0) throw new IllegalArgumentException(file + " does not compile");
       List<ClassDefinition> classes = new ArrayList<>();
-      try (var made = Files.list(folder.resolve("tailgate"))) {
-        for (Path path : (Iterable<Path>) made::iterator) {
-          String name = path.getFileName().toString();
-          classes.add(new ClassDefinition(Class.forName("tailgate." + name.substring(0, name.length() - ".class".length())), Files.readAllBytes(path)));
+      try (var files = Files.walk(folder)) {
+        for (Path path : (Iterable<Path>) files.filter(f -> f.toString().endsWith(".class"))::iterator) {
+          String name = folder.relativize(path).toString().replace('/', '.');
+          classes.add(new ClassDefinition(Class.forName(name.substring(0, name.length() - ".class".length())), Files.readAllBytes(path)));
         }
       }
       return classes.toArray(ClassDefinition[]::new);

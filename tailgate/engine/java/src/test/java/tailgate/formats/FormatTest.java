@@ -70,6 +70,19 @@ class FormatTest {
   }
 
   @Test
+  void bothJsonFormatsRaiseOneErrorForAnotherType() {
+    Format columns = Formats.jsonColumns(StructType.fromDDL("i int, raw binary"));
+    Format connect = Formats.connectJson("""
+        {"columns": [{"name": "i", "type": "int4", "spark": "int", "array": false},
+          {"name": "raw", "type": "bytea", "spark": "binary", "array": false}],
+          "envelope": false, "before": false, "decimals": "precise"}""");
+    for (String value : new String[] {"{\"i\": \"1\"}", "{\"i\": true}", "{\"i\": {}}", "{\"i\": []}", "{\"raw\": 1}"}) {
+      assertEquals(decode(columns, value), decode(connect, value));
+    }
+    assertEquals("22P02 column \"raw\" is of type binary but the value is a JSON null", decode(connect, "{\"raw\": [1, null]}"));
+  }
+
+  @Test
   void bytesAndText() {
     assertArrayEquals(new byte[] {1, 0}, (byte[]) Formats.bytes().decode(new byte[] {1, 0}));
     assertEquals("é", decode(Formats.text(), "é"));

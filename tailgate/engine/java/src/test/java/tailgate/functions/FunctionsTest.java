@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static tailgate.Expressions.assertResults;
 
 import org.junit.jupiter.api.Test;
-import tailgate.Lab;
+import tailgate.circuit.Lab;
 
 /** Functions that are expressions of Spark. */
 class FunctionsTest {

@@ -27,6 +27,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.formats.Format;
+import tailgate.formats.json.JsonTypes;
 import tailgate.functions.json.Jsonb;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.Numbers;
@@ -321,16 +322,5 @@ final class ConnectColumn {
 
   private SqlError outOfRange(String reason) { return new SqlError("22008", "column \"" + name + "\": " + reason); }
 
-  private SqlError mismatch(JsonParser p) {
-    String jsonType = switch (p.currentToken()) {
-      case START_OBJECT -> "object";
-      case START_ARRAY -> "array";
-      case VALUE_STRING -> "string";
-      case VALUE_TRUE, VALUE_FALSE -> "boolean";
-      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> "number";
-      default -> "value";
-    };
-    String column = "column \"" + name + "\" is of type " + type.catalogString();
-    return Format.malformed(column + " but the value is a JSON " + jsonType);
-  }
+  private SqlError mismatch(JsonParser p) throws IOException { return JsonTypes.mismatch(p, name, type); }
 }

@@ -23,7 +23,6 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import tailgate.errors.SqlError;
 import tailgate.formats.Format;
 import tailgate.functions.json.Jsonb;
 import tailgate.functions.numeric.NumberInput;
@@ -95,7 +94,7 @@ public final class JsonColumnsFormat extends Format {
   }
 
   private InternalRow struct(JsonParser p, StructType type, String name) throws IOException {
-    if (p.currentToken() != JsonToken.START_OBJECT) throw mismatch(p, type, name);
+    if (p.currentToken() != JsonToken.START_OBJECT) throw JsonTypes.mismatch(p, name, type);
     Fields f = fields.computeIfAbsent(type, Fields::of);
     Object[] values = new Object[f.fields.length];
     while (p.nextToken() != JsonToken.END_OBJECT) {
@@ -117,11 +116,11 @@ public final class JsonColumnsFormat extends Format {
     if (type instanceof IntegralType && token == JsonToken.VALUE_NUMBER_INT) return integer(p, type);
     if (type instanceof NumericType && !(type instanceof IntegralType) && token.isNumeric()) return number(p, type);
     if (token == JsonToken.VALUE_STRING) return string(p, type, name);
-    throw mismatch(p, type, name);
+    throw JsonTypes.mismatch(p, name, type);
   }
 
   private Object array(JsonParser p, ArrayType type, String name) throws IOException {
-    if (p.currentToken() != JsonToken.START_ARRAY) throw mismatch(p, type, name);
+    if (p.currentToken() != JsonToken.START_ARRAY) throw JsonTypes.mismatch(p, name, type);
     List<Object> elements = new ArrayList<>();
     while (p.nextToken() != JsonToken.END_ARRAY) elements.add(value(p, type.elementType(), name));
     return new GenericArrayData(elements.toArray());
@@ -158,19 +157,6 @@ public final class JsonColumnsFormat extends Format {
     if (type == DataTypes.TimestampType) return TimeInput.toTimestamptz(text);
     if (type == DataTypes.TimestampNTZType) return TimeInput.toTimestamp(text);
     if (type == DataTypes.BinaryType) return p.getBinaryValue();
-    throw mismatch(p, type, name);
-  }
-
-  private static SqlError mismatch(JsonParser p, DataType type, String name) throws IOException {
-    String jsonType = switch (p.currentToken()) {
-      case START_OBJECT -> "object";
-      case START_ARRAY -> "array";
-      case VALUE_STRING -> "string";
-      case VALUE_TRUE, VALUE_FALSE -> "boolean";
-      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> "number";
-      default -> throw Jsonb.invalid();
-    };
-    String column = "column \"" + name + "\" is of type " + type.catalogString();
-    return malformed(column + " but the value is a JSON " + jsonType);
+    throw JsonTypes.mismatch(p, name, type);
   }
 }

@@ -1,0 +1,1 @@
+"""CREATE SOURCE, CREATE SINK and CREATE CONNECTION: items that read or write Kafka, and schema registries."""

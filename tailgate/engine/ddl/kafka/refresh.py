@@ -1,0 +1,131 @@
+"""ALTER SOURCE … REFRESH SCHEMA: adds the columns of the newest schema in the registry to a source.
+
+    the reader's schema, the newest one ──► the reader's with the new fields
+                                        ──► columns: the old ones, then the new ones
+
+Items that read the source record the old number of its columns (`Item.widths`), so their texts keep
+their meaning.
+
+Rows that were decoded earlier, and messages with older schemas, have NULL in the new columns. A
+column that the newest schema lacks is kept and is NULL. A column with another type in the newest
+schema keeps its type; values are converted to it if possible.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
+from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.ddl.kafka.source_options import value_format
+from tailgate.engine.ddl.known_columns import READERS, with_recorded_width
+from tailgate.engine.ddl.names import check_columns
+from tailgate.engine.plan.sources import avro, protobuf
+from tailgate.engine.plan.sources.envelopes import source_layout
+from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
+from tailgate.lake.types import Field
+from tailgate.sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
+
+
+def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaLookup) -> tuple[Change, list[Notice]]:
+    """Returns the change of the catalog, and notices.
+
+    Raises 55000 if the schema is part of the source's statement, 42P17 if the newest schema would
+    change existing columns or the key.
+    """
+    item = find_of_kind("source", statement.name, catalog, if_exists=statement.if_exists, word="relation")
+    if item is None:
+        return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
+    if item.kind != "source":
+        raise WrongObjectType(f'"{item.name}" is not a source', position=statement.name.position)
+    _check_no_backfill(item, catalog)
+    newest = value_format(_statement_with_registry(item), catalog.stored, registry)
+    options = {**item.options, "value_format": _merged_format(item, newest)}
+    added = [c.name for c in source_layout(options).columns if c.name not in {old.name for old in item.columns}]
+    options["added"] = [*item.options.get("added", ()), *added]
+    options["first_columns"] = item.options.get("first_columns", len(item.columns))
+    layout = source_layout(options)
+    check_columns(layout.columns)
+    existing = layout.columns[: len(item.columns)]
+    if layout.key != item.key or [(c.name, c.type) for c in existing] != [(c.name, c.type) for c in item.columns]:
+        raise _incompatible(item)
+    notices = _column_notices(item, {**item.options, "value_format": newest}, layout.columns)
+    if layout.columns == item.columns:
+        return Change(), [*notices, notice(f'source "{item.name}" has all columns of its schema')]
+    readers = [other for other in catalog.dependents(item.id) if other.kind in READERS] if added else []
+    return Change(put=(replace(item, columns=layout.columns, options=options), *(with_recorded_width(r, item) for r in readers))), notices
+
+
+def _statement_with_registry(item: Item) -> CreateSource:
+    """Returns the source's CREATE statement. Raises if its schema is not the registry's newest."""
+    statement = parse(item.sql)
+    assert isinstance(statement, CreateSource)
+    format = statement.value_format
+    if not isinstance(format, Avro | Protobuf):
+        raise FeatureNotSupported(
+            f"REFRESH SCHEMA of a source with FORMAT {type(format).__name__.upper()} is not supported",
+            hint="It has no schema in a registry. Create another source to have other columns.",
+        )
+    if format.schema is not None or (isinstance(format, Avro) and format.value_strategy is not None):
+        raise ObjectNotInPrerequisiteState(
+            f'the schema of source "{item.name}" is what its statement says, so there is no newer one',
+            hint="Create another source, with another schema or with the registry's newest.",
+        )
+    return statement
+
+
+def _check_no_backfill(item: Item, catalog: Catalog) -> None:
+    """Raises 55000 if an item is being backfilled from the source: a backfill uses the old columns."""
+    coming = catalog.replacements()
+    for other in catalog.items.values():
+        if (not other.ready or other.id in coming) and item.id in catalog.below(other):
+            raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
+
+
+def _merged_format(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
+    """Returns the source's format with the fields of the newest schema added."""
+    format = item.options["value_format"]
+    if format["type"] == "protobuf":
+        return {**format, "schema": protobuf.merged(format["schema"], newest["schema"])}
+    old, new = avro.parse(format["schema"]), avro.parse(newest["schema"])
+    if item.options["envelope"] == "debezium":
+        return {**format, "schema": avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]})}
+    if avro.is_record(old) != avro.is_record(new):
+        raise _incompatible(item)
+    return {**format, "schema": avro.written(avro.merged(old, new) if avro.is_record(old) else old)}
+
+
+def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
+    """Returns a field of an envelope; the images of a row get the fields of the newest row."""
+    if field["name"] not in ("before", "after"):
+        return field
+    type = field["type"]
+    record = avro.merged(type, avro.fields(envelope)["after"])
+    return {**field, "type": [s if s["type"] == "null" else record for s in type] if isinstance(type, list) else record}
+
+
+def _incompatible(item: Item) -> InvalidObjectDefinition:
+    """Returns the error for a schema with which a source cannot keep its columns and key."""
+    return InvalidObjectDefinition(
+        f'by its newest schema source "{item.name}" cannot keep its columns and its key', hint="Drop the source and create it again."
+    )
+
+
+def _column_notices(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> list[Notice]:
+    """Returns a notice for each added, missing or changed column.
+
+    `newest`: the source's options with the newest schema.
+    """
+    notices = [notice(f'column "{c.name}" of type {c.type} was added') for c in columns[len(item.columns) :]]
+    # raised for a column whose new type is not supported; the column does not change
+    with suppress(FeatureNotSupported):
+        now = {c.name: c.type for c in source_layout(newest).columns}
+        for column in item.columns:
+            if column.name not in now:
+                notices.append(notice(f'column "{column.name}" is no longer in the schema, and is NULL in what comes'))
+            elif now[column.name] != column.type:
+                notices.append(notice(f'column "{column.name}" is of type {now[column.name]} in the schema, and stays {column.type}'))
+    return notices

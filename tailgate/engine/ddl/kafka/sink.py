@@ -1,0 +1,239 @@
+"""CREATE SINK: the sink's catalog item. `sinks.settings` documents the options.
+
+CREATE SINK s FROM (query) … first creates the materialized view s_query, which is dropped with the
+sink, and then a sink from this view.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tailgate.engine.ddl.kafka import access, connection
+from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
+from tailgate.engine.ddl.view import create_view
+from tailgate.engine.plan.streams import Streams
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    InvalidParameterValue,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+from tailgate.lake.events import Part
+from tailgate.lake.events import schema as schema_of
+from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.lake.names import Name
+from tailgate.lake.types import JSONB
+from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
+
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+# compatibility levels of a registry
+LEVELS = ("NONE", *(f"{word}{rest}" for word in ("BACKWARD", "FORWARD", "FULL") for rest in ("", "_TRANSITIVE")))
+
+# options of WITH → allowed values: whole numbers (None), these words, any text or boolean (empty)
+OPTIONS: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("partition_count", "replication_factor", "retention_ms", "retention_bytes")),
+    **dict.fromkeys(("compression_type", "compression"), COMPRESSIONS),
+    **dict.fromkeys(("compatibility_level", "key_compatibility_level", "value_compatibility_level"), LEVELS),
+    **dict.fromkeys(("consistency_topic", "avro_key_fullname", "avro_value_fullname", "reuse_topic"), ()),
+}
+TOPIC_PREFIX = "topic."  # prefix of settings of the topic
+
+
+def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
+    """Returns the materialized view of a sink from a query, None for a sink from a relation.
+
+    Positions of errors refer to the statement.
+    """
+    query = statement.from_item
+    if isinstance(query, Name):
+        return None
+    schema = schema_for(statement.name, catalog)
+    name = Name(f"{statement.name.name}_query", schema.name)
+    text = f"CREATE MATERIALIZED VIEW {name.sql} AS {query.text}"
+    view_statement = parse(text)
+    assert isinstance(view_statement, CreateView)
+    try:
+        return create_view(view_statement, text, catalog)
+    except TailgateError as e:
+        e.position = None if e.position is None else e.position - view_statement.query.offset + query.offset
+        raise
+
+
+def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
+    """Returns the item of a sink; `text` is the statement as typed.
+
+    If the sink is from a query, the catalog must contain the view of the query.
+    """
+    schema = schema_for(statement.name, catalog)
+    for name, value in statement.options:
+        _check_option(name, value)
+    relation, depends = _relation(statement, catalog)
+    key = _key(statement, relation)
+    headers = _headers(statement, relation)
+    envelope = statement.envelope or "debezium"
+    if envelope == "none" and not _append_only(relation, catalog):
+        raise FeatureNotSupported(
+            f'ENVELOPE NONE of {relation.kind} "{relation.name}" is not supported, because its rows may go',
+            hint="Use ENVELOPE DEBEZIUM or UPSERT.",
+        )
+    _check_text(statement, relation, key, envelope)
+    if envelope == "upsert" and key is None:
+        raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
+    reached = connection.kafka(statement.connection, statement.brokers, statement.options, catalog)
+    value_format, value_depends = _format(statement.value_format, catalog)
+    key_format, key_depends = (None, ()) if statement.key_format is None else _format(statement.key_format, catalog)
+    item = Item(
+        id=catalog.next_id,
+        kind="sink",
+        name=statement.name.name,
+        depends=(relation.id, *sorted({*depends, *reached.depends, *value_depends, *key_depends} - {relation.id})),
+        sql=text,
+        options={
+            "brokers": reached.address,
+            "topic": statement.topic,
+            "kafka": reached.settings,
+            "value_format": value_format,
+            "key_format": key_format,
+            "key": None if key is None else list(key),
+            "envelope": envelope,
+            "snapshot": statement.snapshot,
+            **headers,
+            **({} if isinstance(statement.from_item, Name) else {"query": True}),
+            "with": {name: _json(value) for name, value in statement.options if not access.is_access(name)},
+        },
+        schema=schema.id,
+    )
+    return normalized(item, statement, catalog)
+
+
+def _check_option(name: str, value: object) -> None:
+    """Raises 0A000 for an option that is not supported, 22023 for an invalid value."""
+    if access.is_access(name) or name.startswith(TOPIC_PREFIX):
+        return
+    if name not in OPTIONS:
+        raise FeatureNotSupported(f'option "{name}" of a sink is not supported')
+    allowed = OPTIONS[name]
+    if allowed is None and not re.fullmatch(r"-?[0-9]+", str(value)):
+        raise InvalidParameterValue(f'option "{name}" is a whole number')
+    if allowed and str(value).upper() not in map(str.upper, allowed):
+        raise InvalidParameterValue(f'option "{name}" is one of {", ".join(allowed)}')
+
+
+def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
+    """Returns the schema of the values, or the keys, that a sink writes.
+
+    Raises 42809 for a format without a schema, 42704 for a sink without a key.
+    """
+    options, relation = sink.options, catalog[sink.depends[0]]
+    kind = (options["key_format"] if part == "key" and options["key_format"] else options["value_format"])["type"]
+    if kind not in ("avro", "protobuf"):
+        raise WrongObjectType(f"FORMAT {kind.upper()} has no schema", hint="FORMAT AVRO and PROTOBUF have.")
+    columns = relation.columns[: sink.widths.get(relation.id)]
+    if part == "key":
+        if options["key"] is None:
+            raise UndefinedObject(f'sink "{sink.name}" has no key', hint="Add KEY (column, …) to the sink.")
+        columns = tuple(columns[i] for i in options["key"])
+    name = options["with"].get(f"avro_{part}_fullname", KEY_NAME if part == "key" else VALUE_NAME)
+    schema = schema_of(kind, part, columns, options["envelope"], name)
+    return schema if isinstance(schema, str) else json.dumps(schema, indent=2)
+
+
+def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
+    """Returns the relation that a sink sends, and the ids of the items that its query reads."""
+    if isinstance(statement.from_item, QueryText):
+        view = catalog.at(f"{statement.name.name}_query", catalog.home(statement.name))
+        assert view is not None
+        return view, view.depends
+    relation = stored_relation(
+        statement.from_item,
+        catalog,
+        so="it has no changes to send",
+        hint="Create a materialized view of it, or send a query: CREATE SINK … FROM (SELECT …).",
+    )
+    return relation, ()
+
+
+def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
+    """Returns the options for headers: `headers`, the position of the column, or `constant_headers`."""
+    if not isinstance(statement.headers, str):
+        return {"constant_headers": [list(header) for header in statement.headers]}
+    if not statement.headers:
+        return {}
+    names = [c.name for c in relation.columns]
+    if statement.headers not in names:
+        raise UndefinedColumn(f'column "{statement.headers}" named in HEADERS does not exist')
+    position = names.index(statement.headers)
+    if relation.columns[position].type != JSONB:
+        raise DatatypeMismatch(
+            f'column "{statement.headers}" named in HEADERS is of type {relation.columns[position].type}, not jsonb',
+            hint="Its value is an object of texts, or an array of objects with key and value, as INCLUDE HEADERS gives it.",
+        )
+    return {"headers": position}
+
+
+def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
+    """Returns the positions of the key's columns, or None.
+
+    Raises 42P10 if the key of ENVELOPE UPSERT may not be unique, unless NOT ENFORCED is given.
+    """
+    if not statement.key:
+        return None
+    names = [c.name for c in relation.columns]
+    for name in statement.key:
+        if name not in names:
+            raise UndefinedColumn(f'column "{name}" named in key does not exist')
+    key = tuple(names.index(name) for name in statement.key)
+    unique = relation.key is not None and set(relation.key) <= set(key)
+    if statement.envelope == "upsert" and not unique and not statement.key_not_enforced:
+        known_key = "none" if relation.key is None else "(" + ", ".join(names[k] for k in relation.key) + ")"
+        raise InvalidColumnReference(
+            "upsert key could not be validated as unique",
+            detail=f"Known keys of {relation.kind} {relation.name}: {known_key}.",
+            hint="Say KEY (…) NOT ENFORCED if you know that it is.",
+        )
+    return key
+
+
+def _append_only(relation: Item, catalog: Catalog) -> bool:
+    """Returns whether the rows of a relation are never retracted."""
+    return relation.kind == "materialized view" and Streams(catalog)(relation).append_only
+
+
+def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | None, envelope: str) -> None:
+    """Raises 0A000 if FORMAT TEXT is used for several columns or with ENVELOPE DEBEZIUM."""
+    if isinstance(statement.value_format, Text) and (len(relation.columns) != 1 or envelope == "debezium"):
+        raise FeatureNotSupported(
+            "FORMAT TEXT of a sink needs a relation of one column and ENVELOPE UPSERT or NONE", hint="Use FORMAT JSON."
+        )
+    if isinstance(statement.key_format, Text) and (key is None or len(key) != 1):
+        raise FeatureNotSupported("KEY FORMAT TEXT of a sink needs a key of one column", hint="Use KEY FORMAT JSON.")
+
+
+def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Returns the options of a format, and the ids of its connection and secrets."""
+    if isinstance(format, Json | Text):
+        return {"type": type(format).__name__.lower()}, ()
+    if not isinstance(format, Avro | Protobuf):
+        raise FeatureNotSupported(
+            f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
+        )
+    if format.schema is not None:
+        what = "an Avro" if isinstance(format, Avro) else "a Protobuf"
+        raise FeatureNotSupported(f"{what} schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
+    if isinstance(format, Avro) and (format.key_strategy, format.value_strategy) != (None, None):
+        raise FeatureNotSupported("KEY and VALUE STRATEGY of a sink are not supported", hint="Its schemas are made of its columns.")
+    if isinstance(format, Protobuf) and format.message is not None:
+        raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Say WITH (avro_value_fullname = '…'): it names the message.")
+    reached = connection.registry(format.connection, format.registry or "", format.options, catalog)
+    return {"type": type(format).__name__.lower(), "registry": reached.address, "access": reached.settings}, reached.depends
+
+
+def _json(value: Any) -> Any:
+    return [_json(v) for v in value] if isinstance(value, tuple) else value

@@ -1,0 +1,257 @@
+"""The options of a source, derived from its CREATE SOURCE statement and the schema registry.
+
+The reader's Avro schema is the newest in the registry at the time of the statement. It is stored
+with the source, without the parts that are not read. Records with older and newer schemas are
+resolved to it. `engine.plan.sources.layout` documents the options.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from tailgate.engine.ddl import dead_letters
+from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.kafka import connection, protobuf_format
+from tailgate.engine.ddl.kafka.connection import Endpoint
+from tailgate.engine.ddl.kafka.envelope import envelope_of
+from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.ddl.kafka.transactions import OPTION as TRANSACTIONS
+from tailgate.engine.ddl.kafka.transactions import transaction_options
+from tailgate.engine.plan.sources import avro
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from tailgate.lake.protobuf.text import parsed
+from tailgate.lake.secrets import settings
+from tailgate.lake.types import Field, field_to_json
+from tailgate.sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
+
+GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the syntax of Python or Java
+# options that limit the input of a source, with their largest values
+LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_second": 10_000_000}
+
+
+def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> dict[str, Any]:
+    """Returns the option `value_format` that this statement would give a source now."""
+    return SourceOptions(statement, catalog, registry).value_format()
+
+
+class SourceOptions:
+    """The derivation of a source's options from a CREATE SOURCE statement.
+
+    `depends`: ids of connections and secrets, complete after the options have been derived.
+    """
+
+    def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
+        self._statement, self._catalog, self._lookup = statement, catalog, registry
+        self.depends: set[int] = set()
+        self._envelope: avro.Schema | None = None  # the complete Avro schema of an envelope
+
+    def options(self) -> dict[str, Any]:
+        """Returns the options of the source (`engine.plan.sources.layout`)."""
+        statement = self._statement
+        endpoint = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
+        self.depends |= set(endpoint.depends)
+        options: dict[str, Any] = {
+            "brokers": endpoint.address,
+            "topic": statement.topic,
+            "channel": f"{endpoint.address}/{statement.topic}",
+            "kafka": endpoint.settings,
+            "envelope": statement.envelope,
+            "value_format": self.value_format(),
+            "key_format": self._key_format(),
+            "columns": None,
+            "primary_key": list(statement.primary_key),
+            "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
+        }
+        if statement.materialized:
+            options["materialized"] = True
+        if statement.columns is not None:
+            options["columns"] = [_column(c) for c in statement.columns]
+        if option(statement.options, "decimal_handling_mode") == "string":
+            options["decimals"] = "string"
+        if statement.on_error != "dead letter":
+            options["on_error"] = statement.on_error
+        options |= {name: value for name, value in statement.options if name in LIMITS} | split_retention(statement.options)[0]
+        for name, value in statement.options:
+            options |= dead_letters.retention_options(name, value) if dead_letters.retention_option(name) is not None else {}
+        if (start := _start(statement)) is not None:
+            options["start"] = start
+        for format in (options["value_format"], options["key_format"]):
+            if format is not None and "registry" in format:
+                options["registry"] = format["registry"]
+        if statement.transactions is not None:
+            options[TRANSACTIONS] = transaction_options(statement.transactions, options, self._envelope, self._catalog)
+            self.depends.add(options[TRANSACTIONS]["source"])
+        return options
+
+    # ---- formats
+
+    def _registry(self, format: Avro | Protobuf) -> Endpoint:
+        """Returns the access to the registry of a format, and adds its items to `depends`."""
+        if format.connection is not None and format.options:
+            raise FeatureNotSupported(f'option "{format.options[0][0]}" of a schema registry is not supported')
+        endpoint = connection.registry(format.connection, format.registry or "", format.options, self._catalog)
+        self.depends |= set(endpoint.depends)
+        return endpoint
+
+    def _schema(self, at: Endpoint, part: str, strategy: Strategy = None) -> str | None:
+        """Returns the newest schema of the key or the value, unless the statement has another."""
+        access = settings(at.settings, self._catalog)
+        if isinstance(strategy, str):
+            return _json(strategy)
+        if strategy is None:
+            return self._lookup.latest(at.address, f"{self._statement.topic}-{part}", access)
+        schema = self._lookup.by_id(at.address, strategy, access)
+        if schema is None:
+            raise UndefinedObject(f"schema registry has no schema {strategy}")
+        return schema
+
+    def value_format(self) -> dict[str, Any]:
+        """Returns the format of the value. Raises 42704 if the registry lacks its schema."""
+        statement, format = self._statement, self._statement.value_format
+        if isinstance(format, Protobuf):
+            return self._protobuf(format, "value") or _no_subject(f"{statement.topic}-value")
+        if not isinstance(format, Avro):
+            return _plain(format, declared=statement.columns is not None)
+        if format.schema is not None:
+            schema = avro.parse(_json(format.schema))
+            if statement.envelope == "debezium":
+                self._envelope = schema
+                envelope_of(schema, "the statement", before=statement.key_format is None)  # also the writer's schema, so nothing is removed
+            return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
+        at = self._registry(format)
+        subject = f"{statement.topic}-value"
+        schema_text = self._schema(at, "value", format.value_strategy)
+        if schema_text is None:
+            _no_subject(subject)
+        schema = avro.parse(schema_text)
+        if statement.envelope == "debezium":
+            self._envelope = schema
+            keyed = statement.key_format is not None or self._schema(at, "key", format.key_strategy) is not None
+            schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
+        return _registry_format(at, schema)
+
+    def _key_format(self) -> dict[str, Any] | None:
+        """Returns the format of the key, or None.
+
+        It is the KEY FORMAT of the statement. With one FORMAT for both, it is the registry's schema
+        for the key if there is one, or the format itself if that has single values.
+        """
+        statement = self._statement
+        needs_key = statement.envelope != "none" or any(i.kind == "key" for i in statement.include)
+        format = statement.key_format or statement.value_format
+        if not needs_key and statement.key_format is None:
+            return None
+        if isinstance(format, Avro) and format.schema is not None:
+            if statement.key_format is None:
+                return None
+            return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
+        if isinstance(format, Avro):
+            at = self._registry(format)
+            schema_text = self._schema(at, "key", format.key_strategy)
+            if schema_text is not None:
+                return _registry_format(at, avro.parse(schema_text))
+            if statement.key_format is None and (statement.primary_key or statement.envelope != "upsert"):
+                return None
+            raise UndefinedObject(
+                f'schema registry has no subject "{statement.topic}-key"',
+                hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
+            )
+        if isinstance(format, Protobuf):
+            if statement.key_format is None and (format.schema is not None or statement.envelope != "upsert"):
+                return None
+            return self._protobuf(format, "key") or _no_subject(f"{statement.topic}-key")
+        if statement.key_format is None and isinstance(format, Json | Csv | Regex):
+            return None
+        if isinstance(format, Csv | Regex):
+            raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
+        return _plain(format)
+
+    def _protobuf(self, format: Protobuf, part: str) -> dict[str, Any] | None:
+        """Returns a Protobuf format, or None if the registry does not have the subject."""
+        if format.schema is not None:
+            return protobuf_format.options_of_statement(format)
+        at = self._registry(format)
+        files = self._lookup.protobuf(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
+        return None if files is None else protobuf_format.options(tuple(map(parsed, files)), format.message, wire=True)
+
+
+def _no_subject(subject: str) -> NoReturn:
+    """Raises 42704: the registry does not have the subject."""
+    raise UndefinedObject(
+        f'schema registry has no subject "{subject}"',
+        hint="Create the source when the first record has been written, or register its schema.",
+    )
+
+
+def _registry_format(at: Endpoint, schema: Any) -> dict[str, Any]:
+    format = {"type": "avro", "registry": at.address, "schema": avro.written(schema)}
+    return {**format, "access": at.settings} if at.settings else format
+
+
+def _start(statement: CreateSource) -> dict[str, Any] | None:
+    """Returns the start of the source, or None for the first record.
+
+    It is {"offsets": [one per partition]} or {"time": ms, relative to now if negative}. The runtime
+    looks up the offsets in Kafka.
+    """
+    offsets, time = option(statement.options, "start_offset"), option(statement.options, "kafka_time_offset")
+    if offsets is not None and time is not None:
+        raise InvalidParameterValue("a start offset and a start timestamp exclude one another")
+    if time is not None:
+        if not isinstance(time, int) or isinstance(time, bool):
+            raise InvalidParameterValue("a start timestamp is a number of milliseconds")
+        return {"time": time}
+    if offsets is None:
+        return None
+    starts = list(offsets) if isinstance(offsets, tuple) else [offsets]
+    if not all(isinstance(o, int) and not isinstance(o, bool) and o >= 0 for o in starts):
+        raise InvalidParameterValue("start offsets are numbers from 0 up")
+    return {"offsets": starts}
+
+
+def _column(column: ColumnDefinition) -> dict[str, Any]:
+    """Returns the JSON form of a declared column."""
+    out = field_to_json(Field(column.name, column.type, column.nullable))
+    return out if column.precision is None else {**out, "precision": column.precision}
+
+
+def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
+    """Returns the options of a format without a schema."""
+    match format:
+        case Csv(columns, header, delimiter):
+            names = list(header) or [f"column{i + 1}" for i in range(columns)]
+            return {"type": "csv", "names": names, "header": list(header), "delimiter": delimiter, "nulls": declared}
+        case Regex(pattern):
+            group_names = {at: name for name, at in re.compile(GROUP.sub("(?P<", pattern)).groupindex.items()}
+            count = re.compile(GROUP.sub("(?P<", pattern)).groups
+            return {
+                "type": "regex",
+                "pattern": GROUP.sub("(?<", pattern),
+                "names": [group_names.get(i + 1, f"column{i + 1}") for i in range(count)],
+            }
+        case Bytes():
+            return {"type": "bytes"}
+        case Text():
+            return {"type": "text"}
+        case _:
+            return {"type": "json"}
+
+
+def _wire(format: Avro) -> bool:
+    """Returns whether messages begin with Confluent's header, for a schema in the statement."""
+    for name, _ in format.options:
+        if name != "confluent_wire_format":
+            raise FeatureNotSupported(f'option "{name}" of an Avro schema is not supported')
+    return bool(option(format.options, "confluent_wire_format", True))
+
+
+def _json(schema: str) -> str:
+    """Returns an Avro schema. Raises 22023 if it is not valid JSON."""
+    try:
+        json.loads(schema)
+    except ValueError as e:
+        raise InvalidParameterValue(f"the Avro schema is no JSON: {e}") from None
+    return schema

@@ -1,0 +1,94 @@
+package tailgate.aggregates;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.*;
+import tailgate.rows.Rows.Bytes;
+
+/**
+ * One aggregate of one group. Values can be added and exactly removed again.
+ *
+ * <p>Accumulators are exact: integers and decimals are stored as integers of any size, floating point as
+ * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
+ * arrival. The result of no values is NULL, except for counts.
+ *
+ * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}; with stored
+ * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
+ * for DISTINCT.
+ */
+public abstract class Accumulator {
+  public abstract void add(InternalRow row, long weight);
+
+  /** Adds a change. `values` holds the values of the group in order, for accumulators that need them. */
+  public abstract void merge(Accumulator change, GroupValues values);
+
+  /** Returns whether nothing is left, apart from stored values. */
+  public abstract boolean isZero();
+
+  /**
+   * Returns the result in Catalyst's form, or null. `rows` is the number of rows of the group.
+   * Throws SqlError if the type cannot hold the result.
+   */
+  public abstract Object result(long rows, GroupValues values);
+
+  public void write(DataOutput out) throws IOException {}
+
+  public void read(DataInput in) throws IOException {}
+
+  public static Accumulator of(AggregateCall call, StructType row) { return of(call, row, false); }
+
+  /** Creates the accumulator for a call. `appendOnly`: no row of the input is ever deleted. */
+  public static Accumulator of(AggregateCall call, StructType row, boolean appendOnly) {
+    Accumulator accumulator = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row) : plain(call, row, appendOnly);
+    return call.filter < 0 ? accumulator : new Filtered(accumulator, call.filter);
+  }
+
+  /** Creates the accumulator for a call, ignoring its DISTINCT and FILTER. */
+  static Accumulator plain(AggregateCall call, StructType row, boolean appendOnly) {
+    if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row);
+    return switch (call.function) {
+      case "count" -> Counts.of(call);
+      case "sum", "avg" -> Sums.of(call, row);
+      case "bool_and", "bool_or", "every" -> new Bits.Truth(call, row);
+      case "bit_and", "bit_or", "bit_xor" -> new Bits.Whole(call, row);
+      case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.of(call, row, appendOnly);
+      default -> Moments.of(call, row);
+    };
+  }
+
+  static IllegalArgumentException none(AggregateCall call) { return new IllegalArgumentException("no function " + call.function + " that gives " + call.result.catalogString()); }
+
+  /** An accumulator with FILTER: uses only rows for which a column is true. */
+  private static final class Filtered extends Accumulator {
+    private final Accumulator of;
+    private final int filter;
+
+    Filtered(Accumulator of, int filter) {
+      this.of = of;
+      this.filter = filter;
+    }
+
+    @Override public void add(InternalRow row, long weight) { if (!row.isNullAt(filter) && row.getBoolean(filter)) of.add(row, weight); }
+
+    @Override public void merge(Accumulator change, GroupValues values) { of.merge(((Filtered) change).of, values); }
+
+    @Override public boolean isZero() { return of.isZero(); }
+
+    @Override public Object result(long rows, GroupValues values) { return of.result(rows, values); }
+
+    @Override public void write(DataOutput out) throws IOException { of.write(out); }
+
+    @Override public void read(DataInput in) throws IOException { of.read(in); }
+  }
+
+  /** An accumulator with stored values. That of a change holds the changed values. */
+  abstract static class Keeping extends Accumulator {
+    final Map<Bytes, Long> changes = new HashMap<>();
+
+    void change(byte[] value, long weight) { changes.merge(new Bytes(value), weight, Long::sum); }
+  }
+}

@@ -1,0 +1,43 @@
+package tailgate.aggregates;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataTypes;
+
+/** count(*) and count(column), which ignores NULLs. */
+class Counts extends Accumulator {
+  final int column;
+  long n;
+
+  Counts(int column) { this.column = column; }
+
+  public static Accumulator of(AggregateCall call) {
+    if (call.result != DataTypes.LongType) throw none(call);
+    return call.columns.length > 0 ? new Counts(call.columns[0]) : call.filter < 0 ? new Rows() : new Counts(call.filter);
+  }
+
+  @Override public void add(InternalRow row, long weight) { if (!row.isNullAt(column)) n += weight; }
+
+  @Override public void merge(Accumulator change, GroupValues values) { n += ((Counts) change).n; }
+
+  @Override public boolean isZero() { return n == 0; }
+
+  @Override public Object result(long rows, GroupValues values) { return n; }
+
+  @Override public void write(DataOutput out) throws IOException { out.writeLong(n); }
+
+  @Override public void read(DataInput in) throws IOException { n = in.readLong(); }
+
+  /** count(*): the number of rows of the group. */
+  private static final class Rows extends Accumulator {
+    @Override public void add(InternalRow row, long weight) {}
+
+    @Override public void merge(Accumulator change, GroupValues values) {}
+
+    @Override public boolean isZero() { return true; }
+
+    @Override public Object result(long rows, GroupValues values) { return rows; }
+  }
+}

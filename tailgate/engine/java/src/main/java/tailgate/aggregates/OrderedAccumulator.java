@@ -1,0 +1,209 @@
+package tailgate.aggregates;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.json.Jsonb;
+import tailgate.rows.OrderedCodec;
+import tailgate.rows.SortKeyCodec;
+
+/**
+ * Aggregates that are a function of all values in order: array_agg, string_agg, JSON, mode,
+ * percentiles.
+ *
+ * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
+ * group: the cost is the size of the group.
+ *
+ * <p>The order is that of the call's ORDER BY and then that of the values themselves, so the result
+ * depends on the values only. With DISTINCT each value is used once.
+ */
+public final class OrderedAccumulator extends Accumulator.Keeping {
+  private static final int BYTES_MAX = 1 << 28;  // limit of one result; PostgreSQL's own limit is four times that
+  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont", "percentile_disc");
+  private final AggregateCall call;
+  private final SortKeyCodec order, values;
+  private final DataType type;
+
+  OrderedAccumulator(AggregateCall call, StructType row) {
+    this.call = call;
+    this.type = call.columns.length > 0 ? call.type(row, 0) : null;
+    this.order = new SortKeyCodec(row, call.order);
+    this.values = call.distinct ? new SortKeyCodec(row, SortKeyCodec.ascending(call.columns)) : SortKeyCodec.exact(row, call.columns);
+    boolean fits = switch (call.function) {
+      case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
+      case "mode", "percentile_disc" -> call.result.equals(type);
+      case "percentile_cont" -> type == DataTypes.DoubleType && call.result == DataTypes.DoubleType;
+      case "string_agg" -> type.equals(call.result) && (type instanceof StringType || type == DataTypes.BinaryType) && call.type(row, 1).equals(type);
+      case "jsonb_object_agg", "json_object_agg" -> call.result instanceof StringType && type instanceof StringType && call.type(row, 1) instanceof StringType;
+      default -> call.result instanceof StringType && type instanceof StringType;
+    };
+    if (!fits) throw none(call);
+  }
+
+  public static boolean is(AggregateCall call) { return NAMES.contains(call.function); }
+
+  @Override public void add(InternalRow row, long weight) {
+    if (row.isNullAt(call.columns[0]) && call.is("string_agg", "mode", "percentile_cont", "percentile_disc")) return;
+    byte[] first = order.encode(row), then = values.encode(row), both = Arrays.copyOf(first, first.length + then.length);
+    System.arraycopy(then, 0, both, first.length, then.length);
+    change(both, weight);
+  }
+
+  @Override public void merge(Accumulator change, GroupValues kept) {
+    ((OrderedAccumulator) change).changes.forEach((value, weight) -> {
+      if (weight != 0) kept.weigh(value.bytes, weight);
+    });
+  }
+
+  /** Returns true: the values are not part of the accumulator. */
+  @Override public boolean isZero() { return true; }
+
+  @Override public Object result(long rows, GroupValues kept) {
+    return switch (call.function) {
+      case "array_agg" -> {
+        List<Object> found = list(kept);
+        yield found.isEmpty() ? null : new GenericArrayData(found.toArray());
+      }
+      case "mode" -> mode(kept);
+      case "percentile_disc" -> {
+        long n = count(kept);
+        yield n == 0 ? null : at(kept, Math.max(0, (long) Math.ceil(call.fraction * n) - 1), 1)[0];
+      }
+      case "percentile_cont" -> {
+        long n = count(kept);
+        yield n == 0 ? null : between(kept, call.fraction * (n - 1));
+      }
+      default -> text(kept);
+    };
+  }
+
+  private interface Each {
+    /** Returns whether to continue. */
+    boolean take(Object[] values, long times);
+  }
+
+  private void each(GroupValues kept, Each each) {
+    try (GroupValues.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        if (walk.weight() <= 0) continue;
+        OrderedCodec.Reader in = new OrderedCodec.Reader(walk.value());
+        order.decode(in);
+        if (!each.take(values.decode(in), call.distinct ? 1 : walk.weight())) return;
+      }
+    }
+  }
+
+  private long count(GroupValues kept) {
+    long[] n = {0};
+    each(kept, (v, times) -> {
+      n[0] += times;
+      return true;
+    });
+    return n[0];
+  }
+
+  private List<Object> list(GroupValues kept) {
+    List<Object> found = new ArrayList<>();
+    long[] size = {0};
+    each(kept, (v, times) -> {
+      size[0] = Math.addExact(size[0], times * (v[0] instanceof UTF8String s ? s.numBytes() : v[0] instanceof byte[] b ? b.length : 16));
+      check(size[0]);
+      for (long i = 0; i < times; i++) found.add(v[0]);
+      return true;
+    });
+    return found;
+  }
+
+  /**
+   * Returns the most frequent value. Values that compare equal count together, even with different
+   * representations: 0.0 and -0.0, or 1 and 1.0 in jsonb.
+   */
+  private Object mode(GroupValues kept) {
+    Object best = null;
+    long most = 0, times = 0;
+    byte[] place = null;
+    try (GroupValues.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        if (walk.weight() <= 0) continue;
+        OrderedCodec.Reader in = new OrderedCodec.Reader(walk.value());
+        order.decode(in);
+        if (place == null || !SortKeyCodec.begins(walk.value(), place)) {
+          place = Arrays.copyOf(walk.value(), in.at());
+          times = 0;
+        }
+        times += call.distinct ? 1 : walk.weight();
+        if (times <= most) continue;
+        most = times;
+        best = values.decode(in)[0];
+      }
+    }
+    return best;
+  }
+
+  /**
+   * Returns `count` values from a position on, counted from 0. After the end the last value is
+   * repeated.
+   */
+  private Object[] at(GroupValues kept, long place, int count) {
+    Object[] found = new Object[count];
+    long[] seen = {0};
+    each(kept, (v, times) -> {
+      for (int i = 0; i < count; i++) if (place + i >= seen[0]) found[i] = v[0];
+      return (seen[0] += times) < place + count;
+    });
+    return found;
+  }
+
+  private Double between(GroupValues kept, double place) {
+    long low = (long) Math.floor(place);
+    Object[] both = at(kept, low, 2);
+    double a = (Double) both[0], b = (Double) both[1];
+    return low == Math.ceil(place) ? a : a + (place - low) * (b - a);
+  }
+
+  private static void check(long bytes) {
+    if (bytes > BYTES_MAX) throw new SqlError("54000", "result of an aggregate exceeds " + BYTES_MAX + " bytes");
+  }
+
+  // ---- text and JSON ----------------------------------------------------------------------------
+
+  private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII), COMMA = ", ".getBytes(StandardCharsets.US_ASCII), COLON = ": ".getBytes(StandardCharsets.US_ASCII);
+
+  private Object text(GroupValues kept) {
+    boolean object = call.is("jsonb_object_agg", "json_object_agg"), json = !call.is("string_agg");
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    boolean[] any = {false};
+    if (json) out.write(object ? '{' : '[');
+    each(kept, (v, times) -> {
+      if (object && v[0] == null) throw new SqlError("22023", "field name must not be null");
+      for (long i = 0; i < times; i++) {
+        if (json) {
+          if (any[0]) out.writeBytes(COMMA);
+          if (object) {
+            out.writeBytes(Jsonb.quoted(v[0].toString()));
+            out.writeBytes(COLON);
+          }
+          Object value = v[object ? 1 : 0];
+          out.writeBytes(value == null ? NULL : bytes(value));
+        } else {
+          if (any[0] && v[1] != null) out.writeBytes(bytes(v[1]));
+          out.writeBytes(bytes(v[0]));
+        }
+        any[0] = true;
+        check(out.size());
+      }
+      return true;
+    });
+    if (!any[0]) return null;
+    if (json) out.write(object ? '}' : ']');
+    byte[] bytes = object ? Jsonb.canonical(out.toByteArray()) : out.toByteArray();
+    return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
+  }
+
+  private static byte[] bytes(Object value) { return value instanceof UTF8String s ? s.getBytes() : (byte[]) value; }
+}

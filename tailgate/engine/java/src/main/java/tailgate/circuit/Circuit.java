@@ -1,0 +1,290 @@
+package tailgate.circuit;
+
+import java.io.Serializable;
+import java.util.*;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import tailgate.rows.Steps;
+import tailgate.sources.Decoder;
+
+/**
+ * The operators of all views as one graph.
+ *
+ * <p>The nodes are sources, stateful operators and relations. Every edge is a chain of filters and
+ * projections. A tick pushes the changes of one batch through the graph in topological order and
+ * returns the net changes per relation as Arrow.
+ *
+ * <pre>   Kafka rows ──source──► [operator] ──edge──► [operator] ──edge──► relation ──► Arrow bytes to the driver
+ *                 │             │ state                │ state
+ *                 ▼             └── stores: (operator, port, key, row) → value
+ *            dead letters</pre>
+ *
+ * <p>A change is a row and a weight: +1 inserts a copy, -1 deletes one. If an edge or operator
+ * fails for a row, the row becomes a weighted error (SQLSTATE, message) of all relations below that
+ * point. The error is deleted when the row is deleted.
+ *
+ * <p>Python builds a circuit once per version of the catalog: it adds all parts in any order and
+ * then calls {@link #seal}. The caller chooses the ids of nodes and keeps them stable as long as
+ * state is kept. Adding or removing nodes does not affect the state of others.
+ */
+public final class Circuit implements Serializable {
+  private static final long serialVersionUID = 1;
+  /** Ordinals of the columns of Kafka's rows. */
+  public static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
+  public static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
+  static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
+      .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
+  /**
+   * Prefix of the channel on which dead letters of a source node are retried; the node's id
+   * follows. Headers: {@link #ATTEMPTS}, {@link #SINCE}, {@link #BACKFILL} and, if some views
+   * already have its rows, {@link #EXCEPT}.
+   */
+  static final String RETRY = "$retry/";
+  /**
+   * Prefix of the channel of dead letters to delete; the id of the operator that keeps them
+   * follows. The record's key is the topic.
+   */
+  static final String FORGET = "$forget/";
+  /** Prefix of the channels that carry the history of sources to views that are being filled. */
+  static final String FILL = "$fill/";
+  /**
+   * Headers of a retried letter: number of attempts including this one; time in ms since which it
+   * is a letter; whether a backfill produced it; ids, separated by commas, of the operators and
+   * relations that must not get its rows.
+   */
+  static final String ATTEMPTS = "attempts", SINCE = "since", BACKFILL = "backfill", EXCEPT = "except";
+  static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");
+
+  public final String id = UUID.randomUUID().toString();
+  final TreeMap<Integer, Node> nodes = new TreeMap<>();
+  public final TreeMap<Integer, StructType> relations = new TreeMap<>();
+  final TreeSet<Integer> forgotten = new TreeSet<>();
+  /** The operators in the order in which they run: by level. */
+  public Operator[] order;
+  public final Map<String, List<Node.Source>> channels = new HashMap<>();
+  int levels;
+  /** Levels and partitions that have reported the size of their state. */
+  final Set<Long> told = new HashSet<>();
+  private final Map<Integer, Integer> errors = new HashMap<>();
+  private final List<Link> links = new ArrayList<>();
+  private transient Stages stages;
+
+  /** An edge that is not yet connected to its ends. */
+  private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {}
+
+  // ---- building ---------------------------------------------------------------------------------
+
+  /**
+   * Adds a source: the decoder and then `shape` convert records of `channel` (the topic column) to
+   * rows. If either fails, the record becomes a dead letter.
+   */
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) { source(node, channel, decoder, shape, "dead letter"); }
+
+  /**
+   * Adds a source with an error policy: "dead letter", "fail" (the source stalls), or "null" (the
+   * record is read as if its value were NULL).
+   */
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape, String onError) {
+    Steps linear = new Steps(shape);
+    if (linear.expands) throw new IllegalArgumentException("source " + node + ": a record is one row");
+    same("source " + node, decoder.schema(), linear.input);
+    add(node, new Node.Source(channel, decoder, linear, onError));
+  }
+
+  public void operator(int node, Operator operator) { add(node, operator); }
+
+  /**
+   * Adds an edge from a source or operator to an operator's port. `shape` is over an empty relation
+   * with the output columns of `from`.
+   */
+  public void edge(int from, Dataset<Row> shape, int to, int port) { link(from, false, shape, to, port); }
+
+  /**
+   * Adds an edge from a source's dead letters: topic string, partition int, offset bigint,
+   * timestamp timestamp, key binary, value binary, error string, attempts int, since timestamp,
+   * backfill boolean. A deleted letter has no error.
+   */
+  public void deadLetters(int source, Dataset<Row> shape, int to, int port) { link(source, true, shape, to, port); }
+
+  /**
+   * Adds a relation. `errors` is the relation (sqlstate string, message string) of its errors, or
+   * 0; it need not be declared.
+   */
+  public void relation(int relation, StructType row, int errors) {
+    building();
+    if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) throw new IllegalArgumentException("relation " + relation + " twice");
+    if (errors != 0) {
+      this.errors.put(relation, errors);
+      relations.putIfAbsent(errors, ERROR);
+    }
+  }
+
+  /** Adds an edge from a source or operator to a relation. */
+  public void output(int from, Dataset<Row> shape, int relation) { link(from, false, shape, relation, Node.Edge.RELATION); }
+
+  /**
+   * Removes the state of a deleted operator in the background, a number of entries per tick, until
+   * {@link TickResult#forgotten} contains it.
+   */
+  public void forget(int node) {
+    building();
+    forgotten.add(node);
+  }
+
+  private void add(int id, Node node) {
+    building();
+    node.id = id;
+    if (nodes.put(id, node) != null) throw new IllegalArgumentException("node " + id + " twice");
+  }
+
+  private void link(int from, boolean dead, Dataset<Row> shape, int to, int port) {
+    building();
+    links.add(new Link(from, dead, new Node.Edge(new Steps(shape), to, port)));
+  }
+
+  private void building() {
+    if (order != null) throw new IllegalStateException("the circuit is sealed");
+  }
+
+  // ---- sealing ----------------------------------------------------------------------------------
+
+  /**
+   * Checks that all parts fit, then computes the order and levels of operators and the error
+   * relations of each edge. The circuit is immutable afterwards.
+   */
+  public void seal() {
+    building();
+    for (Link link : links) connect(link);
+    for (int node : forgotten) if (nodes.containsKey(node)) throw new IllegalArgumentException("node " + node + " is in use and forgotten");
+    errors.forEach((relation, id) -> same("errors of relation " + relation, ERROR, relations.get(id)));
+    Map<Integer, Integer> level = new HashMap<>();
+    for (Node node : nodes.values()) level(node.id, level, new ArrayDeque<>());
+    order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
+        .peek(o -> o.level = level.get(o.id)).sorted(Comparator.comparingInt(o -> o.level)).toArray(Operator[]::new);
+    for (int i = 0; i < order.length; i++) {
+      order[i].index = i;
+      order[i].inputs = order[i].ports().length;
+    }
+    levels = Arrays.stream(order).mapToInt(o -> o.level + 1).max().orElse(0);
+    for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
+    for (Node node : nodes.values())
+      if (node instanceof Node.Source source) {
+        reach(source);
+        channels.computeIfAbsent(source.channel, c -> new ArrayList<>()).add(source);
+        channels.put(RETRY + source.id, List.of(source));
+      }
+  }
+
+  private void connect(Link link) {
+    Node from = nodes.get(link.from);
+    Node.Edge edge = link.edge;
+    String name = "edge from " + link.from + " to " + edge.to;
+    if (from == null) throw new IllegalArgumentException(name + ": no node " + link.from);
+    if (link.dead && !(from instanceof Node.Source)) throw new IllegalArgumentException(name + ": " + link.from + " is no source");
+    same(name, link.dead ? DEAD : from instanceof Node.Source s ? s.shape.output : ((Operator) from).output(), edge.linear.input);
+    if (edge.port == Node.Edge.RELATION) {
+      if (!relations.containsKey(edge.to)) throw new IllegalArgumentException(name + ": no relation " + edge.to);
+      same(name, relations.get(edge.to), edge.linear.output);
+    } else {
+      if (!(nodes.get(edge.to) instanceof Operator to)) throw new IllegalArgumentException(name + ": no operator " + edge.to);
+      if (edge.port < 0 || edge.port >= to.ports().length) throw new IllegalArgumentException(name + ": no port " + edge.port);
+      same(name, to.ports()[edge.port], edge.linear.output);
+    }
+    (link.dead ? ((Node.Source) from).dead : from.out).add(edge);
+  }
+
+  public static void same(String where, StructType wanted, StructType given) {
+    if (given == null) return;
+    boolean same = wanted.length() == given.length();
+    for (int i = 0; same && i < wanted.length(); i++) same = DataTypeUtils.sameType(wanted.apply(i).dataType(), given.apply(i).dataType());
+    if (!same) throw new IllegalArgumentException(where + ": " + wanted.catalogString() + " expected, not " + given.catalogString());
+  }
+
+  /**
+   * Returns the level of a node: one more than the highest level above it. Sources have level -1.
+   */
+  private int level(int node, Map<Integer, Integer> known, Deque<Integer> path) {
+    if (nodes.get(node) instanceof Node.Source) return -1;
+    Integer level = known.get(node);
+    if (level != null) return level;
+    if (path.contains(node)) throw new IllegalArgumentException("the circuit has a cycle: " + path);
+    path.push(node);
+    int highest = -1;
+    for (Link link : links) if (link.edge.port != Node.Edge.RELATION && link.edge.to == node) highest = Math.max(highest, link.dead ? -1 : level(link.from, known, path));
+    path.pop();
+    known.put(node, highest + 1);
+    return highest + 1;
+  }
+
+  /** Computes the error relations of a node. Those of all nodes below it must be known. */
+  private void reach(Node node) {
+    TreeSet<Integer> all = new TreeSet<>();
+    List<Node.Edge> edges = new ArrayList<>(node.out);
+    if (node instanceof Node.Source s) edges.addAll(s.dead);
+    for (Node.Edge edge : edges) {
+      if (edge.port != Node.Edge.RELATION) {
+        Operator to = (Operator) nodes.get(edge.to);
+        edge.index = to.index;
+        edge.errors = to.errors;
+      } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
+      for (int relation : edge.errors) all.add(relation);
+    }
+    node.errors = all.stream().mapToInt(i -> i).toArray();
+  }
+
+  /**
+   * Prepares the circuit for ticks: ships it, and compiles its expressions. Otherwise the first tick
+   * would do so, for which all views would wait.
+   */
+  public void warm(SparkSession session) { stages(session).warm(); }
+
+  /** Compiles the expressions of all edges. */
+  void compile() {
+    for (Node node : nodes.values()) {
+      for (Node.Edge edge : node.out) edge.linear.compile();
+      if (node instanceof Node.Source source) {
+        source.shape.compile();
+        for (Node.Edge edge : source.dead) edge.linear.compile();
+      }
+    }
+  }
+
+  private Stages stages(SparkSession session) {
+    if (order == null) throw new IllegalStateException("the circuit is not sealed");
+    if (stages == null) stages = new Stages(this, session);
+    return stages;
+  }
+
+  // ---- running ----------------------------------------------------------------------------------
+
+  /**
+   * Runs one tick and returns the net changes of all relations.
+   *
+   * @param batch rows with Kafka's columns: key, value, topic, partition, offset, timestamp,
+   * timestampType
+   * @param statePath folder of the state
+   * @param time the time of the tick in ms, never less than that of the tick before; used by
+   * temporal filters and messages
+   * @param stateIds the result of the last tick in the log, empty or null for no state. It
+   * determines which state is read, so the state of a tick that is not in the log is garbage
+   * @param partitions the same number as in every tick of this state
+   * @throws StateLost if state that the ids name is missing or damaged
+   * @throws SourceStalled if an external system that a decoder needs does not answer
+   */
+  public TickResult tick(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
+    var rows = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution().toRdd();
+    return tick(rows, batch.sparkSession(), statePath, time, stateIds, partitions);
+  }
+
+  /** Runs one tick whose input is an RDD of such rows. */
+  TickResult tick(RDD<InternalRow> batch, SparkSession session, String statePath, long time, String stateIds, int partitions) {
+    return stages(session).run(batch, statePath, time, stateIds, partitions);
+  }
+}

@@ -1,0 +1,155 @@
+package tailgate.circuit;
+
+import java.io.*;
+import java.nio.channels.Channels;
+import java.nio.channels.WritableByteChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.*;
+import java.util.*;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import tailgate.rows.Rows;
+import tailgate.rows.Rows.Bytes;
+
+/**
+ * The net changes of one relation in one tick: each row once, with a non-zero weight.
+ *
+ * <p>Above a size limit they are written to local files, partitioned by the hash of the row, and
+ * summed one partition at a time. The result is then a file, too.
+ */
+final class Net {
+  static final long MEMORY_MAX = 64L << 20;
+  private static final int PARTS = 32, OVERHEAD = 96;   // overhead of a map entry in bytes, in addition to the row
+  private static final int ARROW_BATCH_ROWS = 1 << 16;
+  // a batch is allocated outside the heap, with room for twice as much
+  private static final long ARROW_BATCH_BYTES = 16 << 20;
+  private final StructType schema;
+  private final long memory;
+  private final Map<Bytes, long[]> rows = new LinkedHashMap<>();
+  private long size;
+  private Path folder;
+  private DataOutputStream[] parts;
+
+  Net(StructType schema, long memory) {
+    this.schema = schema;
+    this.memory = memory;
+  }
+
+  void add(byte[] row, long weight) {
+    long[] sum = rows.computeIfAbsent(new Bytes(row), r -> new long[1]);
+    if (sum[0] == 0) size += row.length + OVERHEAD;
+    sum[0] += weight;
+    if (size > memory) spill();
+  }
+
+  /**
+   * Returns an Arrow stream of the rows and `__weight`: as bytes, or as the name of a file below
+   * `results`. Returns null if there are no changes.
+   */
+  Sent sent(int relation, String results) {
+    try {
+      if (parts == null) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        long n = write(Channels.newChannel(bytes));
+        return n == 0 ? null : new Sent(Node.Edge.RELATION, relation, bytes.toByteArray(), n);
+      }
+      spill();
+      for (DataOutputStream part : parts) part.close();
+      Path file = Files.createDirectories(Path.of(results)).resolve(UUID.randomUUID() + ".arrow");
+      long n;
+      try (WritableByteChannel out = Files.newByteChannel(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        n = write(out);
+      }
+      Files.delete(folder);
+      if (n == 0) Files.delete(file);
+      return n == 0 ? null : new Sent(Sent.FILE, relation, file.toString().getBytes(StandardCharsets.UTF_8), n);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void spill() {
+    try {
+      if (parts == null) {
+        folder = Files.createTempDirectory("tailgate-net");
+        parts = new DataOutputStream[PARTS];
+        for (int i = 0; i < PARTS; i++) parts[i] = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part(i)), 1 << 16));
+      }
+      for (var e : rows.entrySet()) {
+        if (e.getValue()[0] == 0) continue;
+        byte[] row = e.getKey().bytes;
+        DataOutputStream out = parts[Math.floorMod(Rows.hash(row, 7), PARTS)];
+        out.writeInt(row.length);
+        out.write(row);
+        out.writeLong(e.getValue()[0]);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    rows.clear();
+    size = 0;
+  }
+
+  private Path part(int i) { return folder.resolve(Integer.toString(i)); }
+
+  private void read(int i) throws IOException {
+    rows.clear();
+    try (DataInputStream in = new DataInputStream(new BufferedInputStream(Files.newInputStream(part(i)), 1 << 16))) {
+      while (true) {
+        byte[] row;
+        try {
+          row = new byte[in.readInt()];
+        } catch (EOFException e) {
+          break;
+        }
+        in.readFully(row);
+        rows.computeIfAbsent(new Bytes(row), r -> new long[1])[0] += in.readLong();
+      }
+    }
+    Files.delete(part(i));
+  }
+
+  private long write(WritableByteChannel out) throws IOException {
+    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", DataTypes.LongType, false), "UTC", false, false);
+    try (VectorSchemaRoot root = writer.root(); ArrowStreamWriter stream = new ArrowStreamWriter(root, null, out)) {
+      stream.start();
+      long n = 0;
+      for (int i = 0; i < (parts == null ? 1 : PARTS); i++) {
+        if (parts != null) read(i);
+        n += write(writer, stream);
+      }
+      stream.end();
+      return n;
+    }
+  }
+
+  private long write(ArrowWriter writer, ArrowStreamWriter stream) throws IOException {
+    JoinedRow weighted = new JoinedRow();
+    GenericInternalRow weight = new GenericInternalRow(1);
+    long n = 0, inBatch = 0, bytes = 0;
+    for (var e : rows.entrySet()) {
+      if (e.getValue()[0] == 0) continue;
+      weight.update(0, e.getValue()[0]);
+      writer.write(weighted.apply(Rows.row(e.getKey().bytes, schema.length()), weight));
+      n++;
+      bytes += e.getKey().bytes.length;
+      if (++inBatch == ARROW_BATCH_ROWS || bytes > ARROW_BATCH_BYTES) {
+        flush(writer, stream);
+        inBatch = bytes = 0;
+      }
+    }
+    if (inBatch > 0) flush(writer, stream);
+    return n;
+  }
+
+  private static void flush(ArrowWriter writer, ArrowStreamWriter stream) throws IOException {
+    writer.finish();
+    stream.writeBatch();
+    writer.reset();
+  }
+}

@@ -1,0 +1,70 @@
+package tailgate.circuit;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import tailgate.errors.SqlError;
+import tailgate.rows.Steps;
+import tailgate.sources.Decoder;
+
+/** A source or an operator of a circuit, with its outgoing edges. */
+public abstract class Node implements Serializable {
+  private static final long serialVersionUID = 1;
+  public int id;
+  public final List<Edge> out = new ArrayList<>();
+  /** Relations that receive an error of this node. */
+  public int[] errors;
+
+  /** An edge from a node to an operator's port or to a relation. */
+  public static final class Edge implements Serializable {
+    private static final long serialVersionUID = 1;
+    /** The port of an edge that ends in a relation. */
+    static final int RELATION = -1;
+    final Steps linear;
+    public final int to, port;
+    /** Relations that receive an error of this edge. */
+    public int[] errors;
+    /** Index of the operator `to` in {@link Circuit#order}. */
+    int index = -1;
+
+    Edge(Steps linear, int to, int port) {
+      this.linear = linear;
+      this.to = to;
+      this.port = port;
+    }
+  }
+
+  /** A source: decodes the records of a channel to rows. */
+  public static final class Source extends Node {
+    private static final long serialVersionUID = 1;
+    public final String channel;
+    public final Decoder decoder;
+    final Steps shape;
+    final List<Edge> dead = new ArrayList<>();
+    final String onError;
+
+    public Source(String channel, Decoder decoder, Steps shape, String onError) {
+      this.onError = onError;
+      this.channel = channel;
+      this.decoder = decoder;
+      this.shape = shape;
+    }
+
+    /**
+     * Adds copies of the rows of one record to `to`. If the decoder or an expression throws, rows
+     * added before do not count.
+     */
+    public void rows(InternalRow kafka, List<Tick.Change> to) {
+      try {
+        decoder.decode(kafka, (row, weight) -> {
+          UnsafeRow shaped = shape.apply(row);
+          if (shaped != null && weight != 0) to.add(new Tick.Change(shaped.copy(), weight));
+        });
+      } catch (StackOverflowError e) {
+        throw SqlError.tooDeep();
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+package tailgate.circuit;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
+ *
+ * <p>The sum of an operator's output is a function of the sum of its input. It does not depend on
+ * the order of the input or its division into ticks. Weights may be negative for a while: a view
+ * that is being filled receives live changes before the history that they change.
+ */
+public abstract class Operator extends Node {
+  private static final long serialVersionUID = 1;
+  /** Index in {@link Circuit#order}. */
+  int index;
+  /** Number of operators on the longest path above this one. */
+  int level;
+
+  /** Number of ports. */
+  int inputs;
+
+  /** Returns the columns of each port. */
+  public abstract StructType[] ports();
+
+  /** Returns the columns of the output. */
+  public abstract StructType output();
+
+  /**
+   * Returns the key by which a change is partitioned: all changes of a key are in one partition.
+   */
+  public abstract byte[] key(int port, UnsafeRow row);
+
+  /** Returns whether a change goes to all partitions, whatever its key. */
+  public boolean everywhere(int port, UnsafeRow row) { return false; }
+
+  /**
+   * Returns whether the operator also runs in ticks without input, in the partition of its empty
+   * key.
+   */
+  public boolean always() { return false; }
+
+  /** Returns whether the operator runs in every tick and partition. */
+  public boolean everywhere() { return false; }
+
+  /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
+  public abstract void run(Tick tick, List<List<Tick.Change>> input);
+}

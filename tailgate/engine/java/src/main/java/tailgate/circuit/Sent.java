@@ -1,0 +1,61 @@
+package tailgate.circuit;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import tailgate.rows.Rows;
+import tailgate.state.State;
+
+/**
+ * A message between the stages of a tick or, at the end, to the driver.
+ *
+ * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`. Below 0 it is one of
+ *
+ * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
+ *   FILE           the same, with the name of a file that holds the stream
+ *   STATE          the id of the version that store `to` committed in partition n
+ *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
+ *   REMAINS        the forgotten node `to` still has state
+ *   DUE            a tick is needed at time n
+ *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
+ */
+public record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
+  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7;
+
+  /** Returns the place of a key: all messages of one node and key go to one partition. */
+  static int place(int to, byte[] key) { return Rows.hash(key, to); }
+
+  static int place(InternalRow row) { return row.getInt(0); }
+
+  static int kind(InternalRow row) { return row.getInt(1); }
+
+  public static int to(InternalRow row) { return row.getInt(2); }
+
+  public static byte[] bytes(InternalRow row) { return row.getBinary(3); }
+
+  public static long n(InternalRow row) { return row.getLong(4); }
+
+  public static Sent of(InternalRow row) { return new Sent(kind(row), to(row), bytes(row), n(row)); }
+
+  static final int WIDTH = 5;
+
+  UnsafeRow row() { return row(State.NONE); }
+
+  UnsafeRow row(byte[] key) { return row(place(to, key)); }
+
+  /** Encodes the message for this place. */
+  UnsafeRow row(int place) {
+    UnsafeRowWriter out = new UnsafeRowWriter(WIDTH, bytes.length + 8);
+    out.resetRowWriter();
+    out.write(0, place);
+    out.write(1, kind);
+    out.write(2, to);
+    out.write(3, bytes);
+    out.write(4, n);
+    return out.getRow();
+  }
+
+  @Override public String toString() { return "Sent[" + kind + " to " + to + ", " + n + ", " + Arrays.hashCode(bytes) + "]"; }
+}

@@ -1,0 +1,402 @@
+package tailgate.circuit;
+
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.circuit.Node.Edge;
+import tailgate.circuit.Node.Source;
+import tailgate.errors.SparkErrors;
+import tailgate.errors.SqlError;
+import tailgate.operators.Upsert;
+import tailgate.rows.Rows;
+import tailgate.sources.SourceStalled;
+import tailgate.sources.TopicBackfill;
+import tailgate.state.State;
+
+/**
+ * One partition's part of one tick.
+ *
+ * <p>With a single partition, {@link #all} runs the whole tick. With more, {@link #sources} runs
+ * where the batch is read, {@link #level} once per level and {@link #results} at the end.
+ * {@link Sent} rows travel between them, partitioned by node and key.
+ */
+public final class Tick {
+  // entries of a forgotten operator to remove per tick and store: about 5 ms
+  private static final int FORGET_MAX = 2000;
+  private static final long WAITING_MAX = 32L << 20;  // bytes of waiting changes at which an operator is run early
+  private static final int OVERHEAD = 64;  // overhead of a change in bytes, in addition to the row
+
+  /** A row and the change in its number of copies. */
+  public record Change(UnsafeRow row, long weight) {}
+
+  private final Circuit circuit;
+  public final State state;
+  /** The time of the tick in ms. */
+  public final long time;
+  private final int partition, partitions;
+  private long due = Long.MAX_VALUE;
+  private final boolean exchanged;
+  private final List<List<List<Change>>> waiting = new ArrayList<>();  // changes to process, per operator and port
+  private final TreeMap<Integer, Net> relations = new TreeMap<>();
+  private final long[] held;  // bytes of waiting changes, per operator
+  private final long[][] done;  // per operator, laid out as in Statistics
+  private long inside;  // nanoseconds spent in operators that ran inside the current one
+  private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
+  private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
+  private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
+  private final List<Change> rows = new ArrayList<>();  // the rows of one record
+  private UnsafeProjection errors;  // created on first use: that takes as long as a hundred rows
+
+  private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
+    this.circuit = circuit;
+    this.state = state;
+    this.time = time;
+    this.partition = partition;
+    this.partitions = partitions;
+    this.exchanged = exchanged;
+    this.held = new long[circuit.order.length];
+    this.done = new long[circuit.order.length][Statistics.WIDTH];
+    for (Operator o : circuit.order) {
+      List<List<Change>> ports = new ArrayList<>();
+      for (int i = 0; i < o.inputs; i++) ports.add(new ArrayList<>());
+      waiting.add(ports);
+    }
+  }
+
+  /** Runs the whole circuit in the only partition. */
+  public static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, state, time, 0, 1, false);
+    batch.forEachRemaining(tick::record);
+    for (Operator o : circuit.order) tick.run(o);
+    tick.finish(0);
+    tick.count();
+    tick.arrow(results);
+    return tick.notes;
+  }
+
+  /** Converts Kafka's rows to changes for the first operators. */
+  public static List<InternalRow> sources(Circuit circuit, long time, int partitions, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, null, time, 0, partitions, true);
+    batch.forEachRemaining(tick::record);
+    tick.count();
+    for (Sent note : tick.notes) tick.onward.add(note.row());
+    return tick.onward;
+  }
+
+  /** Runs the operators of one level on its incoming changes. Returns the outgoing changes. */
+  static List<InternalRow> level(Circuit circuit, State state, long time, int level, int partition, int partitions, Iterator<InternalRow> changes) {
+    Tick tick = new Tick(circuit, state, time, partition, partitions, true);
+    while (changes.hasNext()) {
+      InternalRow c = changes.next();
+      Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
+      if (to != null && to.level == level) tick.waiting.get(to.index).get(Sent.kind(c)).add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c)));
+      else tick.onward.add(c.copy());
+    }
+    for (Operator o : circuit.order) if (o.level == level) tick.run(o);
+    tick.finish(level);
+    for (Sent note : tick.notes) tick.onward.add(note.row());
+    return tick.onward;
+  }
+
+  /** Encodes the changes of relations as Arrow. All changes of a relation are in one partition. */
+  public static List<Sent> results(Circuit circuit, String results, Iterator<InternalRow> changes) {
+    Tick tick = new Tick(circuit, null, 0, 0, 1, false);
+    while (changes.hasNext()) {
+      InternalRow c = changes.next();
+      if (Sent.kind(c) == Edge.RELATION) tick.add(Sent.to(c), Sent.bytes(c), Sent.n(c));
+      else tick.notes.add(Sent.of(c));
+    }
+    tick.arrow(results);
+    return tick.notes;
+  }
+
+  // ---- records ----------------------------------------------------------------------------------
+
+  /** Processes a record. It takes effect as a whole or not at all. */
+  private void record(InternalRow kafka) {
+    String channel = kafka.getUTF8String(Circuit.TOPIC).toString();
+    if (channel.startsWith(TopicBackfill.PIECE)) {
+      piece(channel.substring(TopicBackfill.PIECE.length()), kafka.getLong(Circuit.OFFSET));
+      return;
+    }
+    if (channel.startsWith(Circuit.FORGET)) {
+      forget(Integer.parseInt(channel.substring(Circuit.FORGET.length())), kafka);
+      return;
+    }
+    List<Source> sources = circuit.channels.get(channel);
+    if (sources == null) return;
+    boolean again = again(kafka);
+    Set<Integer> except = again ? ids(header(kafka, Circuit.EXCEPT)) : Set.of();
+    for (Source source : sources) {
+      long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
+      if (!again) {
+        count[0]++;
+        count[2] += size(kafka, Circuit.KEY) + size(kafka, Circuit.VALUE);
+        if (!kafka.isNullAt(Circuit.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(Circuit.TIMESTAMP) / 1000);
+      }
+      try {
+        enter(source, kafka, except);
+        if (again) dead(source, kafka, null);
+      } catch (SourceStalled | OperatorFailed e) {  // drain() may run an operator while a record is processed
+        throw e;
+      } catch (UncheckedIOException e) {
+        throw new SourceStalled(source.channel, e.getCause().getMessage());
+      } catch (RuntimeException e) {
+        if (!again) count[1]++;
+        failed(source, kafka, SparkErrors.of(e), except);
+      }
+    }
+  }
+
+  /** Decodes a record and sends its rows, except to the operators and relations in `except`. */
+  private void enter(Source source, InternalRow kafka, Set<Integer> except) {
+    rows.clear();
+    source.rows(kafka, rows);
+    for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row, c.weight);
+  }
+
+  private static Set<Integer> ids(String listed) {
+    if (listed == null) return Set.of();
+    Set<Integer> ids = new HashSet<>();
+    for (String id : listed.split(",")) ids.add(Integer.valueOf(id));
+    return ids;
+  }
+
+  /**
+   * Deletes a dead letter, whether or not its source is read: sends the deletion of its key to the
+   * operator that keeps it.
+   */
+  private void forget(int keeper, InternalRow kafka) {
+    if (!(circuit.nodes.get(keeper) instanceof Upsert upsert)) return;
+    StructType port = upsert.ports()[0];
+    Object[] values = new Object[port.length()];
+    values[0] = UTF8String.fromBytes(kafka.getBinary(Circuit.KEY));
+    values[1] = kafka.getInt(Circuit.PARTITION);
+    values[2] = kafka.getLong(Circuit.OFFSET);
+    values[port.length() - 2] = true;
+    Edge edge = new Edge(null, keeper, 0);
+    edge.index = ((Operator) upsert).index;
+    arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
+  }
+
+  /**
+   * Processes a piece of a fill, decoded outside of ticks. Records that could not be decoded are
+   * decoded again here, where `onError` is applied.
+   */
+  private void piece(String channel, long number) {
+    List<Source> sources = circuit.channels.get(channel);
+    if (sources == null) return;
+    TopicBackfill.Piece piece = TopicBackfill.piece(number);
+    for (Source source : sources) {
+      long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
+      count[0] += piece.records;
+      count[2] += piece.bytes;
+      count[3] = Math.max(count[3], piece.newest);
+      for (Change c : piece.rows.get(source.id)) for (Edge edge : source.out) send(edge, c.row, c.weight);
+    }
+    piece.failed.forEach(this::record);
+  }
+
+  private void failed(Source source, InternalRow kafka, SqlError error, Set<Integer> except) {
+    switch (source.onError) {
+      case "fail" -> throw new SourceStalled(source.channel, "partition " + kafka.getInt(Circuit.PARTITION) + ", offset " + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
+      case "null" -> {
+        GenericInternalRow without = new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
+            kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET), kafka.getLong(Circuit.TIMESTAMP), 0, headers(kafka)});
+        try {
+          enter(source, without, except);
+          if (again(kafka)) dead(source, kafka, null);
+        } catch (SqlError e) {  // the key cannot be decoded either
+          dead(source, kafka, e);
+        }
+      }
+      default -> dead(source, kafka, error);
+    }
+  }
+
+  private static org.apache.spark.sql.catalyst.util.ArrayData headers(InternalRow kafka) {
+    return kafka.numFields() <= Circuit.HEADERS || kafka.isNullAt(Circuit.HEADERS) ? null : kafka.getArray(Circuit.HEADERS);
+  }
+
+  private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
+
+  /** Returns the last header of this name of an inbox record, or null. */
+  private static String header(InternalRow kafka, String name) {
+    var all = headers(kafka);
+    for (int i = all == null ? -1 : all.numElements() - 1; i >= 0; i--) {
+      InternalRow one = all.getStruct(i, 2);
+      if (one.getUTF8String(0).toString().equals(name)) return new String(one.getBinary(1), java.nio.charset.StandardCharsets.US_ASCII);
+    }
+    return null;
+  }
+
+  /** Returns whether the record is a dead letter that is retried. */
+  private static boolean again(InternalRow kafka) { return kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY); }
+
+  /**
+   * Emits a dead letter, or without an error, the deletion of one. The headers of a retried letter
+   * hold its number of attempts, its time and whether a backfill produced it.
+   */
+  private void dead(Source source, InternalRow kafka, SqlError error) {
+    boolean again = again(kafka);
+    String tried = again ? header(kafka, Circuit.ATTEMPTS) : null, begun = again ? header(kafka, Circuit.SINCE) : null;
+    int attempts = tried == null ? 1 : Integer.parseInt(tried);
+    long since = begun == null ? time : Long.parseLong(begun);
+    boolean backfill = again ? "true".equals(header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
+    InternalRow row = new GenericInternalRow(new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET),
+        kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
+        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), error == null ? null : UTF8String.fromString(error.getMessage()), attempts, since * 1000, backfill});
+    for (Edge edge : source.dead) send(edge, row, 1);
+  }
+
+  private void count() {
+    counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
+  }
+
+  // ---- operators --------------------------------------------------------------------------------
+
+  private void run(Operator operator) {
+    List<List<Change>> input = waiting.set(operator.index, null);
+    boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
+    if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) timed(operator, input);
+  }
+
+  /**
+   * Runs an operator and measures its time. The time includes the filters and projections after it,
+   * but not other operators that are drained meanwhile.
+   */
+  private void timed(Operator operator, List<List<Change>> input) {
+    long[] did = done[operator.index];
+    for (int i = 0; i < input.size(); i++) {
+      did[Statistics.IN] += input.get(i).size();
+      state.received(operator.id, i, input.get(i));
+    }
+    long outside = inside, began = System.nanoTime();
+    inside = 0;
+    try {
+      operator.run(this, input);
+    } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
+      throw OperatorFailed.of(operator, e);
+    }
+    long took = System.nanoTime() - began;
+    did[Statistics.NANOS] += took - inside;
+    inside = outside + took;
+  }
+
+  /**
+   * Reports the work and the state size of a level's operators. Idle operators are reported once.
+   */
+  private void tell(int level) {
+    boolean first = circuit.told.add((long) level << 32 | partition);
+    for (Operator o : circuit.order) {
+      long[] did = done[o.index];
+      if ((exchanged && o.level != level) || !(first || did[Statistics.NANOS] > 0)) continue;
+      System.arraycopy(state.sized(o.id), 0, did, Statistics.ENTRIES, Statistics.WIDTH - Statistics.ENTRIES);
+      notes.add(new Sent(Sent.STATISTICS, o.id, Statistics.bytes(did), partition));
+    }
+  }
+
+  private void finish(int store) {
+    tell(store);
+    for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
+    if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
+    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
+  }
+
+  /** Emits a change of an operator's output. The caller may reuse the row afterwards. */
+  public void emit(Operator from, InternalRow row, long weight) {
+    if (weight == 0) return;
+    done[from.index][Statistics.OUT]++;
+    for (Edge edge : from.out) send(edge, row, weight);
+  }
+
+  /** Requests a tick at a later time, for an operator that must act without input. */
+  public void due(long millis) { due = Math.min(due, millis); }
+
+  /** Emits an error of an operator's output. */
+  public void fail(Operator from, SqlError error, long weight) { fail(from.errors, error, weight); }
+
+  private void fail(int[] targets, SqlError error, long weight) {
+    if (weight == 0 || targets.length == 0) return;
+    if (errors == null) errors = UnsafeProjection.create(Circuit.ERROR);
+    UnsafeRow row = errors.apply(new GenericInternalRow(new Object[] {UTF8String.fromString(error.sqlstate()), UTF8String.fromString(error.getMessage())}));
+    for (int relation : targets) relation(relation, row, weight);
+  }
+
+  private void send(Edge edge, InternalRow row, long weight) {
+    UnsafeRow shaped = null;
+    List<UnsafeRow> several = List.of();
+    try {
+      if (edge.linear.expands) several = edge.linear.all(row);
+      else shaped = edge.linear.apply(row);
+    } catch (RuntimeException e) {
+      fail(edge.errors, edge.linear.error(e), weight);
+      return;
+    } catch (StackOverflowError e) {
+      fail(edge.errors, SqlError.tooDeep(), weight);
+      return;
+    }
+    if (shaped != null) arrive(edge, shaped, weight);
+    for (UnsafeRow one : several) arrive(edge, one, weight);
+  }
+
+  private void arrive(Edge edge, UnsafeRow shaped, long weight) {
+    if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
+    else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
+    else {
+      waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
+      if ((held[edge.index] += shaped.getSizeInBytes() + OVERHEAD) > WAITING_MAX) drain(circuit.order[edge.index]);
+    }
+  }
+
+  /**
+   * Runs an operator early because many changes wait for it. Its total output does not depend on
+   * how its input is split.
+   */
+  private void drain(Operator operator) {
+    List<List<Change>> input = waiting.get(operator.index), next = new ArrayList<>();
+    for (int i = 0; i < input.size(); i++) next.add(new ArrayList<>());
+    waiting.set(operator.index, next);
+    held[operator.index] = 0;
+    timed(operator, input);
+  }
+
+  private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
+    Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight);
+    try {
+      if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
+      else onward.add(sent.row(to.key(edge.port, shaped)));
+    } catch (RuntimeException e) {
+      throw OperatorFailed.of(to, e);
+    }
+  }
+
+  /** Returns whether a key of an operator belongs to this partition. */
+  public boolean here(int operator, byte[] key) { return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition; }
+
+  // ---- relations --------------------------------------------------------------------------------
+
+  private void relation(int relation, UnsafeRow row, long weight) {
+    if (exchanged) onward.add(new Sent(Edge.RELATION, relation, Rows.bytes(row), weight).row());
+    else add(relation, Rows.bytes(row), weight);
+  }
+
+  private void add(int relation, byte[] row, long weight) {
+    relations.computeIfAbsent(relation, r -> new Net(circuit.relations.get(r), Net.MEMORY_MAX)).add(row, weight);
+  }
+
+  private void arrow(String results) {
+    relations.forEach((relation, net) -> {
+      try {
+        Sent sent = net.sent(relation, results);
+        if (sent != null) notes.add(sent);
+      } catch (RuntimeException e) {
+        throw OperatorFailed.of(relation, e);
+      }
+    });
+  }
+}

@@ -1,0 +1,118 @@
+package tailgate.circuit;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.*;
+import tailgate.state.Snapshots;
+import tailgate.state.State;
+
+/** The result of a tick: the net changes of relations, and the ids of the new state. */
+public final class TickResult {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private final List<Sent> relations;
+  private final String stateIds;
+  private final Map<String, Long> counters;
+  private final int[] forgotten;
+  private final long due;
+  private final List<Sent> statistics;
+
+  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics) {
+    this.relations = relations;
+    this.stateIds = stateIds;
+    this.counters = counters;
+    this.forgotten = forgotten;
+    this.due = due;
+    this.statistics = statistics;
+  }
+
+  /**
+   * Returns the ids of the relations that changed, ascending. The methods below take an index into
+   * this array.
+   */
+  public int[] relations() { return relations.stream().mapToInt(Sent::to).toArray(); }
+
+  /**
+   * Returns an Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal
+   * rows are one row. Null if it is in {@link #file}.
+   */
+  public byte[] changes(int i) { return relations.get(i).kind() == Sent.FILE ? null : relations.get(i).bytes(); }
+
+  /**
+   * Returns the name of the file with a large stream, which the receiver removes. Null if
+   * {@link #changes} returns the stream.
+   */
+  public String file(int i) { return relations.get(i).kind() == Sent.FILE ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null; }
+
+  /** Returns the number of rows in the stream. */
+  public long rows(int i) { return relations.get(i).n(); }
+
+  /** Returns the opaque ids to pass to the next tick. */
+  public String stateIds() { return stateIds; }
+
+  /**
+   * Returns `<source>.records`, `.dead_letters`, `.bytes` and `.last_message` (the newest time in
+   * ms) for each source that read records.
+   */
+  public Map<String, Long> counters() { return counters; }
+
+  /**
+   * Returns the circuit's forgotten nodes that no longer have state. They need not be passed again.
+   */
+  public int[] forgotten() { return forgotten; }
+
+  /** Returns the time in ms at which a tick is needed even without input, or `Long.MAX_VALUE`. */
+  public long due() { return due; }
+
+  /**
+   * Returns for each operator that ran: node, partition, whether the
+   * {@link State#received sum of its input} is known, and the sum as two numbers.
+   */
+  public long[][] sums() {
+    return statistics.stream().map(s -> {
+      ByteBuffer in = ByteBuffer.wrap(s.bytes());
+      int at = 8 * Statistics.SUMMED;
+      return new long[] {s.to(), s.n(), in.getLong(at), in.getLong(at + 8), in.getLong(at + 16)};
+    }).toArray(long[][]::new);
+  }
+
+  /**
+   * Returns the whole result in one message, since every call from the driver is a round trip:
+   * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
+   *
+   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
+   */
+  byte[] message() {
+    ObjectNode head = JSON.createObjectNode();
+    ArrayNode all = head.putArray("relations");
+    for (int i = 0; i < relations.size(); i++) {
+      byte[] changes = changes(i);
+      all.addArray().add(relations.get(i).to()).add(rows(i)).add(changes == null ? 0 : changes.length).add(file(i));
+    }
+    head.put("state", stateIds).put("due", due).put("lineage", Snapshots.lineage());
+    ObjectNode counts = head.putObject("counters");
+    counters.forEach(counts::put);
+    ArrayNode gone = head.putArray("forgotten");
+    for (int node : forgotten) gone.add(node);
+    ArrayNode sums = head.putArray("sums");
+    for (long[] sum : sums()) {
+      ArrayNode one = sums.addArray();
+      for (long n : sum) one.add(n);
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      byte[] json = JSON.writeValueAsBytes(head);
+      out.writeInt(json.length);
+      out.write(json);
+      for (int i = 0; i < relations.size(); i++) if (changes(i) != null) out.write(changes(i));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.toByteArray();
+  }
+}

@@ -1,0 +1,64 @@
+package tailgate.operators;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.types.StructType;
+import tailgate.aggregates.AggregateCall;
+import tailgate.circuit.Operator;
+import tailgate.rows.SortKey;
+
+/** The constructors of all operators, for Python: one for each node class of `engine.plan.graph`. */
+public final class Operators {
+  private Operators() {}
+
+  /**
+   * Creates an upsert. `first` is the original number of columns (see EvolvingRowCodec); all of
+   * them, unless columns were added.
+   */
+  public static Operator upsert(StructType row, int[] key, int first) { return new Upsert(row, key, first); }
+
+  /** Creates an upsert of the change events of a table with a key. */
+  public static Operator cdcUpsert(StructType row, int[] key, int first) { return new CdcUpsert(row, key, first); }
+
+  /** Creates an operator for the change events of a table without a key. */
+  public static Operator cdcBag(StructType row, int first) { return new CdcBag(row, first); }
+
+  /**
+   * Creates a join.
+   *
+   * @param kind inner, left, right, full, semi or anti
+   * @param nullSafe for each key column, whether NULL equals NULL
+   * @param condition a filter over an empty relation of the left columns, then the right ones; or
+   * null
+   */
+  public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique,
+      Dataset<Row> condition) {
+    return Join.of(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique, condition);
+  }
+
+  /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
+  public static Operator temporalFilter(StructType row) { return new TemporalFilter(row); }
+
+  /** Creates an INTERSECT or EXCEPT, with `all` for bags. */
+  public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
+
+  /** Creates an aggregation. `appendOnly`: no row of the input is ever deleted. */
+  public static Operator reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly) { return new Reduce(row, group, calls, appendOnly); }
+
+  /**
+   * Creates a limit per partition: the first `count` rows (all if negative) after `offset`. The
+   * output row is the first `width` columns.
+   */
+  public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties,
+      boolean appendOnly) {
+    return new TopK(row, width, partition, SortKey.of(order, descending, nullsFirst), count, offset, ties, appendOnly);
+  }
+
+  /**
+   * Creates an operator that adds the results of window functions to each row, its first `width`
+   * columns.
+   */
+  public static Operator window(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, WindowCall[] calls) {
+    return new Window(row, width, partition, SortKey.of(order, descending, nullsFirst), calls);
+  }
+}

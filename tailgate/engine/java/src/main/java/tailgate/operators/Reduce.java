@@ -1,0 +1,167 @@
+package tailgate.operators;
+
+import java.io.*;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.aggregates.Accumulator;
+import tailgate.aggregates.AggregateCall;
+import tailgate.aggregates.GroupValues;
+import tailgate.circuit.Operator;
+import tailgate.circuit.Tick;
+import tailgate.circuit.Tick.Change;
+import tailgate.errors.SqlError;
+import tailgate.rows.Columns;
+import tailgate.rows.Rows;
+import tailgate.rows.Rows.Bytes;
+import tailgate.state.State;
+
+/**
+ * Δγ(A) = γ(A_new) - γ(A_old), over the groups that ΔA touches
+ *
+ * <p>Emits one row per group that has rows: the group columns, then the results. NULL keys group
+ * together. Without group columns there is exactly one row, also for empty input. Without
+ * aggregates it is DISTINCT. If a result does not fit its type, the group's row is an error until
+ * the group changes.
+ *
+ * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
+ * aggregates that need the values. Cost: one get and one put for each changed group.
+ */
+final class Reduce extends Operator {
+  private static final long serialVersionUID = 1;
+  private static final int CALLS_MAX = 250;  // limit of the ports for values
+  private final StructType row, results;
+  private final Columns group;
+  private final AggregateCall[] calls;
+  private final boolean appendOnly;
+
+  Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly) {
+    if (calls.length > CALLS_MAX) throw new IllegalArgumentException("more than " + CALLS_MAX + " aggregates");
+    this.row = row;
+    this.group = Columns.key(row, group);
+    this.calls = calls.clone();
+    this.appendOnly = appendOnly;
+    StructType results = new StructType();
+    for (AggregateCall call : calls) results = results.add(call.function, call.result);
+    this.results = results;
+    totals();  // rejects aggregates that cannot be computed
+  }
+
+  private Accumulator[] totals() {
+    Accumulator[] totals = new Accumulator[calls.length];
+    for (int i = 0; i < totals.length; i++) totals[i] = Accumulator.of(calls[i], row, appendOnly);
+    return totals;
+  }
+
+  @Override public StructType[] ports() { return new StructType[] {row}; }
+
+  @Override public StructType output() {
+    StructType out = group.schema;
+    for (var f : results.fields()) out = out.add(f);
+    return out;
+  }
+
+  @Override public byte[] key(int port, UnsafeRow of) { return group.bytes(of); }
+
+  @Override public boolean always() { return group.schema.length() == 0; }
+
+  @Override public void run(Tick tick, List<List<Change>> input) {
+    Map<Bytes, Group> changes = new LinkedHashMap<>();
+    if (always()) changes.put(new Bytes(Rows.bytes(group.of(new GenericInternalRow(0)))), new Group());
+    for (Change c : input.get(0)) changes.computeIfAbsent(new Bytes(group.bytes(c.row())), k -> new Group()).add(c);
+    changes.forEach((k, change) -> {
+      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
+      Group now = new Group();
+      if (stored != null) now.read(stored);
+      Member member = new Member(tick.state, k.bytes);
+      Object old = stored == null ? null : now.row(member);
+      now.merge(change, member);
+      if (!always() && now.isZero()) {
+        if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
+      } else {
+        byte[] bytes = now.bytes();
+        if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes, stored == null);
+      }
+      Object next = now.row(member);
+      if (same(old, next)) return;
+      emit(tick, k.bytes, old, -1);
+      emit(tick, k.bytes, next, 1);
+    });
+  }
+
+  private void emit(Tick tick, byte[] key, Object row, long weight) {
+    if (row instanceof SqlError error) tick.fail(this, error, weight);
+    else if (row != null) tick.emit(this, new JoinedRow(Rows.row(key, group.schema.length()), new GenericInternalRow((Object[]) row)), weight);
+  }
+
+  private static boolean same(Object old, Object now) {
+    if (old instanceof SqlError a && now instanceof SqlError b) return a.sqlstate().equals(b.sqlstate()) && a.getMessage().equals(b.getMessage());
+    return old instanceof Object[] a && now instanceof Object[] b ? Arrays.deepEquals(a, b) : old == now;
+  }
+
+  private final class Member {
+    final State state;
+    final byte[] group;
+
+    Member(State state, byte[] group) {
+      this.state = state;
+      this.group = group;
+    }
+
+    GroupValues values(int call) { return new GroupValues.Stored(state, id, call + 1, group); }
+  }
+
+  /** The accumulators of a group, or of its changes. */
+  private final class Group {
+    private long rows;
+    private final Accumulator[] totals = totals();
+
+    void add(Change c) {
+      rows += c.weight();
+      for (Accumulator t : totals) t.add(c.row(), c.weight());
+    }
+
+    void merge(Group change, Member member) {
+      rows += change.rows;
+      for (int i = 0; i < totals.length; i++) totals[i].merge(change.totals[i], member.values(i));
+    }
+
+    boolean isZero() { return rows == 0 && Arrays.stream(totals).allMatch(Accumulator::isZero); }
+
+    /** Returns the results, an error, or null if the group has no row. */
+    Object row(Member member) {
+      if (rows <= 0 && !always()) return null;
+      Object[] values = new Object[totals.length];
+      try {
+        for (int i = 0; i < values.length; i++) values[i] = totals[i].result(rows, member.values(i));
+        return values;
+      } catch (SqlError e) {
+        return e;
+      }
+    }
+
+    byte[] bytes() {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream(16 + 16 * totals.length);
+      try (DataOutputStream out = new DataOutputStream(bytes)) {
+        out.writeLong(rows);
+        for (Accumulator t : totals) t.write(out);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return bytes.toByteArray();
+    }
+
+    void read(byte[] bytes) {
+      try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+        rows = in.readLong();
+        for (Accumulator t : totals) t.read(in);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,44 @@
+package tailgate.sources;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.circuit.Circuit;
+import tailgate.errors.SqlError;
+import tailgate.formats.Format;
+import tailgate.rows.Rows;
+
+/** Decodes a record to one row: its key and value by their formats, and its position in Kafka. */
+final class KafkaDecoder implements Decoder {
+  private static final long serialVersionUID = 1;
+  private final Format key, value;
+  private final int bytesMax;
+
+  KafkaDecoder(Format key, Format value, int bytesMax) {
+    this.key = key;
+    this.value = value;
+    this.bytesMax = bytesMax;
+  }
+
+  @Override public StructType schema() {
+    return new StructType().add("key", key.type()).add("value", value.type())
+        .add("__topic", "string", false).add("__partition", "int", false).add("__offset", "long", false).add("__timestamp", "timestamp")
+        .add("__headers", Circuit.HEADERS_TYPE);
+  }
+
+  @Override public void decode(InternalRow record, Rows rows) {
+    if (bytesMax != Integer.MAX_VALUE) check((long) bytes(record, Circuit.KEY) + bytes(record, Circuit.VALUE));
+    rows.row(new GenericInternalRow(new Object[] {
+        record.isNullAt(Circuit.KEY) ? null : key.decode(record.getBinary(Circuit.KEY)),
+        record.isNullAt(Circuit.VALUE) ? null : value.decode(record.getBinary(Circuit.VALUE)),
+        record.getUTF8String(Circuit.TOPIC), record.getInt(Circuit.PARTITION), record.getLong(Circuit.OFFSET),
+        record.isNullAt(Circuit.TIMESTAMP) ? null : record.getLong(Circuit.TIMESTAMP),
+        record.numFields() <= Circuit.HEADERS || record.isNullAt(Circuit.HEADERS) ? null : record.getArray(Circuit.HEADERS)}), 1);
+  }
+
+  private void check(long bytes) {
+    if (bytes > bytesMax) throw new SqlError("54000", "the message has " + bytes + " bytes, and max_message_bytes is " + bytesMax);
+  }
+
+  private static int bytes(InternalRow record, int column) { return record.isNullAt(column) ? 0 : record.getBinary(column).length; }
+}

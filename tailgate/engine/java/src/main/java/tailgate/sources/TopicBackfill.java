@@ -1,0 +1,229 @@
+package tailgate.sources;
+
+import java.time.Duration;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import org.apache.commons.lang3.SerializationUtils;
+import org.apache.kafka.clients.consumer.*;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.circuit.Circuit;
+import tailgate.circuit.Node.Source;
+import tailgate.circuit.Tick.Change;
+
+/**
+ * The old records of a topic for a fill. They are fetched and decoded outside of ticks, which
+ * leaves only the work of the operators to the ticks.
+ *
+ * <pre>   broker ──► decode ──► piece n in memory ──┐
+ *   driver: next() ─► n ─► inbox: `$piece/channel`, n ─► tick reads the rows of piece n</pre>
+ *
+ * <p>One thread prepares at most two pieces ahead. A piece is kept until the next one is requested,
+ * because a failed tick is repeated. After a crash of the process the fill restarts on another
+ * channel, so records that refer to old pieces have no receiver. A record that cannot be decoded is
+ * kept in its piece as it is, and the tick applies the source's error policy.
+ */
+public final class TopicBackfill implements AutoCloseable {
+  /**
+   * Prefix of the channel of a record that refers to a piece; the channel of the piece's records
+   * follows. The offset of the record is the number of the piece.
+   */
+  public static final String PIECE = "$piece/";
+
+  private static final int BYTES_MAX = 16 << 20;                      // limit of the keys and values in one piece
+  private static final int POLL_RECORDS_MAX = 5_000;
+  // without records for this time, the broker is considered lost
+  private static final Duration SILENCE = Duration.ofSeconds(10);
+  private static final Duration POLL = Duration.ofMillis(500);
+  private static final Map<Long, Piece> PIECES = new ConcurrentHashMap<>();
+  private static final AtomicLong NUMBERS = new AtomicLong();
+
+  /** The record that a row of a piece comes from. */
+  private record Place(int partition, long offset) {}
+
+  /**
+   * Some decoded records. `rows`: rows by source node, and the records they come from; `failed`:
+   * records, in Kafka's columns, that some source could not decode; `at`: the next offset of each
+   * partition.
+   */
+  public static final class Piece {
+    public final Map<Integer, List<Change>> rows = new TreeMap<>();
+    private final Map<Integer, List<Place>> places = new TreeMap<>();
+    public final List<InternalRow> failed = new ArrayList<>();
+    private final long number = NUMBERS.incrementAndGet();
+    final Map<String, Long> at = new TreeMap<>();
+    public long records, bytes, newest;    // of the decoded records
+    private long size;
+
+    public long number() { return number; }
+
+    /** Returns the number of records, including those that failed. */
+    public long records() { return records + failed.size(); }
+
+    public Map<String, Long> at() { return at; }
+
+    /** Excludes records of a partition, including those that could not be decoded. */
+    public void exclude(int partition, Collection<Number> offsets) {
+      Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
+      rows.forEach((source, of) -> {
+        List<Place> from = places.get(source);
+        List<Change> kept = new ArrayList<>(of.size());
+        List<Place> still = new ArrayList<>(of.size());
+        for (int i = 0; i < of.size(); i++)
+          if (from.get(i).partition != partition || !out.contains(from.get(i).offset)) {
+            kept.add(of.get(i));
+            still.add(from.get(i));
+          }
+        rows.put(source, kept);
+        places.put(source, still);
+      });
+      failed.removeIf(r -> r.getInt(Circuit.PARTITION) == partition && out.contains(r.getLong(Circuit.OFFSET)));
+    }
+  }
+
+  private final List<Source> sources;
+  private final UTF8String channel;
+  private final KafkaConsumer<byte[], byte[]> consumer;
+  private final Map<TopicPartition, Long> end = new HashMap<>();
+  private final Thread thread = new Thread(this::read, "tailgate-history");
+  // pieces; at the end an exception, or this object
+  private final BlockingQueue<Object> pieces = new SynchronousQueue<>();
+  private volatile int wanted = 1;
+  private volatile boolean closed;
+  private Piece taken;
+
+  /**
+   * Reads the records [begin, end) of each partition and decodes them for the sources of the
+   * channel. `options` are settings of Kafka's consumer.
+   */
+  public TopicBackfill(Circuit circuit, String channel, String brokers, String topic, Map<String, Number> begin, Map<String, Number> end, Map<String, String> options) {
+    this.sources = circuit.channels.getOrDefault(channel, List.of()).stream().map(SerializationUtils::clone).toList();
+    this.channel = UTF8String.fromString(channel);
+    Map<String, Object> all = new HashMap<>(options);
+    all.putAll(Map.of(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, brokers, ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
+        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none", ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX));
+    consumer = new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    end.forEach((p, offset) -> {
+      if (begin.get(p).longValue() < offset.longValue()) this.end.put(new TopicPartition(topic, Integer.parseInt(p)), offset.longValue());
+    });
+    consumer.assign(this.end.keySet());
+    this.end.keySet().forEach(p -> consumer.seek(p, begin.get(Integer.toString(p.partition())).longValue()));
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /**
+   * Returns the next piece, of about `rows` rows, and drops the one before. Returns null if none is
+   * ready within `millis` ms or all have been read ({@link #ended}). Throws the error of the
+   * broker.
+   */
+  public Piece next(int rows, long millis) throws InterruptedException {
+    forget();
+    wanted = rows;
+    Object next = closed ? null : pieces.poll(millis, TimeUnit.MILLISECONDS);
+    if (next == null) return null;
+    if (next instanceof Piece piece) {
+      PIECES.put(piece.number, piece);
+      return taken = piece;
+    }
+    closed = true;
+    if (next instanceof RuntimeException e) throw e;
+    return null;
+  }
+
+  public boolean ended() { return closed; }
+
+  /** Returns the piece with this number. */
+  public static Piece piece(long number) {
+    Piece piece = PIECES.get(number);
+    if (piece == null) throw new IllegalStateException("piece " + number + " of a fill is gone");
+    return piece;
+  }
+
+  private void forget() {
+    if (taken != null) PIECES.remove(taken.number);
+    taken = null;
+  }
+
+  @Override public void close() {
+    closed = true;
+    forget();
+    thread.interrupt();
+  }
+
+  // ---- the thread -------------------------------------------------------------------------------
+
+  private void read() {
+    try (consumer) {
+      try {
+        for (Piece piece = piece(); piece != null && !closed; piece = piece()) pieces.put(piece);
+        if (!closed) pieces.put(this);
+      } catch (org.apache.kafka.common.errors.InterruptException e) {
+        Thread.currentThread().interrupt();
+      } catch (RuntimeException e) {
+        pieces.put(e);
+      }
+    } catch (InterruptedException | org.apache.kafka.common.errors.InterruptException e) {
+      Thread.currentThread().interrupt();  // closed
+    }
+  }
+
+  private Piece piece() {
+    Piece piece = new Piece();
+    for (Source s : sources) {
+      piece.rows.put(s.id, new ArrayList<>());
+      piece.places.put(s.id, new ArrayList<>());
+    }
+    long heard = System.nanoTime();
+    while (!end.isEmpty() && piece.records() < wanted && piece.size < BYTES_MAX) {
+      ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+      for (ConsumerRecord<byte[], byte[]> r : records) if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L)) add(piece, r);
+      Map<TopicPartition, Long> before = Map.copyOf(end);
+      // the remaining offsets before the end may be transaction markers, not records
+      end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());
+      before.keySet().forEach(p -> piece.at.put(Integer.toString(p.partition()), consumer.position(p)));
+      if (end.size() < before.size()) consumer.assign(end.keySet());
+      if (!records.isEmpty()) heard = System.nanoTime();
+      else if (System.nanoTime() - heard > SILENCE.toNanos())
+        throw new org.apache.kafka.common.errors.TimeoutException("nothing came for " + SILENCE.toSeconds() + " s from " + end.keySet().stream().map(Object::toString).collect(Collectors.joining(", ")));
+    }
+    return piece.records() == 0 && end.isEmpty() ? null : piece;
+  }
+
+  private void add(Piece piece, ConsumerRecord<byte[], byte[]> record) {
+    long size = Math.max(0, record.serializedKeySize()) + Math.max(0, record.serializedValueSize());
+    piece.size += size;
+    InternalRow row = new GenericInternalRow(new Object[] {record.key(), record.value(), channel, record.partition(), record.offset(), record.timestamp() * 1000, 0, headers(record)});
+    List<List<Change>> changes = new ArrayList<>(sources.size());
+    try {
+      for (Source source : sources) {
+        List<Change> of = new ArrayList<>(1);
+        source.rows(row, of);
+        changes.add(of);
+      }
+    } catch (RuntimeException e) {
+      piece.failed.add(row);
+      return;
+    }
+    Place place = new Place(record.partition(), record.offset());
+    for (int i = 0; i < changes.size(); i++) {
+      piece.rows.get(sources.get(i).id).addAll(changes.get(i));
+      for (int n = changes.get(i).size(); n > 0; n--) piece.places.get(sources.get(i).id).add(place);
+    }
+    piece.records++;
+    piece.bytes += size;
+    piece.newest = Math.max(piece.newest, record.timestamp());
+  }
+
+  private static GenericArrayData headers(ConsumerRecord<byte[], byte[]> record) {
+    List<Object> headers = new ArrayList<>();
+    record.headers().forEach(h -> headers.add(new GenericInternalRow(new Object[] {UTF8String.fromString(h.key()), h.value()})));
+    return headers.isEmpty() ? null : new GenericArrayData(headers.toArray());
+  }
+}

@@ -1,0 +1,89 @@
+package tailgate.state;
+
+import java.lang.ref.WeakReference;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.spark.sql.execution.streaming.state.RocksDB;
+
+/**
+ * Uploads snapshots of the state concurrently with ticks, and counts the versions of the state
+ * since the last upload.
+ *
+ * <p>Spark writes the ids of all versions since the last uploaded snapshot into every changelog
+ * file, as text of at most 65,535 bytes: about 800 versions. With more, no store can be opened.
+ * Spark itself uploads once a minute, and less often if uploads are slow. This class therefore
+ * starts an upload after a number of versions, and the driver delays ticks when there are many
+ * (tailgate/engine/runtime/pacing.py).
+ *
+ * <pre>   tick ─commit─► version n ─every 10th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
+ */
+public final class Snapshots {
+  /**
+   * Maximum number of versions since an uploaded snapshot. With numbers of ten digits, 65,535 bytes
+   * hold 789.
+   */
+  private static final int LIMIT = Integer.getInteger("tailgate.lineage.max", 700);
+  private static final int EVERY = Math.max(1, LIMIT / 14);  // versions after which an upload is due
+  private static final int AGAIN = 10;  // versions between two attempts: as many as between two snapshots
+  private static final Map<RocksDB, Store> STORES = Collections.synchronizedMap(new WeakHashMap<>());
+  private static final ExecutorService UPLOADS = Executors.newCachedThreadPool(r -> {
+    Thread thread = new Thread(r, "tailgate-snapshots");
+    thread.setDaemon(true);
+    return thread;
+  });
+
+  private Snapshots() {}
+
+  /** One store of one partition, while it is open. */
+  private static final class Store implements Runnable {
+    private final WeakReference<RocksDB> db;
+    private final AtomicBoolean running = new AtomicBoolean();
+    private int waited = AGAIN;
+    volatile long time;  // time of the newest tick that committed
+
+    Store(RocksDB db) { this.db = new WeakReference<>(db); }
+
+    int lineage() {
+      RocksDB open = db.get();
+      return open == null ? 0 : open.lineageManager().getLineageForCurrVersion().length;
+    }
+
+    void committed(long time) {
+      this.time = time;
+      if (++waited >= AGAIN && lineage() >= EVERY && running.compareAndSet(false, true)) {
+        waited = 0;
+        UPLOADS.execute(this);
+      }
+    }
+
+    @Override public void run() {
+      try {
+        RocksDB open = db.get();
+        if (open != null) open.doMaintenance();
+      } catch (Throwable e) {
+        LogManager.getLogger(Snapshots.class).error("a snapshot of the state could not be uploaded; the next one is tried", e);
+      } finally {
+        running.set(false);
+      }
+    }
+  }
+
+  /** Records that a tick at this time has committed a version of a store. */
+  static void committed(RocksDB db, long time) { STORES.computeIfAbsent(db, Store::new).committed(time); }
+
+  /**
+   * Returns the highest number of versions since an uploaded snapshot among the stores of the
+   * newest tick.
+   */
+  public static int lineage() {
+    synchronized (STORES) {
+      long newest = STORES.values().stream().mapToLong(s -> s.time).max().orElse(0);
+      return STORES.values().stream().filter(s -> s.time == newest).mapToInt(Store::lineage).max().orElse(0);
+    }
+  }
+
+  /** Returns the maximum number of these versions. */
+  public static int limit() { return LIMIT; }
+}

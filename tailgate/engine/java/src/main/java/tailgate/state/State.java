@@ -1,0 +1,238 @@
+package tailgate.state;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
+import org.apache.spark.sql.execution.streaming.state.RocksDB;
+import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
+import org.apache.spark.sql.execution.streaming.state.StateStore;
+import org.apache.spark.util.NextIterator;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import tailgate.circuit.Tick;
+
+/**
+ * One partition of a store: (operator, port, key, row) → value, in the order of the bytes.
+ *
+ * <p>The bytes are written directly to the RocksDB under Spark's state store, without its row
+ * encoders. The rows of a key are therefore in the order of their bytes, so the best value of a
+ * group is one seek. All entries of an operator are adjacent, so its state is removed by one scan.
+ * Each look-up also saves two projections and copies. Spark still manages versions, changelog,
+ * snapshots and their ids.
+ *
+ * <pre>   operator (4) | port (1) | length of key (4) | key | row  →  value</pre>
+ */
+public final class State {
+  public static final byte[] NONE = new byte[0];
+  private static final int SIZE = 127;  // the port of an operator's statistics
+  // arbitrary, but stored sums depend on them
+  private static final long SEED = 0x9e3779b97f4a7c15L, SEED2 = 0xc2b2ae3d27d4eb4fL;
+  private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
+  private final StateStore store;
+  private final RocksDB db;
+  private final Map<Integer, Size> sizes = new HashMap<>();
+  private int sized = -1;  // the operator that `size` belongs to
+  private Size size;
+
+  public State(StateStore store) {
+    this.store = store;
+    this.db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
+  }
+
+  /** Returns the value, or null. */
+  public byte[] get(int operator, int port, byte[] key, byte[] row) { return db.get(place(operator, port, key, row), FAMILY); }
+
+  /** Writes an entry. `fresh`: the entry does not exist yet. */
+  public void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
+    byte[] place = place(operator, port, key, row);
+    db.put(place, value, FAMILY, false, false, false);
+    size(operator).put(place.length + value.length, fresh);
+  }
+
+  /** Removes an existing entry. */
+  public void remove(int operator, int port, byte[] key, byte[] row) {
+    db.remove(place(operator, port, key, row), FAMILY, false, false, false);
+    size(operator).removed();
+  }
+
+  /** Adds to the weight of a row and returns the new weight. An entry of weight zero is removed. */
+  public long weigh(int operator, int port, byte[] key, byte[] row, long weight) {
+    byte[] place = place(operator, port, key, row), old = db.get(place, FAMILY);
+    long now = (old == null ? 0 : weight(old)) + weight;
+    if (now == 0) {
+      db.remove(place, FAMILY, false, false, false);
+      if (old != null) size(operator).removed();
+    } else {
+      byte[] value = weight(now);
+      db.put(place, value, FAMILY, false, false, false);
+      size(operator).put(place.length + value.length, old == null);
+    }
+    return now;
+  }
+
+  /** Scans the rows of a key, in the order of their bytes. */
+  public Entries entries(int operator, int port, byte[] key) { return new Entries(place(operator, port, key, NONE)); }
+
+  /**
+   * Scans all entries of an operator's port. Their {@link Entries#row} can be passed to
+   * {@link #key}.
+   */
+  public Entries entries(int operator, int port) { return new Entries(ByteBuffer.allocate(5).putInt(operator).put((byte) port).array()); }
+
+  /** Returns the key of an entry without a row. */
+  public static byte[] key(byte[] entry) { return Arrays.copyOfRange(entry, 4, entry.length); }
+
+  /** Removes up to `limit` entries of an operator. Returns whether there are more. */
+  public boolean forget(int operator, int limit) {
+    try (Entries entries = new Entries(ByteBuffer.allocate(4).putInt(operator).array())) {
+      for (int n = 0; entries.next(); n++) {
+        if (n == limit) return true;
+        db.remove(entries.pair.key(), FAMILY, false, false, false);
+      }
+    }
+    return false;
+  }
+
+  // ---- statistics -------------------------------------------------------------------------------
+
+  private Size size(int operator) {
+    if (operator != sized) {
+      size = sizes.computeIfAbsent(operator, o -> Size.parse(get(o, SIZE, NONE, NONE)));
+      sized = operator;
+    }
+    return size;
+  }
+
+  /**
+   * Returns the number of an operator's entries in this partition, their approximate size in bytes,
+   * and the {@link #received sum of its input}: 1 and two numbers, or 0 if unknown. Stores changed
+   * statistics with the entries.
+   */
+  public long[] sized(int operator) {
+    Size size = size(operator);
+    if (size.changed) db.put(place(operator, SIZE, NONE, NONE), size.bytes(), FAMILY, false, false, false);
+    size.changed = false;
+    long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
+    return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
+  }
+
+  /**
+   * Adds changes to the sum of an operator's input: two hashes of each row, times its weight. The
+   * state of an operator is a function of the sum of its input, so two equal operators have the
+   * same state if these sums are equal.
+   */
+  public void received(int operator, int port, List<Tick.Change> changes) {
+    Size size = size(operator);
+    if (!size.summed || changes.isEmpty()) return;
+    for (Tick.Change c : changes) {
+      Object base = c.row().getBaseObject();
+      long offset = c.row().getBaseOffset();
+      int length = c.row().getSizeInBytes();
+      size.sum += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED + port);
+      size.sum2 += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED2 + port);
+    }
+    size.changed = true;
+  }
+
+  /**
+   * The statistics of an operator. The size in bytes, before compression, is estimated from the
+   * average size of its writes.
+   */
+  private static final class Size {
+    long entries, writes, written, sum, sum2;
+    boolean changed, summed = true;
+
+    void put(int bytes, boolean fresh) {
+      if (fresh) entries++;
+      writes++;
+      written += bytes;
+      changed = true;
+    }
+
+    void removed() {
+      entries--;
+      changed = true;
+    }
+
+    static Size parse(byte[] bytes) {
+      Size size = new Size();
+      if (bytes == null) return size;
+      ByteBuffer in = ByteBuffer.wrap(bytes);
+      size.entries = in.getLong();
+      size.writes = in.getLong();
+      size.written = in.getLong();
+      size.summed = in.hasRemaining();  // unknown for an operator that received rows before sums existed
+      if (!size.summed) return size;
+      size.sum = in.getLong();
+      size.sum2 = in.getLong();
+      return size;
+    }
+
+    byte[] bytes() {
+      ByteBuffer out = ByteBuffer.allocate(summed ? 40 : 24).putLong(entries).putLong(writes).putLong(written);
+      return (summed ? out.putLong(sum).putLong(sum2) : out).array();
+    }
+  }
+
+  /** Commits the next version, in the tick at this time. Returns its id. */
+  public String commit(long time) {
+    store.commit();
+    Snapshots.committed(db, time);
+    Option<String> id = store.getStateStoreCheckpointInfo().stateStoreCkptId();
+    if (id.isEmpty()) throw new IllegalStateException("spark.sql.streaming.stateStore.checkpointFormatVersion has to be 2");
+    return id.get();
+  }
+
+  public static long weight(byte[] value) {
+    long w = value[0];
+    for (int i = 1; i < value.length; i++) w = w << 8 | value[i] & 255;
+    return w;
+  }
+
+  /** Encodes a weight in as few bytes as possible. */
+  public static byte[] weight(long weight) {
+    int length = 1;
+    while (length < 8 && weight >> 8 * length - 1 != weight >> 63) length++;
+    byte[] value = new byte[length];
+    for (int i = length - 1; i >= 0; i--, weight >>= 8) value[i] = (byte) weight;
+    return value;
+  }
+
+  private static byte[] place(int operator, int port, byte[] key, byte[] row) {
+    return ByteBuffer.allocate(9 + key.length + row.length).putInt(operator).put((byte) port).putInt(key.length).put(key).put(row).array();
+  }
+
+  /**
+   * A scan of the entries with a prefix. It must be closed: RocksDB retains all that an open scan
+   * may read.
+   */
+  public final class Entries implements AutoCloseable {
+    private final int prefix;
+    private final NextIterator<ByteArrayPair> scan;
+    private final Iterator<ByteArrayPair> walk;
+    private ByteArrayPair pair;
+
+    private Entries(byte[] prefix) {
+      this.prefix = prefix.length;
+      this.scan = db.prefixScan(prefix, FAMILY);
+      this.walk = CollectionConverters.asJava(scan);
+    }
+
+    public boolean next() {
+      if (!walk.hasNext()) return false;
+      pair = walk.next();
+      return true;
+    }
+
+    public byte[] row() { return Arrays.copyOfRange(pair.key(), prefix, pair.key().length); }
+
+    public byte[] value() { return pair.value(); }
+
+    @Override public void close() { scan.closeIfNeeded(); }
+  }
+}

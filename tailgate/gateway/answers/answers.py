@@ -1,0 +1,102 @@
+"""Answers to SELECT statements at the newest time without DuckDB: look-ups by key, and cached results.
+
+    text of a Query          ──► `ready`: the complete response, without parsing
+    bound statement          ──► `find`: DataRows and CommandComplete, if they are in memory now
+                             ──► `get`:  the same, after waiting for an index or running the query once for all
+
+A look-up is tried before the cached results: its index is never out of date for long, and a cache entry for each key would fill memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailgate.gateway.answers.lookups import Lookups, answer_rows
+from tailgate.gateway.answers.polls import Again, Poll, Polls
+from tailgate.gateway.encode.rows import RowEncoder, description
+from tailgate.gateway.encode.style import Style
+from tailgate.gateway.protocol import backend
+from tailgate.gateway.resources.background import Background
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.service import Serving
+from tailgate.sql.authorization import Authorized, Plan
+
+
+@dataclass(slots=True)
+class Request:
+    """An authorized SELECT at the newest time.
+
+    `key`: of the cached result. `row_limit`: the maximal number of rows of an Execute; 0 is no limit. `text` and `scope`: of a Query
+    that is this statement alone, from which later ones with other literals are answered; None for others.
+    """
+
+    key: Hashable
+    query: Authorized[Prepared]
+    values: Sequence[object]
+    formats: tuple[int, ...]
+    style: Style
+    row_limit: int = 0
+    text: bytes | None = None
+    scope: Hashable = None
+
+    def fits(self, count: int) -> bool:
+        """Returns whether a result of `count` rows is complete: with exactly `row_limit` rows, the portal would be suspended."""
+        return self.row_limit == 0 or count < self.row_limit
+
+
+class Answers:
+    """The answers in memory of a gateway."""
+
+    def __init__(self, serving: Serving, background: Background) -> None:
+        self.polls = Polls(serving)
+        self.lookups = Lookups(serving, background)
+
+    def ready(self, text: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
+        """Returns the complete response to a Query, or None. `may`: whether the role may run a plan."""
+        poll = self.polls.find((text, style, scope))
+        if poll is not None:
+            return poll.ready if may(poll.query.plan) else None
+        return self.lookups.answer(text, style, scope, may)
+
+    def find(self, request: Request) -> bytes | None:
+        """Returns the DataRows and CommandComplete, or None if they are not in memory."""
+        plan = request.query.plan
+        lookup = self.lookups.of(plan)
+        if lookup is not None and request.row_limit != 1:
+            rows = self.lookups.rows(lookup, request.query, request.values)
+            if rows is not None and request.fits(len(rows)):
+                return answer_rows(rows, lookup, request.formats, request.style)
+        poll = self.polls.find(request.key)
+        return poll.rows if poll is not None and request.fits(poll.count) else None
+
+    async def get(self, request: Request) -> bytes | pa.Table | None:
+        """Returns the DataRows and CommandComplete, or the rows themselves if they are too large for the cache.
+
+        Returns None if the result has more rows than the request accepts.
+        """
+        plan = request.query.plan
+        lookup = self.lookups.of(plan)
+        if lookup is not None and request.row_limit != 1:
+            rows = await self.lookups.rows_soon(lookup, request.query, request.values)
+            if rows is not None and request.fits(len(rows)):
+                if request.text is not None:
+                    self.lookups.learn(request.text, request.scope, plan, lookup)
+                return answer_rows(rows, lookup, request.formats, request.style)
+        answer = await self._poll(request)
+        if isinstance(answer, pa.Table):
+            return answer
+        return answer.rows if request.fits(answer.count) else None
+
+    async def _poll(self, request: Request) -> Poll | pa.Table:
+        """Returns the cached result, computing it if necessary, or its rows if they are not cacheable."""
+        columns = request.query.plan.columns
+        encoder = RowEncoder(columns, request.formats, request.style)
+        described = backend.row_description(description(columns), request.formats)
+        while True:
+            try:
+                return await self.polls.get(request.key, request.query, request.values, encoder, described)
+            except Again:
+                continue

@@ -1,0 +1,76 @@
+"""The session as queries of the system catalog see it, for functions such as pg_stat_activity and pg_cancel_backend."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tailgate.gateway.execute.subscriptions import progress
+from tailgate.gateway.resources.concurrency import Requester
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.settings.settings import Settings
+from tailgate.lake.catalog import Item
+from tailgate.lake.roles import Role
+
+EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
+
+
+class CatalogSession:
+    """A session, as an implementation of `gateway.catalog.object_names.Session`. Its methods run on a thread."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        client = session.client
+        self.database, self.user, self.process = client.database, client.user, client.process
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def settings(self) -> Settings:
+        return self._session.settings
+
+    @property
+    def role(self) -> Role:
+        return self._session.access.role
+
+    @property
+    def _requester(self) -> Requester:
+        return Requester(self.role.id, self.role.superuser)
+
+    def may_see(self, item: Item) -> bool:
+        """Returns whether the role may see an item's errors, which can contain values of rows."""
+        return self._session.access.may_see(item)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Returns the rows of pg_stat_activity, including those of other gateways."""
+        gateway = self._session.gateway
+        return [*gateway.sessions.rows(self._requester, self.process), *gateway.peers.sessions(self._requester)]
+
+    def internal_errors(self) -> list[dict[str, Any]]:
+        """Returns the internal errors of all gateways of the lake on this machine."""
+        gateway = self._session.gateway
+        return [*gateway.internal_errors.rows(), *gateway.peers.internal_errors()]
+
+    def subscriptions(self) -> dict[str, dict[str, Any]]:
+        """Returns the progress of each subscription."""
+        return progress(self._session.gateway.lake, self._session.catalog)
+
+    def export_snapshot(self) -> str:
+        """Exports the transaction's snapshot and returns its id. Waits for the event loop."""
+
+        async def export() -> str:
+            return self._session.transaction.export(self._session.serving, self.process)
+
+        return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
+
+    def signal(self, process: int, *, terminate: bool) -> bool:
+        """Implements pg_cancel_backend and pg_terminate_backend.
+
+        Sends a warning and returns False if no session has the process id. Raises 42501 if the role may not signal it.
+        """
+        gateway, requester = self._session.gateway, self._requester
+        if gateway.sessions.signal(process, requester, terminate=terminate) or gateway.peers.signal(
+            process, requester, terminate=terminate
+        ):
+            return True
+        self._session.call_soon(self._session.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
+        return False

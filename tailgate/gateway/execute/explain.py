@@ -1,0 +1,42 @@
+"""EXPLAIN: the plan of a query, which the gateway runs, or of a view or sink, which the engine maintains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.execute import catalog_changes, temporary_views, time_expressions
+from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.serving.prepared import explained
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
+from tailgate.lake import errors as e
+from tailgate.lake.types import TEXT, Field
+from tailgate.sql import statements as s
+
+
+def bind(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=(Field("QUERY PLAN", TEXT),))
+
+
+async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Tagged:
+    lines = pa.table([pa.array(await _lines(session, bound, statement), pa.string())], names=["c0"])
+    return Tagged(TableRows(bound.columns or (), lines), "EXPLAIN", counted=False)
+
+
+async def _lines(session: Session, bound: Bound, statement: s.Explain) -> Sequence[str]:
+    """Returns the lines of EXPLAIN: for a query the plan that is run, for views and other statements the engine's answer."""
+    target = statement.target
+    if isinstance(target, s.Tail):
+        query = target.target if isinstance(target.target, s.QueryText) else time_expressions.of_relation(target.target)
+        target = s.Select(query)
+    if isinstance(target, s.Select):
+        prepared = await session.serving.binder.analyzed(target, (), session.naming.seen)
+        if isinstance(prepared, CatalogQuery):
+            raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
+        return await session.serving.workers.run_bounded(explained, session.access.authorize(prepared).plan.packed)
+    await temporary_views.answer(session, bound)
+    return (await catalog_changes.send(session, bound)).lines

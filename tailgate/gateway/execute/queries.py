@@ -1,0 +1,162 @@
+"""SELECT and TAIL: resolved once, then run at one time or followed.
+
+SELECT   at the time of AS OF, of a setting or of the block, otherwise at the newest time ──► rows
+TAIL     the changes after a time                                                         ──► rows, possibly without an end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.execute import committing, time_expressions
+from tailgate.gateway.execute.catalog_session import CatalogSession
+from tailgate.gateway.results import tail
+from tailgate.gateway.results.envelopes import shape_of
+from tailgate.gateway.results.rows import Rows, TableRows
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.session.portals import Bound, CatalogBound, declared
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.transactions import State
+from tailgate.gateway.settings.settings import milliseconds
+from tailgate.lake import errors as e
+from tailgate.lake.failed import failure
+from tailgate.sql import statements as s
+from tailgate.sql.authorization import Followed
+
+
+async def bind(session: Session, bound: Bound, statement: s.Select | s.Tail, oids: Sequence[int]) -> Bound:
+    """Resolves the names of a SELECT or TAIL."""
+    if isinstance(statement, s.Select):
+        return await bind_select(session, bound, statement, oids)
+    return await bind_tail(session, bound, statement, oids)
+
+
+async def begin(session: Session, bound: Bound, values: Sequence[object], at: int | None = None) -> Rows:
+    """Runs a SELECT or TAIL. `at`: for the TAIL of a cursor, the time of DECLARE."""
+    if isinstance(bound.statement, s.Tail):
+        return await follow(session, bound, bound.statement, values, at)
+    assert isinstance(bound.statement, s.Select)
+    return await select(session, bound, bound.statement, values)
+
+
+async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
+    serving = session.serving
+    seen = session.naming.seen
+    query = await serving.binder.analyzed(statement, oids, seen)
+    if isinstance(query, CatalogQuery):
+        description = await serving.system.describe(session.access.authorize(query), CatalogSession(session), seen.catalog)
+        return replace(
+            bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
+        )
+    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
+
+
+async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
+    target = statement.target
+    if isinstance(target, s.Name):
+        item = session.catalog.relation(target)
+        if item.stored:
+            if not item.ready:
+                raise e.ObjectNotInPrerequisiteState(
+                    f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
+                )
+            shape = shape_of(item.columns, statement.envelope, statement.order)
+            return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
+        target = time_expressions.of_relation(target)
+    prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
+    parameters = declared(prepared.parameters)
+    shape = shape_of(prepared.columns, statement.envelope, statement.order)
+    columns = tail.columns(shape, statement.progress)
+    return replace(bound, columns=columns, parameters=parameters, prepared=prepared, body=tail.Target(None, shape))
+
+
+def is_poll(bound: Bound) -> bool:
+    """Returns whether the statement is a SELECT without AS OF that reads no failed view, so its result may be cached."""
+    prepared = bound.prepared
+    return isinstance(bound.statement, s.Select) and prepared is not None and bound.statement.as_of is None and prepared.failed_at is None
+
+
+def reads_newest(session: Session, bound: Bound) -> bool:
+    """Returns whether the statement is a poll that reads at the newest time, so a cached result may answer it."""
+    return session.reads_newest and is_poll(bound)
+
+
+def _failed_at(session: Session, prepared: Prepared) -> int | None:
+    """Returns the time of the last tick before a view of the query failed, or None. Sends a WARNING for each failed view.
+
+    In a block that has not read anything before, this becomes the time of the whole block.
+    """
+    if prepared.failed_at is None or session.transaction.time is not None:
+        return None
+    for item in prepared.items:
+        if (why := failure(item)) is not None:
+            message = why.message if session.access.may_see(item) else f'{item.kind} "{item.name}" has failed'
+            session.notice(message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
+    if session.transaction.state is not State.IDLE:
+        session.transaction.read_at(session.serving, prepared.failed_at)
+        return None
+    return prepared.failed_at
+
+
+async def select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
+    serving = session.serving
+    columns = bound.columns or ()
+    if bound.is_catalog:
+        body: CatalogBound = bound.body
+        query = session.access.authorize(body.query)
+        status = await session.control.status() if body.query.asks_engine else None
+        return TableRows(columns, await serving.system.run(query, body.told, values, CatalogSession(session), session.catalog, status))
+    assert bound.prepared is not None
+    plan = session.access.authorize(bound.prepared)
+    at = session.settings.as_of
+    if statement.as_of is not None:
+        at = await time_expressions.as_of(session, statement.as_of, bound.prepared.relations)
+    elif at is not None:
+        await time_expressions.check_readable(serving, at, bound.prepared.relations)
+    else:
+        at = _failed_at(session, bound.prepared)
+    if at is not None:
+        while serving.progress.time < at:
+            await serving.progress.wait(serving.progress.time, 1.0)
+        snapshot = serving.queries.snapshot(at)
+        try:
+            return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
+        finally:
+            snapshot.close()
+    if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
+        await _recent(session, bound.prepared)
+    if session.transaction.state is not State.IDLE:
+        await committing.before_read(session, bound.prepared.relations)
+    block = session.transaction.snapshot(serving)
+    return TableRows(columns, await serving.queries.run(plan, values, at=block))
+
+
+async def _recent(session: Session, prepared: Prepared) -> None:
+    """Waits until the records that are in Kafka at the call are in the mirrors."""
+    timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
+    time = await session.control.recent(prepared.relations, timeout)
+    while session.serving.progress.time < time:
+        await session.serving.progress.wait(session.serving.progress.time, 1.0)
+
+
+async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None = None) -> Rows:
+    """Follows a relation or a query. `at`: for a cursor, the time of DECLARE."""
+    serving = session.serving
+    target, prepared = bound.body, bound.prepared
+    plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
+    after = session.settings.as_of or session.transaction.time or at or serving.progress.time
+    read = (target.item.id,) if prepared is None else prepared.relations
+    if statement.as_of is not None:
+        after = await time_expressions.as_of(session, statement.as_of, read, strict=statement.subscribes)
+    elif session.settings.as_of:
+        await time_expressions.check_readable(serving, after, read)
+    up_to = None
+    if statement.up_to is not None:
+        up_to = await time_expressions.as_of(session, statement.up_to, None, strict=True)
+    if up_to is not None and up_to < after:
+        raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
+    constant = prepared is not None and not prepared.relations
+    options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, begins=statement.subscribes)
+    return tail.TailRows(serving, plan, target.shape, options, values)

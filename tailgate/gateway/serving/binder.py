@@ -1,0 +1,69 @@
+"""The binding of queries to their catalog, with a cache of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from sqlglot import exp
+
+from tailgate.gateway.catalog.catalog_query import CatalogQuery
+from tailgate.gateway.resources.budgets import Budget
+from tailgate.gateway.serving.prepared import (
+    Prepared,
+    SessionCatalog,
+    Statements,
+    analyzed,
+    analyzed_in_worker,
+    key_of,
+    query_text,
+)
+from tailgate.gateway.serving.progress import Progress
+from tailgate.gateway.workers.pool import Workers
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.statements import QueryText, Select
+
+LONG_CHARACTERS = 8_000  # a longer query is not bound in the event loop
+
+
+class Binder:
+    """Binds queries. `prepare` may be called from any thread; the other methods belong to the event loop."""
+
+    def __init__(self, progress: Progress, workers: Workers, budget: Budget) -> None:
+        self._progress, self._workers = progress, workers
+        self._statements = Statements(budget)
+
+    def prepare(
+        self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None
+    ) -> Prepared:
+        """Binds a query; returns the same object for the same text until the catalog changes.
+
+        `seen` is the catalog as the session sees it; by default that of the mirrors. Binding may
+        take long: use `prepared` in the event loop.
+        """
+        seen, text = seen or SessionCatalog(*self._progress.known), query_text(query)
+        key = key_of(text, parameter_oids, seen)
+        bound = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
+        return _no_catalog_query(bound)
+
+    async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: SessionCatalog) -> Prepared | CatalogQuery:
+        """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
+        text = query_text(query)
+        key = key_of(text, parameter_oids, seen)
+        bound = self._statements.find(key)
+        if bound is None:
+            arguments = text, tuple(parameter_oids), seen.catalog, seen.catalog_n
+            in_worker = partial(analyzed_in_worker, *arguments)
+            query_plan = await self._workers.run_bounded(analyzed, *arguments, in_worker=in_worker, long=len(text.text) > LONG_CHARACTERS)
+            bound = self._statements.keep(key, query_plan)
+        return bound
+
+    async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None) -> Prepared:
+        """Does the same as `prepare` without blocking the event loop."""
+        return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or SessionCatalog(*self._progress.known)))
+
+
+def _no_catalog_query(bound: Prepared | CatalogQuery) -> Prepared:
+    if isinstance(bound, CatalogQuery):
+        raise FeatureNotSupported("a query of the system catalog is not supported here")
+    return bound

@@ -1,0 +1,122 @@
+"""Follows relations and queries for TAIL, subscriptions and indexes. Followers of the same thing share a feed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tailgate.gateway.mirrors.entries import Entries
+from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.resources.concurrency import REQUESTER, Quota
+from tailgate.gateway.serving import following
+from tailgate.gateway.serving.failures import translated
+from tailgate.gateway.serving.feeds import Feed, QueryResultFeed, feed_of
+from tailgate.gateway.serving.following import Batch
+from tailgate.gateway.serving.jobs import Jobs
+from tailgate.gateway.serving.prepared import Prepared, readable
+from tailgate.gateway.serving.progress import Progress
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Item
+from tailgate.lake.types import Field
+from tailgate.sql.authorization import Authorized, Followed
+
+Result = TypeVar("Result")
+
+FOLLOWING_THREADS = 4  # for decoding large changes of relations
+# Followed queries in total, per role, and of the total for superusers only. Each may have its own
+# tables, and is evaluated at each tick.
+FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE = 1000, 100, 100
+
+
+class Followers:
+    """The followers of a gateway. `feeds`: by key, with the number of followers."""
+
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, progress: Progress) -> None:
+        self._lake, self._sandbox, self._entries, self._progress = lake, sandbox, entries, progress
+        self.jobs = Jobs("tailgate-followed", 4, 2, 8, 3)
+        self._threads = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
+        self._quota = Quota("followed queries", FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE)
+        self.feeds: dict[object, tuple[Feed, int]] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Ends the threads and closes the feeds."""
+        self.jobs.close()
+        self._threads.shutdown(cancel_futures=True)
+        for feed, _ in self.feeds.values():
+            feed.close()
+
+    async def changes(
+        self,
+        source: Authorized[Followed | Prepared],
+        *,
+        after: int,
+        snapshot: bool,
+        values: Sequence[object] = (),
+        patient: bool = False,
+        columns: tuple[Field, ...] | None = None,
+    ) -> AsyncIterator[Batch]:
+        """Yields the rows at `after` if `snapshot`, then without end the net changes of each later time.
+
+        A batch has each row at most once. With `patient`, changes wait while a view has errors; the
+        error is raised only if it remains at the newest time. `columns` fixes the columns of a
+        relation that has got others since.
+        """
+        item: Item | Prepared
+        if isinstance(source.plan, Followed):
+            item = readable(self._progress.catalog[source.plan.item.id])
+            item = item if columns is None else replace(item, columns=columns)
+        else:
+            item = source.plan
+        requester = REQUESTER.get()
+        aside = self._decoded
+        if isinstance(item, Prepared):
+            aside = self._queried
+            self._quota.check(requester)
+        feed, shared = await aside(self._feed, item, values, after)
+        if isinstance(item, Prepared):
+            self._quota.opened(requester)
+        try:
+            async for batch in following.follow(feed, self._entries, after, snapshot, self._progress, aside, patient):
+                yield batch
+        finally:
+            if isinstance(item, Prepared):
+                self._quota.closed(requester)
+            self._release(feed, shared)
+
+    async def _decoded(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs `work` on a thread of the pool that decodes changes of relations."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        except Exception as error:
+            raise translated(error) from error
+
+    async def _queried(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs `work` interruptibly on a thread for followed queries, in the role's turn."""
+        return await self.jobs.run(lambda job: work(*arguments))
+
+    def _feed(self, source: Item | Prepared, values: Sequence[object], after: int) -> tuple[Feed, bool]:
+        """Returns a feed, and whether it is shared. A query that has moved past `after` is not."""
+        feed = feed_of(self._lake, self._sandbox, self._entries, source, values)
+        start = self._entries.at(after)
+        with self._lock:
+            shared_feed, followers = self.feeds.get(feed.key, (feed, 0))
+            if isinstance(shared_feed, QueryResultFeed) and shared_feed.n > start:
+                return feed, False
+            self.feeds[feed.key] = (shared_feed, followers + 1)
+            return shared_feed, True
+
+    def _release(self, feed: Feed, shared: bool) -> None:
+        """Ends a follower's use of a feed; closes the feed after the last one."""
+        with self._lock:
+            if shared:
+                shared_feed, followers = self.feeds[feed.key]
+                if followers > 1:
+                    self.feeds[feed.key] = (shared_feed, followers - 1)
+                    return
+                del self.feeds[feed.key]
+        self._threads.submit(feed.close)  # on a thread, because it waits for a running evaluation

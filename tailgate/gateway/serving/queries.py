@@ -1,0 +1,221 @@
+"""Runs prepared queries and writes on the mirrors, on threads or in the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.mirrors.mirrors import Mirrors, State
+from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.snapshots import Snapshot, Snapshots, raise_error_of
+from tailgate.gateway.resources.concurrency import REQUESTER
+from tailgate.gateway.serving.failures import translated
+from tailgate.gateway.serving.fetching import fetched
+from tailgate.gateway.serving.jobs import Job, Jobs
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.progress import Progress
+from tailgate.gateway.serving.watchdog import Watchdog
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Item
+from tailgate.lake.errors import UndefinedTable
+from tailgate.lake.types import Field, arrow_schema
+from tailgate.sql.authorization import Authorized, Plan
+from tailgate.sql.render.duckdb import arguments
+
+Result = TypeVar("Result")
+
+NARROW = 50  # columns; the Arrow schemas of wider results are not cached
+TRIES = 10  # of a statement whose relations get other columns while it starts
+NOW_S_MAX = 0.02  # seconds that polls may take in the event loop after a tick
+
+
+class Queries:
+    """Runs queries and writes. `run_now` may be called without an event loop."""
+
+    def __init__(self, lake: Lake, sandbox: Sandbox, mirrors: Mirrors, progress: Progress) -> None:
+        self._lake, self._sandbox, self._mirrors, self._progress = lake, sandbox, mirrors, progress
+        self._snapshots = Snapshots()
+        self.jobs = Jobs("tailgate-query")
+        self._now = sandbox.cursor()
+        self._now_lock = threading.Lock()
+        self._watchdog = Watchdog(self._now.interrupt, NOW_S_MAX)
+        progress.on_advance(lambda time: self._snapshots.expire())
+
+    def close(self) -> None:
+        """Closes the snapshots and ends the threads."""
+        self.jobs.close()
+        self._snapshots.close()
+        self._watchdog.stop()
+
+    async def run(
+        self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """Returns the rows, read in the snapshot `at` if given.
+
+        Cancelling the task stops the statement. A `timeout` in seconds raises QueryCanceled.
+        """
+        prepared = query.plan
+        if at is not None:
+            if not at.past:  # the block copies missing relations; later statements find them mirrored
+                self._mirrors.need([i for i in prepared.items if i.id in self._progress.catalog.items])
+            return await self.jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
+        return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
+
+    async def write(
+        self,
+        write: Authorized[Plan],
+        items: Sequence[Item],
+        work: Callable[[duckdb.DuckDBPyConnection], Result],
+        *,
+        at: Snapshot | None = None,
+    ) -> Result:
+        """Returns the result of `work`, called on a thread with a connection that can read `items`.
+
+        Cancelling the task stops it.
+        """
+        if at is None:
+            return await self._reading(items, lambda job: self._work(items, work, job))
+        self._mirrors.need([i for i in items if i.id in self._progress.catalog.items])
+        return await self.jobs.run(lambda job: self._work_at(items, work, at, job))
+
+    def run_now(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> pa.Table:
+        """Returns the rows, computed on this thread. Waits until the relations are mirrored.
+
+        For queries that are known to be short, and for callers outside an event loop.
+        """
+        prepared = query.plan
+        for left in reversed(range(TRIES)):
+            for ready in self._mirrors.need(self._present(prepared.items)):
+                ready.result()
+            try:
+                with self._now_lock:
+                    return self._answer(self._now, prepared, values)
+            except duckdb.Error as error:
+                if not left or not isinstance(error, duckdb.CatalogException):
+                    raise translated(error) from error
+        raise AssertionError("there is a last try")
+
+    def bounded_now(self) -> AbstractContextManager[None]:
+        """Interrupts `run_now` within the block (57014) after NOW_S_MAX seconds."""
+        return self._watchdog.bounded()
+
+    def ready(self, prepared: Prepared) -> bool:
+        """Tells whether all relations of the query are in memory, so that `run_now` does not wait."""
+        return self._mirrors.moving() >= prepared.relations
+
+    def snapshot(self, at: int | None = None) -> Snapshot:
+        """Opens a snapshot: one time for several statements, now or a past time `at`.
+
+        `at` must not be older than `oldest`. The caller closes the snapshot. Raises 53400 if too
+        many snapshots are open, in total or for the current role.
+        """
+        self._snapshots.check(REQUESTER.get())
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), REQUESTER.get())
+
+    async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
+        """Runs `work` once the items are mirrored.
+
+        Retries if the mirror of an item disappears meanwhile, because the item got columns or was
+        refilled.
+        """
+        for left in reversed(range(TRIES)):
+            await self._mirrored(items)
+            try:
+                return await self.jobs.run(work, timeout)
+            except duckdb.CatalogException:
+                if not left:
+                    raise
+        raise AssertionError("there is a last try")
+
+    def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
+        """Calls `work` with a connection on the mirrors, after checking the items for errors."""
+        cursor = self._sandbox.cursor()
+        try:
+            job.running(cursor)
+            for item in items:
+                if item.id in self._mirrors.state.failing:
+                    raise_error_of(cursor, item)
+            return work(cursor)
+        finally:
+            job.running(None)
+            cursor.close()
+
+    def _work_at(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], at: Snapshot, job: Job) -> Result:
+        """Calls `work` with the connection of a snapshot."""
+        with at.use() as cursor:
+            try:
+                job.running(cursor)
+                at.bring(items)
+                return work(cursor)
+            finally:
+                job.running(None)
+
+    def _run(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
+        cursor = self._sandbox.cursor()
+        try:
+            job.running(cursor)
+            return self._answer(cursor, prepared, values)
+        finally:
+            job.running(None)
+            cursor.close()
+
+    def _run_at(self, prepared: Prepared, values: Sequence[object], at: Snapshot, job: Job) -> pa.Table:
+        with at.use() as cursor:
+            try:
+                job.running(cursor)
+                at.bring(prepared.items)
+                return execute(cursor, prepared, values)
+            finally:
+                job.running(None)
+
+    def _answer(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
+        """Runs the query, and checks its views for errors before and after.
+
+        Thus it never returns rows of a time at which a view has errors.
+        """
+        before = self._mirrors.state
+        self._check(cursor, prepared, before)
+        table = execute(cursor, prepared, values)
+        after = self._mirrors.state
+        if after is not before and after.failing:
+            self._check(cursor, prepared, after)
+        return table
+
+    def _check(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, state: State) -> None:
+        if not state.failing.isdisjoint(prepared.relations):
+            for item in prepared.items:
+                if item.id in state.failing:
+                    raise_error_of(cursor, item)
+
+    async def _mirrored(self, items: Iterable[Item]) -> None:
+        waiting = self._mirrors.need(self._present(items))
+        if waiting:
+            await asyncio.gather(*(asyncio.shield(asyncio.wrap_future(w)) for w in waiting))
+
+    def _present(self, items: Iterable[Item]) -> list[Item]:
+        catalog = self._progress.catalog
+        for item in items:
+            if item.id not in catalog.items:
+                raise UndefinedTable(f'relation "{item.name}" does not exist')
+        return list(items)
+
+
+def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
+    """Returns the result in stored form, with the names of the columns."""
+    parameters = arguments(values, prepared.used, prepared.constants)
+    result = cursor.execute(prepared.sql, parameters) if parameters else cursor.execute(prepared.sql)
+    return fetched(result, _schema(prepared.columns))
+
+
+_narrow = functools.lru_cache(500)(arrow_schema)
+
+
+def _schema(columns: tuple[Field, ...]) -> pa.Schema:
+    return _narrow(columns) if len(columns) <= NARROW else arrow_schema(columns)

@@ -1,0 +1,68 @@
+"""Runs queries of the system catalog, in their own DuckDB instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
+from tailgate.gateway.catalog.object_names import Session
+from tailgate.gateway.catalog.system_catalog import SystemCatalog
+from tailgate.gateway.mirrors.sandbox import Sandbox, open_sandbox
+from tailgate.gateway.serving.fetching import fetched
+from tailgate.gateway.serving.jobs import Jobs
+from tailgate.gateway.workers.pool import Workers
+from tailgate.lake.catalog import Catalog
+from tailgate.sql.authorization import Authorized
+
+
+class SystemQueries:
+    """Runs queries of the system catalog. `memory`: the limit of their DuckDB instance, in bytes."""
+
+    def __init__(self, workers: Workers, memory: int, scratch: Path) -> None:
+        self._workers, self._memory, self._scratch = workers, memory, scratch
+        self._catalog = SystemCatalog(self._open, fetched)
+        self._sandboxes: list[Sandbox] = []
+        # Calls of functions alone (pg_cancel_backend) do not wait for queries.
+        self._jobs = Jobs("tailgate-catalog", 4, 2, 8, 3)
+        self._calls = Jobs("tailgate-call", 4, 2, 8, 3)
+        self.lanes = (self._jobs, self._calls)
+
+    def close(self) -> None:
+        """Ends the threads and closes the DuckDB instance."""
+        for jobs in self.lanes:
+            jobs.close()
+        for sandbox in self._sandboxes:
+            sandbox.close()
+
+    async def run(
+        self,
+        query: Authorized[CatalogQuery],
+        told: Described,
+        values: Sequence[object],
+        session: Session,
+        catalog: Catalog,
+        status: Mapping[str, Any] | None = None,
+    ) -> pa.Table:
+        """Returns the rows of a query of the system catalog.
+
+        `values` of parameters may be text. `catalog` is the catalog as the session sees it.
+        `status` is the engine's status report, for queries that need it.
+        """
+        jobs = self._jobs if query.plan.relations else self._calls
+        return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, told, job)))[1]
+
+    async def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
+        """Returns the columns of a catalog query, by running it for zero rows."""
+        jobs = self._jobs if query.plan.relations else self._calls
+        description = await jobs.run(lambda job: self._catalog.description(query, session, catalog, job))
+        return await self._workers.run_bounded(described, query.plan, description)
+
+    def _open(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
+        sandbox = open_sandbox(prepare, memory_limit=self._memory, scratch=self._scratch)
+        self._sandboxes.append(sandbox)
+        return sandbox.connection

@@ -1,0 +1,68 @@
+"""What all sessions of a gateway process share: the lake, its query service, the engine, caches, limits, and the other sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from tailgate.gateway.answers.answers import Answers
+from tailgate.gateway.control import Control
+from tailgate.gateway.resources.background import Background
+from tailgate.gateway.resources.budgets import Budget, Cache
+from tailgate.gateway.security.tls import Tls
+from tailgate.gateway.serving.prepared import SessionCatalog
+from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.peers import Peers
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.registry import Sessions
+from tailgate.gateway.session.statement_cache import StatementCache
+from tailgate.lake import Lake, peers
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.internal_errors import InternalErrors
+from tailgate.sql.lexer.literal_masking import mask_literals
+
+PATHS_MAX = 1_000  # cached catalogs, one per search path
+BOUND_BYTES = 32 << 20  # of cached bound statements
+
+
+class Gateway:
+    """The state that all sessions of a process share. `insecure`: clients on other machines are trusted like local ones."""
+
+    def __init__(self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False) -> None:
+        self.lake, self.serving, self.tls, self.insecure = lake, serving, tls, insecure
+        self.memory, self.budget = serving.memory, serving.budget
+        self.control = Control(lake)
+        self.background = Background()
+        self.internal_errors = InternalErrors(mask_literals)
+        self.secret = peers.secret(lake)
+        self.sessions = Sessions(lambda: serving.progress.catalog)
+        self.peers = Peers(lake, self.sessions, self.internal_errors, self.background)
+        self.answers = Answers(serving, self.background)
+        self.texts = StatementCache(serving.workers, self.budget)
+        self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
+        self._role_budgets: dict[int, Budget] = {}
+        self._seen: dict[tuple[str, ...], SessionCatalog] = {}  # by path
+
+    def cancel(self, process: int, secret: bytes) -> None:
+        """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id."""
+        if not self.sessions.cancel(process, secret):
+            self.peers.cancel(process, secret)
+
+    def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
+        """Returns the catalog as seen along a search path: one object for all sessions with this path."""
+        seen = self._seen.get(path)
+        if seen is None or seen.catalog.items is not base.items or seen.catalog_n != n:
+            if len(self._seen) >= PATHS_MAX:
+                self._seen.clear()
+            catalog = base.along(path)
+            seen = self._seen[path] = SessionCatalog(catalog, n, None if catalog is base else path)
+        return seen
+
+    def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
+        """Caches a bound statement by its text, parameter types and scope."""
+        self.bound.put((text, tuple(oids), scope), bound, len(text) + bound.size)
+
+    def budget_of(self, role: int, superuser: bool) -> Budget:
+        """Returns the budget of all sessions of a role. Superusers share the budget of the gateway."""
+        if superuser:
+            return self.budget
+        return self._role_budgets.setdefault(role, Budget("the role", self.memory.role, self.budget))

@@ -1,0 +1,179 @@
+"""The checks of settings' values by kind. Each returns the value in the format of SHOW, or raises PostgreSQL's error.
+
+Source: PostgreSQL 15, src/backend/utils/misc/guc.c for the messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from tailgate.gateway.encode.calendar import zone
+from tailgate.gateway.settings.definitions import Setting
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    InvalidParameterValue,
+    TailgateError,
+)
+from tailgate.lake.names import listed
+from tailgate.lake.types import TIMESTAMPTZ
+from tailgate.sql.input.literals import parse
+
+VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
+
+
+def short(name: str, value: str) -> str:
+    if len(name) + len(value) > VALUE_CHARACTERS_MAX:
+        raise InvalidParameterValue(f"a setting and its value may have at most {VALUE_CHARACTERS_MAX} characters")
+    return value
+
+
+def _wrong(setting: Setting, value: str, hint: str | None = None) -> Exception:
+    return InvalidParameterValue(f'invalid value for parameter "{setting.name}": "{value}"', hint=hint)
+
+
+def _bool(setting: Setting, value: str) -> str:
+    word = value.lower()
+    if word and any(full.startswith(word) for full in ("true", "yes", "on")) and word != "o":
+        return "on"
+    if word and any(full.startswith(word) for full in ("false", "no", "off")) and word != "o":
+        return "off"
+    if word in ("1", "0"):
+        return "on" if word == "1" else "off"
+    raise InvalidParameterValue(f'parameter "{setting.name}" requires a Boolean value')
+
+
+def _enum(setting: Setting, value: str) -> str:
+    if value.lower() not in setting.choices:
+        raise _wrong(setting, value, f"Available values: {', '.join(setting.choices)}.")
+    return value.lower()
+
+
+def _int(setting: Setting, value: str) -> str:
+    try:
+        number = int(value.strip(), 0)
+    except ValueError:
+        raise _wrong(setting, value) from None
+    low, high = map(int, setting.choices)
+    if not low <= number <= high:
+        raise InvalidParameterValue(f'{number} is outside the valid range for parameter "{setting.name}" ({low} .. {high})')
+    return str(number)
+
+
+UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _milliseconds(setting: Setting, value: str) -> str:
+    match = re.fullmatch(r"(-?\d{1,12}(?:\.\d{0,12})?)\s*([a-zA-Z]*)", value.strip())
+    unit = UNITS_MS.get(match[2] or "ms") if match else None
+    if match is None or unit is None:
+        raise _wrong(setting, value, 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".' if match else None)
+    number = round(float(match[1]) * unit)
+    if not 0 <= number < 2**31:
+        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" (0 .. {2**31 - 1})')
+    for name, size in reversed(UNITS_MS.items()):
+        if number and size >= 1 and number % size == 0:
+            return f"{round(number / size)}{name}"
+    return "0"
+
+
+def _real(setting: Setting, value: str) -> str:
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        raise _wrong(setting, value) from None
+
+
+def _encoding(setting: Setting, value: str) -> str:
+    word = re.sub(r"[^a-z0-9]", "", value.lower())
+    if word in ("utf8", "unicode"):
+        return "UTF8"
+    if word in ("sqlascii", "auto"):
+        return "SQL_ASCII" if word == "sqlascii" else "UTF8"
+    if word in ("latin1", "iso88591", "win1252", "windows1252", "latin9", "euctw", "eucjp", "sjis", "koi8r", "win1251"):
+        raise FeatureNotSupported(f'client_encoding "{value}" is not supported', hint="Use UTF8.")
+    raise _wrong(setting, value)
+
+
+def _date_style(setting: Setting, value: str) -> str:
+    order = "MDY"
+    for word in value.lower().split(","):
+        match word.strip():
+            case "iso" | "":
+                pass
+            case "mdy" | "us" | "noneuro" | "noneuropean":
+                order = "MDY"
+            case "dmy" | "euro" | "european":
+                order = "DMY"
+            case "ymd":
+                order = "YMD"
+            case "sql" | "postgres" | "german":
+                raise FeatureNotSupported(f'DateStyle "{word.strip()}" is not supported', hint="Use ISO.")
+            case "default":
+                return setting.default
+            case _:
+                raise InvalidParameterValue(
+                    f'invalid value for parameter "DateStyle": "{value}"', detail=f'Unrecognized key word: "{word.strip()}".'
+                )
+    return f"ISO, {order}"
+
+
+def _interval_style(setting: Setting, value: str) -> str:
+    word = _enum(setting, value)
+    if word in ("postgres_verbose", "sql_standard"):
+        raise FeatureNotSupported(f'IntervalStyle "{word}" is not supported', hint="Use postgres or iso_8601.")
+    return word
+
+
+def _zone(setting: Setting, value: str) -> str:
+    if value.lower() in ("local", "default"):
+        return setting.default
+    found = zone(value)
+    if found is None:
+        raise _wrong(setting, value)
+    return found[0]
+
+
+def _time(setting: Setting, value: str) -> str:
+    """Converts a timestamp to ms since the epoch, as text. Keeps a number of ms, and an empty text."""
+    text = value.strip()
+    if not text or text.isdigit():
+        return text
+    try:
+        micros = parse(text, TIMESTAMPTZ)
+    except TailgateError as error:
+        raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
+    assert isinstance(micros, datetime)
+    return str(int(micros.timestamp() * 1000))
+
+
+def _on(setting: Setting, value: str) -> str:
+    if _bool(setting, value) == "off":
+        raise FeatureNotSupported(f"{setting.name} cannot be turned off")
+    return "on"
+
+
+def _path(setting: Setting, value: str) -> str:
+    try:
+        listed(value)
+    except ValueError:
+        raise InvalidParameterValue(f'invalid value for parameter "search_path": "{value}"', detail="List syntax is invalid.") from None
+    return value
+
+
+CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
+    "string": lambda _, value: value,
+    "path": _path,
+    "bool": _bool,
+    "enum": _enum,
+    "int": _int,
+    "ms": _milliseconds,
+    "real": _real,
+    "encoding": _encoding,
+    "datestyle": _date_style,
+    "intervalstyle": _interval_style,
+    "time": _time,
+    "zone": _zone,
+    "on": _on,
+}

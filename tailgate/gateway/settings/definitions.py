@@ -1,0 +1,135 @@
+"""The settings that exist, with PostgreSQL's names, defaults and rules. A name that contains a dot may be chosen freely.
+
+Source: PostgreSQL 15, chapter 20, "Server Configuration".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailgate.lake.errors import (
+    UndefinedObject,
+)
+
+# An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
+SERVER_VERSION = "15.13"
+SERVER_VERSION_NUM = "150013"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The definition of a setting.
+
+    `kind`: how values are checked, a key of CHECKS. `choices`: the values of an enum, or the minimum and maximum of a number.
+    `reported`: clients receive ParameterStatus when it changes. `fixed`: it cannot be changed. `about`: the text in SHOW ALL.
+    """
+
+    name: str
+    default: str
+    kind: str = "string"
+    choices: tuple[str, ...] = ()
+    reported: bool = False
+    fixed: bool = False
+    about: str = ""
+
+
+_DAY_MS = str(2**31 - 1)
+_ROWS = (
+    Setting("application_name", "", reported=True, about="Sets the application name to be reported in statistics and logs."),
+    Setting("array_nulls", "on", "bool"),
+    Setting("backslash_quote", "safe_encoding"),
+    Setting("bytea_output", "hex", "enum", ("escape", "hex"), about="Sets the output format for bytea."),
+    Setting("check_function_bodies", "on", "bool"),
+    Setting("client_encoding", "UTF8", "encoding", reported=True, about="Sets the client's character set encoding."),
+    Setting(
+        "client_min_messages", "notice", "enum", ("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error")
+    ),
+    Setting("cursor_tuple_fraction", "0.1", "real"),
+    Setting("DateStyle", "ISO, MDY", "datestyle", reported=True, about="Sets the display format for date and time values."),
+    Setting("default_text_search_config", "pg_catalog.simple"),
+    Setting("default_transaction_deferrable", "off", "bool"),
+    Setting(
+        "default_transaction_isolation", "read committed", "enum", ("serializable", "repeatable read", "read committed", "read uncommitted")
+    ),
+    Setting("default_transaction_read_only", "off", "bool", reported=True),
+    Setting("effective_cache_size", "4GB"),
+    Setting("enable_hashjoin", "on", "bool"),
+    Setting("enable_indexscan", "on", "bool"),
+    Setting("enable_mergejoin", "on", "bool"),
+    Setting("enable_nestloop", "on", "bool"),
+    Setting("enable_seqscan", "on", "bool"),
+    Setting("escape_string_warning", "on", "bool"),
+    Setting("extra_float_digits", "1", "int", ("-15", "3"), about="Sets the number of digits displayed for floating-point values."),
+    Setting("from_collapse_limit", "8", "int", ("1", _DAY_MS)),
+    Setting("geqo", "on", "bool"),
+    Setting("idle_in_transaction_session_timeout", "0", "ms", ("0", _DAY_MS), about="Sets the maximum allowed idle time in a transaction."),
+    Setting("idle_session_timeout", "0", "ms", ("0", _DAY_MS)),
+    Setting("in_hot_standby", "off", reported=True, fixed=True),
+    Setting("integer_datetimes", "on", reported=True, fixed=True),
+    Setting(
+        "IntervalStyle",
+        "postgres",
+        "intervalstyle",
+        ("postgres", "postgres_verbose", "sql_standard", "iso_8601"),
+        reported=True,
+        about="Sets the display format for interval values.",
+    ),
+    Setting("is_superuser", "on", reported=True, fixed=True),
+    Setting("jit", "on", "bool"),
+    Setting("join_collapse_limit", "8", "int", ("1", _DAY_MS)),
+    Setting("lc_collate", "C", fixed=True),
+    Setting("lc_ctype", "C", fixed=True),
+    Setting("lc_messages", "C"),
+    Setting("lc_monetary", "C"),
+    Setting("lc_numeric", "C"),
+    Setting("lc_time", "C"),
+    Setting("lock_timeout", "0", "ms", ("0", _DAY_MS)),
+    Setting("max_connections", "10000", fixed=True),
+    Setting("max_identifier_length", "63", fixed=True),
+    Setting("max_index_keys", "32", fixed=True),
+    Setting("max_prepared_transactions", "0", fixed=True),
+    Setting("plan_cache_mode", "auto", "enum", ("auto", "force_generic_plan", "force_custom_plan")),
+    Setting("quote_all_identifiers", "off", "bool"),
+    Setting("random_page_cost", "4", "real"),
+    Setting("row_security", "on", "bool"),
+    Setting("real_time_recency", "off", "bool", about="Makes queries wait until what Kafka holds is in."),
+    Setting("real_time_recency_timeout", "10s", "ms", ("0", _DAY_MS), about="Sets how long real_time_recency may wait."),
+    Setting("role", "none"),
+    Setting("search_path", '"$user", public', "path", about="Sets the schema search order for names that are not schema-qualified."),
+    Setting("server_encoding", "UTF8", reported=True, fixed=True),
+    Setting("server_version", SERVER_VERSION, reported=True, fixed=True, about="Shows the server version."),
+    Setting("server_version_num", SERVER_VERSION_NUM, fixed=True),
+    Setting("session_authorization", "", reported=True, fixed=True),
+    Setting("session_replication_role", "origin"),
+    Setting("ssl", "off", fixed=True),
+    Setting("standard_conforming_strings", "on", "on", reported=True),
+    Setting("statement_timeout", "0", "ms", ("0", _DAY_MS), about="Sets the maximum allowed duration of any statement."),
+    Setting("synchronous_commit", "on"),
+    Setting("synchronize_seqscans", "on", "bool"),
+    Setting("tailgate.as_of", "", "time", about="Sets the time that queries read at, in ms or as a timestamp; empty is now."),
+    Setting("TimeZone", "UTC", "zone", reported=True, about="Sets the time zone for displaying and interpreting time stamps."),
+    Setting("timezone_abbreviations", "Default"),
+    Setting("transaction_deferrable", "off", "bool"),
+    Setting("transaction_isolation", "read committed", "enum", ("serializable", "repeatable read", "read committed", "read uncommitted")),
+    Setting("transaction_read_only", "off", "bool"),
+    Setting("wal_level", "replica", fixed=True),
+    Setting("work_mem", "4MB"),
+    Setting("xmloption", "content"),
+)
+TABLE: dict[str, Setting] = {row.name.lower(): row for row in _ROWS}
+ALIASES = {
+    "time zone": "timezone",
+    "names": "client_encoding",
+    "transaction isolation level": "transaction_isolation",
+    "session authorization": "session_authorization",
+}
+
+
+def find(name: str) -> Setting | None:
+    """Returns the setting with this name, or None for a custom setting (with a dot). Case and spaces do not matter. Raises 42704."""
+    word = " ".join(name.lower().split())
+    word = ALIASES.get(word, word)
+    setting = TABLE.get(word)
+    if setting is None and "." not in word:
+        raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+    return setting

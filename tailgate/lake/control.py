@@ -1,0 +1,235 @@
+"""The control protocol between gateways and the engine: requests and answers as bytes, used by both sides.
+
+    POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
+    POST /write                           Write            ──► {"number": n} or {"conflict": c}
+    GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
+    GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
+    GET  /status                                           ──► the state of sources, views and sinks
+
+HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
+other than 200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError, of
+from tailgate.lake.resolution import Resolution
+
+VERSION = 1  # a change that the other side cannot read increases it
+VERSION_HEADER = "Control-Version"
+STATEMENT, WRITE, NEWEST, RECENT, STATUS = "/statement", "/write", "/newest", "/recent", "/status"
+SECONDS_MAX = 86_400.0 * 366  # of a timeout
+RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
+
+Answer = Mapping[str, Any]  # a JSON object
+
+
+# --- requests
+
+
+def headers(token: str) -> dict[str, str]:
+    """Returns the headers of a request."""
+    return {"Authorization": f"Bearer {token}", VERSION_HEADER: str(VERSION)}
+
+
+def check_version(version: str | None) -> None:
+    """Raises 0A000 for a request of another version of the protocol. A request without a version has the current one."""
+    if version is not None and version != str(VERSION):
+        raise FeatureNotSupported(
+            f"control protocol version {version} is not supported",
+            detail=f"The engine supports version {VERSION}.",
+            hint="Run the gateways and the engine from the same release of Tailgate.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRequest:
+    """A statement for the engine. `settings`: those on which its meaning depends, and the role. `resolution`: what its names refer to."""
+
+    sql: str
+    settings: Mapping[str, str]
+    resolution: Resolution
+
+    def encode(self) -> bytes:
+        """Returns the body of the request."""
+        return json.dumps({"sql": self.sql, "settings": dict(self.settings), "resolution": self.resolution.to_json()}).encode()
+
+    @staticmethod
+    def decode(body: bytes) -> StatementRequest:
+        """Returns the request of a body."""
+        request = json.loads(body)
+        return StatementRequest(request["sql"], request.get("settings", {}), Resolution.from_json(request["resolution"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
+
+    `changes` is empty if the write changes no row of the table. `keys`: uint64 in native byte order; empty for a table without a key.
+    """
+
+    table: int
+    changes: bytes
+    keys: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """The writes of a transaction.
+
+    `base`: the last entry of the inbox that it has seen. `reads`: the tables that it read as a whole. `reserve`: a name under which a
+    write that had a conflict before reserves these tables.
+    """
+
+    base: int
+    reads: tuple[int, ...]
+    parts: tuple[Part, ...]
+    reserve: str = ""
+
+    def encode(self) -> bytes:
+        """Returns the length (4 bytes, big-endian) and JSON, then the parts' changes and keys one after the other."""
+        head = [{"table": part.table, "changes": len(part.changes), "keys": part.keys.nbytes} for part in self.parts]
+        text = json.dumps({"base": self.base, "reads": list(self.reads), "reserve": self.reserve, "parts": head}).encode()
+        sections = [section for part in self.parts for section in (part.changes, part.keys)]
+        return b"".join([struct.pack(">I", len(text)), text, *sections])
+
+    @staticmethod
+    def decode(body: bytes) -> Write:
+        """Returns the write of a body."""
+        (length,) = struct.unpack_from(">I", body)
+        head = json.loads(body[4 : 4 + length])
+        view, at, parts = memoryview(body), 4 + length, []
+        for part in head["parts"]:
+            middle, end = at + part["changes"], at + part["changes"] + part["keys"]
+            parts.append(Part(part["table"], bytes(view[at:middle]), memoryview(bytes(view[middle:end])).cast("Q")))
+            at = end
+        return Write(head["base"], tuple(head["reads"]), tuple(parts), head.get("reserve", ""))
+
+
+def newest_path(after: int) -> str:
+    """Returns the path of a request for an entry later than `after`."""
+    return f"{NEWEST}?after={after}"
+
+
+def decode_newest(query: str) -> int:
+    """Returns the entry of a request's query. Raises 22023."""
+    return _whole(parse_qs(query).get("after", ["0"])[0])
+
+
+def recent_path(relations: Iterable[int], timeout_s: float) -> str:
+    """Returns the path of a request for an entry with all that Kafka holds now for these relations."""
+    return f"{RECENT}?relations={','.join(map(str, sorted(relations)))}&timeout={timeout_s:g}"
+
+
+def decode_recent(query: str) -> tuple[list[int], float]:
+    """Returns the relations and the timeout in seconds of a request's query. Raises 22023."""
+    words = parse_qs(query)
+    relations = [_whole(id) for id in words.get("relations", [""])[0].split(",") if id]
+    text = words.get("timeout", [str(RECENT_TIMEOUT_S)])[0]
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_MAX:
+        raise InvalidParameterValue(f'"{text}" is not a number of seconds')
+    return relations, seconds
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidParameterValue(f'"{text}" is not a number')
+    return int(text)
+
+
+# --- answers
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice of the engine, before or with the answer to a statement."""
+
+    message: str
+    severity: str = "NOTICE"
+    sqlstate: str = "00000"
+    detail: str | None = None
+    hint: str | None = None
+
+    @staticmethod
+    def of(fields: Answer) -> Notice:
+        """Returns the notice of a JSON object."""
+        severity, sqlstate = fields.get("severity", "NOTICE"), fields.get("sqlstate", "00000")
+        return Notice(fields.get("message", ""), severity, sqlstate, fields.get("detail"), fields.get("hint"))
+
+
+@dataclass(frozen=True, slots=True)
+class StatementResult:
+    """The answer to a statement: it is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like."""
+
+    tag: str
+    n: int
+    time: int
+    notices: tuple[Notice, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(answer: Answer) -> StatementResult:
+        """Returns the result of an answer."""
+        notices = tuple(map(Notice.of, answer.get("notices", ())))
+        lines: Sequence[Any] = answer.get("lines") or ()
+        return StatementResult(answer["tag"], answer.get("n", 0), answer.get("time", 0), notices, tuple(map(str, lines)))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The answer to a write: its durable entry of the inbox, or the entry that has changed what the write read. The other is 0."""
+
+    number: int = 0
+    conflict: int = 0
+
+    @staticmethod
+    def of(answer: Answer) -> WriteResult:
+        """Returns the result of an answer."""
+        return WriteResult(answer.get("number", 0), answer.get("conflict", 0))
+
+
+def encode(answer: Answer) -> bytes:
+    """Returns the body of an answer, or the value of a Notice header."""
+    return json.dumps(answer).encode()
+
+
+def decode(body: bytes) -> Answer:
+    """Returns the answer of a body. Raises ValueError for anything but a JSON object."""
+    answer = json.loads(body or b"{}")
+    if not isinstance(answer, dict):
+        raise ValueError("not a JSON object")
+    return answer
+
+
+def error_fields(error: TailgateError) -> Answer:
+    """Returns the answer that reports an error."""
+    return {
+        "sqlstate": error.sqlstate,
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint,
+        "position": error.position,
+    }
+
+
+def error_of(answer: Answer) -> TailgateError:
+    """Returns the error of an answer."""
+    return of(
+        answer.get("sqlstate", "58000"),
+        answer.get("message", "the engine gave an answer that cannot be read"),
+        detail=answer.get("detail"),
+        hint=answer.get("hint"),
+        position=answer.get("position"),
+    )

@@ -1,0 +1,83 @@
+"""The syntax of Spark SQL and of DuckDB's SQL, where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tailgate.lake.types import Type
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.render.duckdb_macros import MACROS
+from tailgate.sql.render.shared_arguments import NO_MACROS, Macros
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The syntax of one engine where it differs from the other. Texts with {} are format strings.
+
+    `parameter`: None if the engine has no parameters. `let`: binds `value` to `variable` in `text`.
+    `macros`: the macros that templates may call.
+    """
+
+    template: Callable[[Function], str]
+    type: Callable[[Type], str]
+    quoted: Callable[[str], str]
+    where: str  # completes error messages
+    parameter: str | None
+    distinct: str
+    distinct_sign: str
+    array: str
+    bytes: str
+    date: str
+    timestamp: str
+    timestamptz: str
+    interval: str
+    plain_integers: bool  # whether digits without a cast have type int4
+    plain_lists: bool  # whether integers in IN (…) take the type of the left operand
+    let: str
+    macros: Macros
+
+
+def _backslashed(text: str) -> str:
+    """Returns a string literal with backslashes escaped, because Spark interprets them."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+SPARK = Dialect(
+    template=lambda f: f.spark,
+    type=lambda t: t.spark,
+    quoted=_backslashed,
+    where=" in a view",
+    parameter=None,
+    distinct="(NOT ({}))",
+    distinct_sign=" <=> ",
+    array="array({})",
+    bytes="X'{}'",
+    date="DATE'{}'",
+    timestamp="TIMESTAMP_NTZ'{}'",
+    timestamptz="TIMESTAMP_LTZ'{}+00:00'",
+    interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
+    plain_integers=True,
+    plain_lists=False,
+    let="element_at(transform(array({value}), {variable} -> {text}), 1)",
+    macros=NO_MACROS,
+)
+DUCKDB = Dialect(
+    template=lambda f: f.duckdb,
+    type=lambda t: t.duckdb,
+    quoted=lambda text: "'" + text.replace("'", "''") + "'",
+    where="",
+    parameter="CAST(${} AS {})",
+    distinct="({})",
+    distinct_sign=" IS DISTINCT FROM ",
+    array="[{}]",
+    bytes="from_hex('{}')",
+    date="DATE '{}'",
+    timestamp="TIMESTAMP '{}'",
+    timestamptz="TIMESTAMPTZ '{}+00'",
+    interval="{{'months': {}::INTEGER, 'days': {}::INTEGER, 'micros': {}::BIGINT}}",
+    plain_integers=False,  # DuckDB would make them smallint next to a smallint
+    plain_lists=True,
+    let="list_transform([{value}], lambda {variable}: {text})[1]",
+    macros=Macros(MACROS),
+)

@@ -1,0 +1,72 @@
+"""The control protocol: what one side encodes, the other side decodes; other versions are refused."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+
+import pytest
+
+from tailgate.engine.runtime.control import Control
+from tailgate.lake import control
+from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.names import Name
+from tailgate.lake.resolution import Resolution
+
+
+@pytest.fixture
+def engine() -> Iterator[Control]:
+    server = Control(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda body: {})
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_statement() -> None:
+    request = control.StatementRequest("DROP VIEW v", {"role": "ann"}, Resolution(("public",), {Name("v"): 7}))
+    assert control.StatementRequest.decode(request.encode()) == request
+
+
+def test_a_write() -> None:
+    parts = (control.Part(3, b"changes", memoryview(b"12345678").cast("Q")), control.Part(4, b"", memoryview(b"").cast("Q")))
+    write = control.Write(9, (3, 5), parts, "name")
+    assert control.Write.decode(write.encode()) == write
+
+
+def test_paths() -> None:
+    assert control.decode_newest(control.newest_path(41).partition("?")[2]) == 41
+    assert control.decode_recent(control.recent_path({5, 3}, 1.5).partition("?")[2]) == ([3, 5], 1.5)
+    for query in ("relations=x", "timeout=nan", "timeout=-1", "timeout=x"):
+        with pytest.raises(InvalidParameterValue):
+            control.decode_recent(query)
+
+
+def test_an_error() -> None:
+    error = DivisionByZero("division by zero", detail="d", hint="h", position=4)
+    decoded = control.error_of(control.decode(control.encode(control.error_fields(error))))
+    assert type(decoded) is DivisionByZero
+    assert (decoded.message, decoded.detail, decoded.hint, decoded.position) == (error.message, "d", "h", 4)
+
+
+def test_a_result() -> None:
+    notice = {"severity": "WARNING", "sqlstate": "01000", "message": "m", "detail": None, "hint": "h"}
+    result = control.StatementResult.of({"tag": "DROP VIEW", "n": 3, "time": 5, "notices": [notice], "lines": ["a"]})
+    assert result == control.StatementResult("DROP VIEW", 3, 5, (control.Notice("m", "WARNING", "01000", None, "h"),), ("a",))
+    with pytest.raises(ValueError, match="not a JSON object"):
+        control.decode(b"[]")
+
+
+@pytest.mark.parametrize(("version", "status"), [(None, 200), (str(control.VERSION), 200), (str(control.VERSION + 1), 400)])
+def test_the_engine_refuses_other_versions(engine: Control, version: str | None, status: int) -> None:
+    headers = {name: value for name, value in control.headers(engine.token).items() if name != control.VERSION_HEADER}
+    headers |= {} if version is None else {control.VERSION_HEADER: version}
+    host, _, port = engine.address.rpartition(":")
+    for method, path in (("GET", control.newest_path(1)), ("POST", control.WRITE)):
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        connection.request(method, path, body=b"" if method == "POST" else None, headers=headers)
+        response = connection.getresponse()
+        answer = control.decode(response.read())
+        connection.close()
+        assert response.status == status
+        if status != 200:
+            assert type(control.error_of(answer)) is FeatureNotSupported
