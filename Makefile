@@ -33,13 +33,13 @@ CLASSES := $(JARS)/classes.jsa
 ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/target -prune -o -type f -print 2>/dev/null)
 # Type-checked to the last argument; the shells around them (sockets, Spark) are not.
 GATEWAY = control.py main.py answers execute handlers mirrors protocol resources results security server serving session settings workers writes
-STRICT = $(addprefix tailgate/,lake sql engine/plan embedded $(addprefix gateway/,$(GATEWAY)))
+STRICT = $(addprefix tailgate/,lake values sql engine/plan embedded $(addprefix gateway/,$(GATEWAY)))
 
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is below 300.
 PROSE_MAX = 1800
 
 # Without sockets or Spark, so their examples run as they stand.
-PURE = $(addprefix tailgate/,lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)
+PURE = $(addprefix tailgate/,lake values sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup wheel demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean

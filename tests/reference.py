@@ -30,8 +30,8 @@ from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import bottom_up, with_scalars
 from tests.reference_aggregates import Member, sort_key, sortable, total
 from tests.reference_sets import generated, json_text
+from tests.reference_values import NAN, Failure, Row, Value, fit, normal, order
 from tests.reference_windows import Seen, values
-from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
 
 @dataclass

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tailgate.sql import plan
-from tests.values import Failure, Value, fit, half_up, order
+from tests.reference_values import Failure, Value, fit, half_up, order
 
 Member = tuple[tuple[Value, ...], tuple[Value, ...], int]
 WITHIN_GROUP = ("mode", "percentile_cont", "percentile_disc")

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.values import Failure, Row, Value
+from tests.reference_values import Failure, Row, Value
 
 EPOCH = datetime(1970, 1, 1)
 

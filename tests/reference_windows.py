@@ -12,7 +12,7 @@ from typing import Any
 
 from tailgate.sql import plan
 from tests.reference_aggregates import Member, total
-from tests.values import Failure, Value
+from tests.reference_values import Failure, Value
 
 
 @dataclass

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tailgate.gateway.encode.copying import CSV, CopyEncoder, CopyOptions
-from tailgate.gateway.encode.style import Style
 from tailgate.lake import types as t
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
+from tailgate.values.style import Style
 
 FIELDS = [Field("a", t.INT4), Field("b c", t.TEXT), Field("d", t.BYTEA), Field("e", t.TEXT.array()), Field("f", t.FLOAT8)]
 ROWS: list[tuple[Any, ...]] = [

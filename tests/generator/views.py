@@ -17,7 +17,7 @@ from typing import Any
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.input.literals import parse
+from tailgate.values.registry import read_text as parse
 from tests.engine.plan.alike import shown
 from tests.engine.plan.views import Straight
 from tests.generator import world

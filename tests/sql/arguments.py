@@ -10,7 +10,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql.binder.types.coercion import from_name
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.input.literals import parse
+from tailgate.values.registry import read_text as parse
 from tests.sql.generated import EXACT_SUMS, random_value
 from tests.sql.samples import ANY, SAMPLES, SERIES, SMALL, TIME_TEXTS
 

@@ -26,9 +26,9 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_SCALE, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
-from tailgate.sql.input.literals import parse
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
+from tailgate.values.registry import read_text as parse
 from tests.sql.oracle import normal, unstored
 
 FOLDER = Path(__file__).parent

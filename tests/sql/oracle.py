@@ -23,10 +23,10 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.mathematics import LAST_DIGIT
-from tailgate.sql.input.literals import parse
-from tailgate.sql.input.numbers import EXACT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
+from tailgate.values.numerics import EXACT
+from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import declared, lists
 
 Result = tuple[str, Any]

@@ -15,9 +15,9 @@ from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.input.literals import parse
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
+from tailgate.values.registry import read_text as parse
 from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.sql.input.intervals import to_interval
+from tailgate.values.intervals import read_fields
 
 DAY_MS = 24 * 3_600_000
 MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration
@@ -11,7 +11,7 @@ MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration
 
 def milliseconds(interval: str) -> int:
     """Returns the length of an interval in ms. Raises 22007."""
-    months, days, micros = to_interval(interval)
+    months, days, micros = read_fields(interval)
     return months * MONTH_MS + days * DAY_MS + micros // 1000
 
 

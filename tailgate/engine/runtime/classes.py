@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.jvm import CLASSES, launched
+from tailgate.engine.runtime.jvm import CLASSES, JvmFailed, launched
 from tailgate.engine.runtime.statements import Statements
 from tailgate.lake import Lake
 from tailgate.lake.writing import open_epoch
@@ -73,4 +73,8 @@ def dump(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    dump(CLASSES)
+    try:
+        dump(CLASSES)
+    except JvmFailed as error:  # a runtime without the archive of its own classes cannot record others
+        print(f"setup: {error}; the engine starts without an archive of classes", flush=True)
+        CLASSES.touch()

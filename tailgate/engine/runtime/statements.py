@@ -379,7 +379,7 @@ class Statements:
             item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
             ddl.check_definitions((item,), catalog)
             catalog = catalog.apply(Change(put=(item,)))
-        return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None).splitlines()
+        return explain(item, catalog, Streams(catalog), statistics=self._engine.figures() if analyze else None).splitlines()
 
     def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""

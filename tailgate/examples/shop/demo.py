@@ -168,4 +168,4 @@ def _view(dsn: str) -> Rows:
 
 
 if __name__ == "__main__":
-    sys.exit(run(None, "127.0.0.1:6875", 200.0, None, False, 1, False))
+    sys.exit(run(None, "127.0.0.1:6875", 200.0, None, False, 1, ()))

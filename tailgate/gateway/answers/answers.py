@@ -17,12 +17,12 @@ import pyarrow as pa
 from tailgate.gateway.answers.lookups import Lookups, answer_rows
 from tailgate.gateway.answers.polls import Again, Poll, Polls
 from tailgate.gateway.encode.rows import RowEncoder, description
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.sql.authorization import Authorized, Plan
+from tailgate.values.style import Style
 
 
 @dataclass(slots=True)

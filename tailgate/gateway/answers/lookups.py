@@ -22,10 +22,8 @@ from itertools import product
 from typing import Any
 
 from tailgate.gateway.answers.index import Index, Row
-from tailgate.gateway.encode import binary, text
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.gateway.encode.rows import description
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Cache, Charge
@@ -36,6 +34,8 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import OutOfMemory, TailgateError
 from tailgate.sql import plan
 from tailgate.sql.authorization import Authorized, Followed, Plan, shared
+from tailgate.values.registry import binary_writer, text_writer
+from tailgate.values.style import Style
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -261,7 +261,7 @@ def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encod
     found = lookup.encodings.get((formats, style))
     if found is None:
         types = [lookup.fields[i].type for i in lookup.columns]
-        encoders = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        encoders = [binary_writer(t) if code else text_writer(t, style) for t, code in zip(types, formats, strict=True)]
         if len(lookup.encodings) >= STYLES_MAX:
             lookup.encodings.clear()
         found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)

@@ -12,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode import binary, raw, text
-from tailgate.gateway.encode.calendar import DAY, DAYS_TO_2000, MICROS_TO_2000, SECOND, days, offset, offset_text
-from tailgate.gateway.encode.style import Style
+from tailgate.gateway.encode import raw
 from tailgate.lake.types import Type
+from tailgate.values.calendar import DAY, DAYS_TO_2000, MICROS_TO_2000, SECOND, days
+from tailgate.values.codec import Writer
+from tailgate.values.registry import binary_writer, text_writer
+from tailgate.values.style import Style
+from tailgate.values.zones import offset, offset_text
 
 # where Arrow's text of dates has four digits of year
 _FIRST_DAY, _LAST_DAY = days(1, 1, 1) + 1, days(9999, 12, 31) - 1
@@ -40,7 +43,7 @@ def text_column(array: pa.Array, type: Type, style: Style) -> pa.Array:
             return _timestamps(array.view(pa.int64())).view(pa.binary())
         if name == "timestamptz" and _within(array.view(pa.int64()), _FIRST_DAY * DAY, _LAST_DAY * DAY):
             return _zoned(array.view(pa.int64()), style.time_zone)
-    return _each(text.encoder(type, style), array, type)
+    return _each(text_writer(type, style), array, type)
 
 
 def binary_column(array: pa.Array, type: Type) -> pa.Array:
@@ -55,13 +58,13 @@ def binary_column(array: pa.Array, type: Type) -> pa.Array:
         if name in _BIG_ENDIAN:
             plain = array.view(pa.int64()) if name in ("timestamp", "timestamptz") else array.view(pa.int32()) if name == "date" else array
             if name == "date" and not _within(plain, _FIRST_DAY, _LAST_DAY):
-                return _each(binary.encoder(type), array, type)
+                return _each(binary_writer(type), array, type)
             if name in ("timestamp", "timestamptz") and not _within(plain, _FIRST_DAY * DAY, _LAST_DAY * DAY):
-                return _each(binary.encoder(type), array, type)
+                return _each(binary_writer(type), array, type)
             dtype, epoch = _BIG_ENDIAN[name]
             numbers = np.asarray(plain.fill_null(0) if plain.null_count else plain)
             return fixed((numbers - epoch if epoch else numbers).astype(dtype), plain)
-    return _each(binary.encoder(type), array, type)
+    return _each(binary_writer(type), array, type)
 
 
 _BIG_ENDIAN: dict[str, tuple[str, int]] = {
@@ -86,7 +89,7 @@ def fixed(numbers: np.ndarray[Any, Any], like: pa.Array | None = None) -> pa.Arr
     return pc.if_else(like.is_valid(), whole, pa.scalar(None, pa.binary())) if like is not None and like.null_count else whole
 
 
-def _each(encode: text.Encoder, array: pa.Array, type: Type) -> pa.Array:
+def _each(encode: Writer, array: pa.Array, type: Type) -> pa.Array:
     return pa.array([None if value is None else encode(value) for value in raw.values(array, type)], pa.binary())
 
 

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.encode import columns
 from tailgate.gateway.encode.rows import FEW_ROWS, RowEncoder, buffer_of, sized
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.protocol.backend import copy_data, copy_out_response
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field, Type
+from tailgate.values.style import Style
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0\0\0\0" + b"\0\0\0\0"
 TRAILER = b"\xff\xff"

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode import binary, columns, raw, text
-from tailgate.gateway.encode.style import Style
+from tailgate.gateway.encode import columns, raw
 from tailgate.gateway.protocol.backend import Column
 from tailgate.lake.types import Field
+from tailgate.values.registry import binary_writer, text_writer
+from tailgate.values.style import Style
 
 # Below this a call into Arrow per column costs more than it saves (measured: equal at 40 to 60 rows of 5 columns).
 FEW_ROWS = 48
@@ -34,7 +35,7 @@ class RowEncoder:
         self.types = [f.type for f in fields]
         self.formats = tuple(formats)
         self.style = style
-        self._each = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(self.types, self.formats, strict=True)]
+        self._each = [binary_writer(t) if code else text_writer(t, style) for t, code in zip(self.types, self.formats, strict=True)]
 
     @property
     def form(self) -> tuple[object, ...]:

@@ -12,9 +12,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from tailgate.gateway.encode.intervals import interval_micros
-from tailgate.gateway.encode.parameters import from_text
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.session import Session
@@ -25,6 +22,10 @@ from tailgate.lake.types import Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
+from tailgate.values.intervals import read_fields
+from tailgate.values.registry import read_text
+from tailgate.values.stored import stored
+from tailgate.values.style import Style
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -136,10 +137,10 @@ def timeout(given: str | float | None) -> float | None:
     """
     if given is None:
         return None
-    parts = interval_micros(str(given))
-    if parts is None:
-        raise InvalidParameterValue(f'invalid TIMEOUT: invalid input syntax for type interval: "{given}"')
-    months, days, micros = parts
+    try:
+        months, days, micros = read_fields(str(given))
+    except TailgateError as error:
+        raise InvalidParameterValue(f"invalid TIMEOUT: {error.message}") from None
     seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000
     if seconds < 0:
         raise InvalidParameterValue("invalid TIMEOUT: cannot convert negative interval to duration")
@@ -150,4 +151,4 @@ def timeout(given: str | float | None) -> float | None:
 
 def converted(value: Any, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
-    return from_text(type, value, style) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
+    return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 
 from tailgate.gateway.answers.answers import Request
-from tailgate.gateway.encode.parameters import decode, utf8
 from tailgate.gateway.encode.rows import description
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.execute import dispatch, queries
 from tailgate.gateway.handlers import delivery
 from tailgate.gateway.protocol import backend
@@ -28,6 +26,12 @@ from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
+from tailgate.values.binary import TrailingData
+from tailgate.values.codec import Value
+from tailgate.values.registry import read_binary, read_text
+from tailgate.values.stored import stored
+from tailgate.values.style import Style
+from tailgate.values.texts import utf8
 
 LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
 COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values are copied, not parsed
@@ -110,25 +114,28 @@ def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[objec
     for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
         code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
         try:
-            value = None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}")
-            values.append(_listed(value, type) if isinstance(value, list) else value)
+            value = None if data is None else read_binary(data, type) if code else read_text(utf8(data), type, style)
+            values.append(_listed(value, type) if type.is_array and value is not None else stored(value, type))
         except e.TailgateError as error:
+            if isinstance(error, TrailingData):
+                error.message += f" in bind parameter {number + 1}"
             of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
             error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # the value is not shown: it may be secret
             raise
     return values
 
 
-def _listed(value: list[object], type: Type) -> object:
+def _listed(value: Value, type: Type) -> object:
     """Converts an array for DuckDB: many integers become one text.
 
     DuckDB converts the elements of a Python list one by one while it holds the interpreter's lock.
     """
+    assert isinstance(value, tuple)
     if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
         return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
     if len(value) > LIST_MAX:
         raise e.ProgramLimitExceeded(f"an array of {type.element} as a parameter may have at most {LIST_MAX} elements")
-    return value
+    return stored(value, type)
 
 
 def _bind(

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable
 
 from tailgate.gateway.answers.answers import Request
-from tailgate.gateway.encode.parameters import utf8
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.execute import committing, dispatch, queries
 from tailgate.gateway.handlers import delivery
@@ -24,6 +23,7 @@ from tailgate.gateway.session.statement_cache import ParsedStatement
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
+from tailgate.values.texts import utf8
 
 
 def ready_answer(session: Session, raw: bytes) -> bytes | None:

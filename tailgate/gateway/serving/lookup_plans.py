@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from tailgate.gateway.encode.raw import values as raw_values
 from tailgate.gateway.encode.remembered import Encoding
-from tailgate.gateway.encode.style import Style
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.indexes import KEY_TYPES, index, indexes
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
+from tailgate.values.style import Style
 
 Given = plan.Literal | plan.Parameter
 KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more

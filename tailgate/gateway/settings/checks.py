@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from tailgate.gateway.encode.calendar import zone
 from tailgate.gateway.settings.definitions import Setting
 from tailgate.lake.errors import (
     FeatureNotSupported,
@@ -18,7 +17,8 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.names import listed
 from tailgate.lake.types import TIMESTAMPTZ
-from tailgate.sql.input.literals import parse
+from tailgate.values import zones
+from tailgate.values.registry import read_text
 
 VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
 
@@ -129,7 +129,7 @@ def _interval_style(setting: Setting, value: str) -> str:
 def _zone(setting: Setting, value: str) -> str:
     if value.lower() in ("local", "default"):
         return setting.default
-    found = zone(value)
+    found = zones.setting(value)
     if found is None:
         raise _wrong(setting, value)
     return found[0]
@@ -141,7 +141,7 @@ def _time(setting: Setting, value: str) -> str:
     if not text or text.isdigit():
         return text
     try:
-        micros = parse(text, TIMESTAMPTZ)
+        micros = read_text(text, TIMESTAMPTZ)
     except TailgateError as error:
         raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
     assert isinstance(micros, datetime)

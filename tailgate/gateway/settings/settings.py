@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.settings.checks import CHECKS, UNITS_MS, short
 from tailgate.gateway.settings.definitions import TABLE, find
@@ -20,6 +19,7 @@ from tailgate.lake.errors import (
     ProgramLimitExceeded,
     UndefinedObject,
 )
+from tailgate.values.style import Style
 
 CUSTOM_MAX = 100  # settings with a dot in their name, per session
 MODES = ("isolation", "read_only", "deferrable")  # the initial value of transaction_<mode> is default_transaction_<mode>
@@ -185,6 +185,7 @@ class Settings:
             self.changed = True
         if key in ("tailgate.as_of", "real_time_recency"):
             self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
-        if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output"):
+        if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output", "datestyle"):
             v = self._values
-            self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"])
+            order = v["datestyle"].removeprefix("ISO, ")
+            self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"], order)

@@ -17,12 +17,14 @@ import pyarrow as pa
 from pyarrow import csv
 
 from tailgate.gateway.encode.copying import SIGNATURE, CopyOptions
-from tailgate.gateway.encode.parameters import decode, utf8
-from tailgate.gateway.encode.style import Style
 from tailgate.gateway.writes.copy_context import CopyInput
-from tailgate.gateway.writes.inputs import column, within
+from tailgate.gateway.writes.inputs import column
 from tailgate.lake.errors import BadCopyFileFormat, TailgateError
 from tailgate.lake.types import Field
+from tailgate.values.registry import read_binary
+from tailgate.values.stored import stored
+from tailgate.values.style import Style
+from tailgate.values.texts import utf8
 
 _ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.)|$)", re.DOTALL)
@@ -301,4 +303,4 @@ def _field(data: bytes, at: int, field: Field) -> tuple[object, int]:
     raw = data[at : at + length]
     if len(raw) != length:
         raise BadCopyFileFormat("unexpected EOF in COPY data")
-    return within(decode(field.type, 1, raw, Style(), ""), field.type), at + length
+    return stored(read_binary(raw, field.type), field.type), at + length

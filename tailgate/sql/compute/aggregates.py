@@ -7,8 +7,8 @@ from decimal import Decimal
 from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
 from tailgate.sql.compute.numeric import moments
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input import numbers
-from tailgate.sql.input.jsonb import object_text
+from tailgate.values.jsonb import object_text
+from tailgate.values.numerics import EXACT
 
 udf("text", "text[]", "int4", to="text", name="variance")(moments.variance)
 udf("text", "float8[][]", to="float8", name="moments")(moments.moments)
@@ -27,7 +27,7 @@ def decimal_divide(a: Decimal, b: Decimal, scale: int) -> Decimal:
     if quotient >= 10**38:
         raise NumericValueOutOfRange("numeric field overflow")
     negative = (top < 0) != (bottom < 0)
-    return Decimal(-quotient if negative else quotient).scaleb(-scale, context=numbers.EXACT)
+    return Decimal(-quotient if negative else quotient).scaleb(-scale, context=EXACT)
 
 
 @udf("numeric", "numeric", to="numeric")
@@ -35,4 +35,4 @@ def decimal_remainder(a: Decimal, b: Decimal) -> Decimal:
     """Returns the exact remainder, with the sign of the dividend. DuckDB computes that of two scales, and of large numbers, as floats."""
     if not b:
         raise DivisionByZero("division by zero")
-    return numbers.EXACT.remainder(a, b)
+    return EXACT.remainder(a, b)

@@ -53,10 +53,10 @@ from tailgate.sql.plan.scalars import (
     Parameter,
     Scalar,
     SortKey,
-    Value,
     WindowCall,
     nullable,
 )
+from tailgate.values.codec import Value
 
 __all__ = [
     "AggregateCall",

@@ -7,18 +7,12 @@ errors, and is not compared.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Literal as OneOf
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from tailgate.lake.types import BOOL, Field, Type
 from tailgate.sql.functions.entry import Function
-
-# A literal in its stored form: time is an int of microseconds, interval is (months, days, microseconds), jsonb and uuid are
-# text, timestamp is a naive datetime, timestamptz an aware datetime in UTC, an array is a tuple, and NULL is None. The binder
-# rejects values that the Python type cannot represent (infinity, year 10000).
-Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
+from tailgate.values.codec import Value
 
 
 @dataclass(frozen=True, slots=True)

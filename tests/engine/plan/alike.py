@@ -14,9 +14,9 @@ import psycopg
 from tailgate.lake.types import WEIGHT, Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.sql.compute.jsonb.order import jsonb_order
-from tailgate.sql.input.literals import parse
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
+from tailgate.values.registry import read_text as parse
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.worlds import Table, World

@@ -15,7 +15,7 @@ from tailgate.lake.types import INT4, Field, Type
 from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.input.literals import parse
+from tailgate.values.registry import read_text as parse
 from tests.engine.plan.views import Views
 from tests.sql.arguments import EXTREME, declared
 from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored

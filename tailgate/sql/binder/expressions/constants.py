@@ -13,13 +13,13 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import BOOL, INT4, INT8, UNKNOWN, numeric
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_argument
+from tailgate.sql.binder.types.literals import literal, scale_of
 from tailgate.sql.grammar.names import position
-from tailgate.sql.input.literals import literal, scale_of
-from tailgate.sql.input.numbers import RANGES
 from tailgate.sql.plan import (
     Literal,
     Scalar,
 )  # fmt: skip
+from tailgate.values.integers import RANGES
 
 
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:

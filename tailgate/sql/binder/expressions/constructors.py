@@ -13,10 +13,10 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, cast
+from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import resolve
-from tailgate.sql.input.literals import literal
 from tailgate.sql.plan import (
     Call,
     Case,

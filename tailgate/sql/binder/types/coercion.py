@@ -11,11 +11,11 @@ from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
+from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS
 from tailgate.sql.functions.entry import Context, Function
-from tailgate.sql.input.literals import literal
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")

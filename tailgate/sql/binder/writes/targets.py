@@ -36,9 +36,9 @@ from tailgate.sql.binder.types.coercion import MODIFIED, bare_type, coerce, comm
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
-from tailgate.sql.input.numbers import RANGES
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.statements.writes import ColumnName, Insert
+from tailgate.values.integers import RANGES
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:

@@ -9,9 +9,13 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from tailgate.lake.errors import InvalidParameterValue, NumericValueOutOfRange
+from tailgate.lake.types import FLOAT4, FLOAT8, Type
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input import jsonb, numbers
-from tailgate.sql.input.jsonb import Json, dump, load
+from tailgate.values import floats, jsonb
+from tailgate.values.integers import INTEGER_TEXT, RANGES
+from tailgate.values.jsonb import Json, dump, load
+from tailgate.values.numerics import EXACT, scaled
+from tailgate.values.style import DEFAULT
 
 MISSING = object()  # the result of looking for a value that does not exist; None is JSON's null
 
@@ -39,7 +43,7 @@ def _part_at_path(text: str, path: list[str | None]) -> Json:
             return MISSING
         if isinstance(value, dict) and step in value:
             value = value[step]
-        elif isinstance(value, list) and numbers.INTEGER.fullmatch(step) and -len(value) <= int(step) < len(value):
+        elif isinstance(value, list) and INTEGER_TEXT.fullmatch(step) and -len(value) <= int(step) < len(value):
             value = value[int(step)]
         else:
             return MISSING
@@ -166,9 +170,9 @@ def _number(text: str, type: str) -> Decimal:
 
 
 def _integer(text: str, type: str) -> int:
-    name = numbers.TYPE_NAMES[type]
-    value = int(_number(text, name).quantize(Decimal(1), rounding=ROUND_HALF_UP, context=numbers.EXACT))
-    low, high = numbers.RANGES[type]
+    name = Type(type).facts.sql
+    value = int(_number(text, name).quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT))
+    low, high = RANGES[type]
     if not low <= value <= high:
         raise NumericValueOutOfRange(f"{name} out of range")
     return value
@@ -191,17 +195,17 @@ def jsonb_int8(text: str) -> int:
 
 @udf("jsonb", to="float4")
 def jsonb_float4(text: str) -> float:
-    return numbers.real(str(_number(text, "real")), "float4")
+    return floats.read(str(_number(text, "real")), FLOAT4, DEFAULT)
 
 
 @udf("jsonb", to="float8")
 def jsonb_float8(text: str) -> float:
-    return numbers.real(str(_number(text, "double precision")), "float8")
+    return floats.read(str(_number(text, "double precision")), FLOAT8, DEFAULT)
 
 
 @udf("jsonb", "int4", "int4", to="numeric")
 def jsonb_numeric(text: str, precision: int, scale: int) -> Decimal:
-    return numbers.scaled(_number(text, "numeric"), precision, scale)
+    return scaled(_number(text, "numeric"), precision, scale)
 
 
 @udf("jsonb", to="bool")

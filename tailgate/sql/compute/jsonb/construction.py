@@ -5,13 +5,14 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonb.c.
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from decimal import Decimal
 
 from tailgate.lake.errors import InvalidParameterValue, of
-from tailgate.sql.compute.casts import float4_to_text, float8_to_text, timestamp_text
+from tailgate.sql.compute.casts import float4_to_text, float8_to_text, micros_of
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input.jsonb import dump, load
+from tailgate.values.dates import write_timestamp
+from tailgate.values.jsonb import dump, load
 
 # --- scalars -------------------------------------------------------------------------------------
 
@@ -38,12 +39,12 @@ def jsonb_of_float4(value: float) -> str:
 
 @udf("timestamp", to="jsonb")
 def jsonb_of_timestamp(value: datetime) -> str:
-    return dump(timestamp_text(value, "T"))
+    return dump(write_timestamp(micros_of(value), separator=b"T").decode())
 
 
 @udf("timestamptz", to="jsonb")
 def jsonb_of_timestamptz(value: datetime) -> str:
-    return dump(timestamp_text(value.astimezone(timezone.utc), "T") + "+00:00")
+    return dump(write_timestamp(micros_of(value), b"+00:00", b"T").decode())
 
 
 @udf("date", to="jsonb")

@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, of
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input import numbers
-from tailgate.sql.input.jsonb import Json, dump, key_order, load
+from tailgate.values.integers import INTEGER_TEXT
+from tailgate.values.jsonb import Json, dump, key_order, load
+from tailgate.values.texts import BLANKS
 
 # A change of the object or array that contains the last step of a path: container, step, level.
 Change: TypeAlias = Callable[[Json, str, int], None]
@@ -118,8 +119,8 @@ def _edit(text: str, path: list[str | None], scalar_message: str, *, changes_emp
 
 
 def _index(step: str, level: int) -> int:
-    stripped = step.strip(numbers.BLANKS)
-    if not numbers.INTEGER.fullmatch(stripped):
+    stripped = step.strip(BLANKS)
+    if not INTEGER_TEXT.fullmatch(stripped):
         raise InvalidTextRepresentation(f'path element at position {level + 1} is not an integer: "{step}"')
     return int(stripped)
 

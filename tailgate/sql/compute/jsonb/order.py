@@ -14,7 +14,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input.jsonb import Json, key_order, load
+from tailgate.values.jsonb import Json, key_order, load
 
 EMPTY, NULL, STRING, NUMBER, BOOLEAN, ARRAY, OBJECT = (bytes([n]) for n in range(7))
 NEGATIVE, ZERO, POSITIVE = (bytes([n]) for n in range(3))

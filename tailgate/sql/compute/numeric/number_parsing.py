@@ -10,7 +10,7 @@ from decimal import Decimal
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from tailgate.sql.compute.numeric.number_pattern import Pattern, parse
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.input import numbers
+from tailgate.values.numerics import EXACT, exact
 
 NUMBER_CHARACTERS = "0123456789.,+-"
 
@@ -23,9 +23,9 @@ def to_number(text: str, pattern: str) -> Decimal | None:
     for keyword in ("RN", "EEEE"):
         if keyword in p.flags:
             raise FeatureNotSupported(f'"{keyword}" not supported for input')
-    value = numbers.numeric(_Reader(text, p).read())
+    value = exact(_Reader(text, p).read())
     if "V" in p.flags:
-        return value.scaleb(-p.shift_digits, numbers.EXACT)
+        return value.scaleb(-p.shift_digits, EXACT)
     if p.integer_digits + p.fraction_digits > 0 and value and value.adjusted() >= p.integer_digits:
         raise NumericValueOutOfRange("numeric field overflow")
     return value

@@ -13,8 +13,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, of
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
-from tailgate.sql.input.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
-from tailgate.sql.input.zones import to_local, to_utc, zone
+from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
+from tailgate.values.zones import to_local, to_utc, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 EPOCH_2000_S = 946_684_800  # PostgreSQL's epoch, in seconds since 1970

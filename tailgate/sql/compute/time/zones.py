@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone, tzinfo
 
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.sql.compute.casts import timestamp_text
+from tailgate.sql.compute.casts import micros_of
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
-from tailgate.sql.input.zones import to_local, to_utc, zone
+from tailgate.values.dates import write_timestamp
+from tailgate.values.zones import offset_text, to_local, to_utc, zone
 
 
 @udf("text", "timestamp", to="timestamptz")
@@ -43,6 +44,4 @@ def timestamptz_to_text_at(moment: datetime, zone_name: str) -> str:
     """Returns a timestamp's text in a time zone."""
     local = moment.astimezone(zone(zone_name))
     offset = int((local.utcoffset() or timedelta()).total_seconds())
-    sign, seconds = ("-", -offset) if offset < 0 else ("+", offset)
-    minutes = f":{seconds // 60 % 60:02d}" if seconds % 3600 else ""
-    return f"{timestamp_text(local)}{sign}{seconds // 3600:02d}{minutes}"
+    return write_timestamp(micros_of(local.replace(tzinfo=None)), offset_text(offset)).decode()

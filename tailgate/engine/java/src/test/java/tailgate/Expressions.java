@@ -34,7 +34,8 @@ public final class Expressions {
     }
   }
 
-  private static String evaluate(String expression, String x) {
+  /** Returns the result as a text, {@code NULL}, or an error's SQLSTATE and message. */
+  public static String evaluate(String expression, String x) {
     Steps linear = COMPILED.computeIfAbsent(
         expression, e -> new Steps(Lab.empty(ROW).selectExpr("cast(" + e + " as string)")));
     try {

@@ -32,9 +32,11 @@ public final class FloatOutput {
   /** Returns a test whether a number is nearer to a value than to the value's neighbours. */
   private static Predicate<BigDecimal> nearest(BigDecimal value, double above, double below) {
     BigDecimal two = BigDecimal.valueOf(2);
-    BigDecimal high = Double.isInfinite(above) ? null : value.add(new BigDecimal(above)).divide(two);
+    // The largest number has no neighbour on one side; it is as far from both limits.
     BigDecimal low = Double.isInfinite(below) ? null : value.add(new BigDecimal(below)).divide(two);
-    return d -> (high == null || d.compareTo(high) < 0) && (low == null || d.compareTo(low) > 0);
+    BigDecimal high = Double.isInfinite(above) ? value.multiply(two).subtract(low) : value.add(new BigDecimal(above)).divide(two);
+    BigDecimal least = low == null ? value.multiply(two).subtract(high) : low;
+    return d -> d.compareTo(high) < 0 && d.compareTo(least) > 0;
   }
 
   /** Rounds to the fewest digits that pass the test, by binary search; more digits always pass. */

@@ -3,6 +3,7 @@ package tailgate.functions.numeric;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Locale;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -17,7 +18,11 @@ import tailgate.functions.text.TextInput;
  */
 public final class NumberInput {
   private static final Pattern NUMBER = Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
-  private static final Pattern SPECIAL = Pattern.compile("[+-]?nan|[+-]?inf(inity)?");
+  private static final Pattern INFINITY = Pattern.compile("[+-]?inf(inity)?");
+  // What strtod() of C reads besides decimal numbers.
+  private static final Pattern HEXADECIMAL =
+      Pattern.compile("[+-]?0[xX](?:[0-9a-fA-F]+\\.?[0-9a-fA-F]*|\\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?");
+  private static final Pattern NAN = Pattern.compile("[+-]?nan(?:\\(\\w*\\))?", Pattern.CASE_INSENSITIVE);
   // Digits and exponents beyond this scale never fit 38 digits, and expanding them takes long.
   private static final int SCALE_MAX = 20_000;
 
@@ -67,8 +72,14 @@ public final class NumberInput {
       if (Double.isInfinite(value) || value == 0 && !isZero(s)) throw outOfRange(text, type);
       return value;
     }
+    Matcher hexadecimal = HEXADECIMAL.matcher(s);
+    if (hexadecimal.matches()) {
+      double value = Double.parseDouble(hexadecimal.group(1) == null ? s + "p0" : s);
+      if (Double.isInfinite(value)) throw outOfRange(text, type);
+      return value;
+    }
+    if (NAN.matcher(s).matches()) return Double.NaN;
     return switch (s.toLowerCase(Locale.ROOT)) {
-      case "nan", "+nan", "-nan" -> Double.NaN;
       case "inf", "+inf", "infinity", "+infinity" -> Double.POSITIVE_INFINITY;
       case "-inf", "-infinity" -> Double.NEGATIVE_INFINITY;
       default -> throw TextInput.invalid(type, text);
@@ -82,7 +93,8 @@ public final class NumberInput {
   public static Decimal toNumeric(UTF8String text, int precision, int scale) {
     String s = TextInput.trimmed(text);
     if (!NUMBER.matcher(s).matches()) {
-      if (SPECIAL.matcher(s.toLowerCase(Locale.ROOT)).matches()) throw Numbers.fieldOverflow();
+      if (INFINITY.matcher(s.toLowerCase(Locale.ROOT)).matches()) throw Numbers.fieldOverflow();
+      if (s.equalsIgnoreCase("nan")) throw new SqlError("0A000", "numeric '" + s + "' is not supported");
       throw TextInput.invalid("numeric", text);
     }
     try {

@@ -1,5 +1,6 @@
 package tailgate.functions.text;
 
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -46,15 +47,28 @@ public final class ByteStrings {
     return s.startsWith("\\x") ? decodeHex(s.substring(2)) : unescape(text.getBytes());
   }
 
+  /** Decodes pairs of digits. White space may be between pairs, not inside. */
   private static byte[] decodeHex(String text) {
-    String digits = text.replaceAll("[ \t\n\r]", "");
-    for (int c : digits.codePoints().toArray()) {
-      if (c > 127 || Character.digit(c, 16) < 0) {
-        throw SqlError.invalidParameter("invalid hexadecimal digit: \"" + Character.toString(c) + "\"");
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    int[] symbols = text.codePoints().toArray();
+    for (int at = 0; at < symbols.length; ) {
+      if (" \t\n\r".indexOf(symbols[at]) >= 0) {
+        at++;
+        continue;
       }
+      int high = hexDigit(symbols[at]);
+      if (at + 1 == symbols.length) throw SqlError.invalidParameter("invalid hexadecimal data: odd number of digits");
+      bytes.write(high << 4 | hexDigit(symbols[at + 1]));
+      at += 2;
     }
-    if (digits.length() % 2 == 1) throw SqlError.invalidParameter("invalid hexadecimal data: odd number of digits");
-    return HexFormat.of().parseHex(digits);
+    return bytes.toByteArray();
+  }
+
+  private static int hexDigit(int symbol) {
+    if (symbol > 127 || Character.digit(symbol, 16) < 0) {
+      throw SqlError.invalidParameter("invalid hexadecimal digit: \"" + Character.toString(symbol) + "\"");
+    }
+    return Character.digit(symbol, 16);
   }
 
   private static byte[] decodeBase64(String text) {

@@ -20,7 +20,7 @@ import tailgate.functions.Returns;
  * Time zones by name, abbreviation or offset, and AT TIME ZONE.
  *
  * <p>Generated code calls the functions ({@code Functions}); arguments are not NULL. {@code
- * tailgate/sql/input/zones.py} and {@code tailgate/sql/compute/time/zones.py} compute the same and name the sources.
+ * tailgate/values/zones.py} and {@code tailgate/sql/compute/time/zones.py} compute the same and name the sources.
  */
 public final class TimeZones {
   private static final Map<String, Integer> MINUTES_BY_ABBREVIATION = new HashMap<>();  // east of UTC
@@ -85,6 +85,12 @@ public final class TimeZones {
         + (m.group(3) == null ? 0 : Integer.parseInt(m.group(3)) * 60)
         + (m.group(4) == null ? 0 : Integer.parseInt(m.group(4)));
     return ZoneOffset.ofTotalSeconds(m.group(1).equals("-") ? seconds : -seconds);
+  }
+
+  /** Returns the zone of an abbreviation in lower case, or null. */
+  static ZoneId abbreviation(String name) {
+    Integer minutes = MINUTES_BY_ABBREVIATION.get(name);
+    return minutes == null ? null : ZoneOffset.ofTotalSeconds(minutes * 60);
   }
 
   static ZoneId zone(UTF8String name) {

@@ -40,7 +40,7 @@ class NumberInputTest {
         "999.995", "22003 numeric field overflow",
         "1e2", "100.00",
         "x", "22P02 invalid input syntax for type numeric: \"x\"",
-        "NaN", "22003 numeric field overflow",
+        "NaN", "0A000 numeric 'NaN' is not supported",
         "1e-99999999", "0.00",
         "1e99999999", "22003 numeric field overflow");
     assertResults("tg_text_to_bool(x)",

@@ -1,0 +1,33 @@
+"""The literals that quoted texts stand for."""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Type, numeric
+from tailgate.sql.plan import Literal
+from tailgate.values import intervals, numerics
+from tailgate.values.registry import read_text
+
+NUMERIC_SCALE_MAX = 38
+
+
+def literal(text: str, type: Type, position: int | None = None, *, fields: str = "") -> Literal:
+    """Returns the literal of a text; a numeric without modifiers has the scale of its text.
+
+    `fields` restricts an interval, such as `hour to second`. Errors have the position.
+    """
+    try:
+        value = intervals.read_fields(text, fields) if fields else read_text(text, type)
+    except TailgateError as error:
+        error.position = position if error.position is None else error.position
+        raise
+    if type.name == "numeric" and not type.is_array and not type.modifiers:
+        type = numeric(scale_of(text))
+        value = numerics.scaled(numerics.exact(text), *type.decimal)
+    return Literal(value, type, position)
+
+
+def scale_of(text: str) -> int:
+    """Returns the number of digits after the decimal point of a number's text."""
+    exponent = numerics.exact(text).as_tuple().exponent
+    return min(max(0, -int(exponent)), NUMERIC_SCALE_MAX)

@@ -1,0 +1,34 @@
+"""The input and output functions of a type, and the Python types of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, TypeAlias, Union
+
+from tailgate.lake.types import Type
+from tailgate.values.style import Style
+
+# A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
+# UTC, interval a tuple of months, days and µs, uuid and jsonb canonical text, an array a tuple.
+Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
+
+# Writes a raw value, as Arrow stores it: text, uuid and jsonb are bytes, date is days and timestamps
+# are µs since 1970, numeric is the unscaled int, and an array is a list of raw values.
+Writer: TypeAlias = Callable[[Any], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """The four functions of a type.
+
+    Both readers apply the type's modifiers, such as a length. Errors have PostgreSQL's SQLSTATE and
+    message. `read_binary` raises `TrailingData` if bytes follow the value.
+    """
+
+    read_text: Callable[[str, Type, Style], Value]
+    read_binary: Callable[[bytes, Type], Value]
+    text_writer: Callable[[Type, Style], Writer]
+    binary_writer: Callable[[Type], Writer]

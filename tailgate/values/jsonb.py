@@ -1,0 +1,143 @@
+"""Type jsonb, whose stored form is canonical text.
+
+Objects have the last of equal keys; keys are ordered by length, then by bytes. Numbers preserve their
+scale. One space follows a colon or comma.
+
+Source: PostgreSQL 15, chapter "JSON Types"; src/backend/utils/adt/jsonb.c, jsonb_util.c
+lengthCompareJsonbStringValue().
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from tailgate.lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation, StatementTooComplex, TailgateError, of
+from tailgate.lake.types import Type
+from tailgate.values import numerics
+from tailgate.values.binary import insufficient
+from tailgate.values.codec import Codec
+from tailgate.values.style import Style
+from tailgate.values.texts import utf8
+
+Json: TypeAlias = Any  # None, bool, Decimal, str, list or dict
+_VERSION = b"\1"  # of the binary form
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES |= {chr(n): f"\\u{n:04x}" for n in range(32) if chr(n) not in _ESCAPES}
+_ESCAPE_TABLE = str.maketrans(_ESCAPES)
+
+
+def invalid() -> TailgateError:
+    return InvalidTextRepresentation("invalid input syntax for type json")
+
+
+def _refuse_constant(text: str) -> Json:
+    """Refuses NaN and Infinity, which Python accepts."""
+    raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=numerics.exact, parse_int=numerics.exact, parse_constant=_refuse_constant)
+
+
+def load(text: str) -> Json:
+    """Returns the value of a JSON text. Raises 22P02."""
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise StatementTooComplex("stack depth limit exceeded") from None
+    except ValueError:
+        raise invalid() from None
+    if "\\u" in text:
+        _check_strings(value)
+    return value
+
+
+def _check_strings(value: Json) -> None:
+    """Refuses zero characters and single surrogates, which JSON allows and text does not."""
+    match value:
+        case str():
+            if "\0" in value:
+                raise of("22P05", "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
+            if any("\ud800" <= c <= "\udfff" for c in value):
+                raise invalid()
+        case list():
+            for item in value:
+                _check_strings(item)
+        case dict():
+            for key, item in value.items():
+                _check_strings(key)
+                _check_strings(item)
+
+
+def key_order(key: str) -> tuple[int, bytes]:
+    """Returns the sort key of an object's key."""
+    encoded = key.encode()
+    return len(encoded), encoded
+
+
+def dump(value: Json) -> str:
+    """Returns the canonical text of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return number(value)
+        case str():
+            return '"' + value.translate(_ESCAPE_TABLE) + '"'
+        case list():
+            return "[" + ", ".join(map(dump, value)) + "]"
+        case dict():
+            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=key_order)) + "}"
+    raise TypeError(type(value).__name__)
+
+
+def number(value: Decimal) -> str:
+    """Returns a number as numeric prints it: without an exponent or a minus before zero."""
+    if value.adjusted() >= numerics.DIGITS_MAX:
+        raise numerics.overflow()
+    text = format(value, "f")
+    return text[1:] if value == 0 and text.startswith("-") else text
+
+
+def canonical(text: str) -> str:
+    """Returns the canonical text of a JSON text.
+
+    >>> canonical('{"bb": 1.10, "a": [1e2, "x"], "a": null}')
+    '{"a": null, "bb": 1.10}'
+    """
+    return dump(load(text))
+
+
+def object_text(members: list[list[str | None]]) -> str:
+    """Returns an object of (key, JSON text) pairs; the last of equal keys wins. Raises 22023."""
+    parts = []
+    for key, value in members:
+        if key is None:
+            raise of("22023", "field name must not be null")
+        parts.append(f"{dump(key)}: {'null' if value is None else value}")
+    return canonical("{" + ", ".join(parts) + "}")
+
+
+# --- input and output ----------------------------------------------------------------------------
+
+
+def read(text: str, type: Type, style: Style) -> str:
+    return canonical(text)
+
+
+def read_binary(data: bytes, type: Type) -> str:
+    if not data:
+        raise insufficient()
+    if data[:1] != _VERSION:
+        raise InvalidBinaryRepresentation(f"unsupported jsonb version number {data[0]}")
+    return canonical(utf8(data[1:]))
+
+
+def write_binary(value: bytes) -> bytes:
+    return _VERSION + value
+
+
+JSONB = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary)

@@ -1,0 +1,73 @@
+"""The codec of each type."""
+
+from __future__ import annotations
+
+from tailgate.lake.types import Type
+from tailgate.values import arrays, records
+from tailgate.values.booleans import BOOLEAN
+from tailgate.values.byte_strings import BYTEA
+from tailgate.values.codec import Codec, Value, Writer
+from tailgate.values.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
+from tailgate.values.floats import DOUBLE_PRECISION, REAL
+from tailgate.values.integers import BIGINT, INTEGER, OID, SMALLINT
+from tailgate.values.intervals import INTERVAL
+from tailgate.values.jsonb import JSONB
+from tailgate.values.numerics import NUMERIC
+from tailgate.values.strings import CHARACTER, NAME, TEXT, VARCHAR
+from tailgate.values.style import DEFAULT, Style
+from tailgate.values.uuids import UUID
+
+
+def codec(type: Type) -> Codec:
+    return ARRAYS[type.name] if type.is_array else CODECS[type.name]
+
+
+CODECS: dict[str, Codec] = {
+    "bool": BOOLEAN,
+    "int2": SMALLINT,
+    "int4": INTEGER,
+    "int8": BIGINT,
+    "oid": OID,
+    "float4": REAL,
+    "float8": DOUBLE_PRECISION,
+    "numeric": NUMERIC,
+    "text": TEXT,
+    "varchar": VARCHAR,
+    "bpchar": CHARACTER,
+    "name": NAME,
+    "unknown": TEXT,
+    "bytea": BYTEA,
+    "date": DATE,
+    "time": TIME,
+    "timestamp": TIMESTAMP,
+    "timestamptz": TIMESTAMPTZ,
+    "interval": INTERVAL,
+    "uuid": UUID,
+    "jsonb": JSONB,
+    "record": records.codec_of(codec),
+}
+ARRAYS = {name: arrays.codec_of(element) for name, element in CODECS.items()}
+
+
+def read_text(text: str, type: Type, style: Style = DEFAULT) -> Value:
+    """Returns the value of a text.
+
+    >>> read_text("{1-2,NULL}", Type("interval", is_array=True))
+    ((14, 0, 0), None)
+    """
+    return codec(type).read_text(text, type, style)
+
+
+def read_binary(data: bytes, type: Type) -> Value:
+    """Returns the value of a binary form."""
+    return codec(type).read_binary(data, type)
+
+
+def text_writer(type: Type, style: Style = DEFAULT) -> Writer:
+    """Returns the function that writes raw values as text."""
+    return codec(type).text_writer(type, style)
+
+
+def binary_writer(type: Type) -> Writer:
+    """Returns the function that writes raw values in binary form."""
+    return codec(type).binary_writer(type)

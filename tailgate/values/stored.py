@@ -1,0 +1,26 @@
+"""Values as Arrow and DuckDB take them: the stored form of their type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from tailgate.lake.types import Type
+from tailgate.values import numerics
+from tailgate.values.codec import Value
+
+INTERVAL_FIELDS = ("months", "days", "micros")
+
+
+def stored(value: Value, type: Type) -> Any:
+    """Converts a value: a numeric has the scale of its type, an interval is a dict, an array a list. Raises 22003."""
+    if value is None:
+        return None
+    if isinstance(value, Decimal):
+        return numerics.fitted(value, type)
+    if not isinstance(value, tuple):
+        return value
+    if type.is_array:
+        element = type.element
+        return [stored(item, element) for item in value]
+    return dict(zip(INTERVAL_FIELDS, value, strict=True))

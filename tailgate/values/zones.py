@@ -1,0 +1,157 @@
+"""Time zones by name, abbreviation or offset, and their offsets at a time.
+
+A local time that a change of the clock skips is read with the offset before the change; a time that
+occurs twice is read with the offset after it, as in PostgreSQL.
+
+Source: PostgreSQL 15, src/backend/utils/adt/timestamp.c (timestamp_zone); src/timezone/tznames/Default.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from datetime import datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+
+from tailgate.lake.errors import DatetimeFieldOverflow, InvalidParameterValue
+
+MINUTES_BY_ABBREVIATION = {  # east of UTC
+    name: minutes
+    for minutes, names in (
+        (0, "utc gmt z zulu ut wet uct"),
+        (60, "cet met bst west"),
+        (120, "cest mest eet sast ist"),
+        (180, "eest msk idt"),
+        (240, "msd gst"),
+        (300, "pkt uzt"),
+        (345, "npt"),
+        (360, "bdst"),
+        (420, "ict wib"),
+        (480, "awst hkt sgt pht wita"),
+        (540, "jst kst wit"),
+        (570, "acst"),
+        (600, "aest"),
+        (630, "acdt"),
+        (660, "aedt"),
+        (720, "nzst"),
+        (780, "nzdt"),
+        (-150, "ndt"),
+        (-180, "adt art brt"),
+        (-210, "nst nft"),
+        (-240, "ast edt clt"),
+        (-300, "est cdt"),
+        (-360, "cst mdt"),
+        (-420, "mst pdt"),
+        (-480, "pst akdt"),
+        (-540, "akst hdt"),
+        (-600, "hst"),
+    )
+    for name in names.split()
+}
+UTC_NAMES = {"utc": "UTC", "gmt": "GMT", "zulu": "Zulu", "z": "UTC"}
+_OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?")
+_EPOCH = datetime(1970, 1, 1)
+_FIRST, _LAST = -62_135_510_400, 253_402_214_400  # seconds of years 1 and 9999, a day inside what datetime can hold
+POSIX = re.compile(r"(?:[A-Za-z]{3,}|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[str, str]:
+    """Returns the zones' names by their names in lower case."""
+    return {name.lower(): name for name in zoneinfo.available_timezones()}
+
+
+@lru_cache(maxsize=256)
+def zone(name: str) -> tzinfo:
+    """Returns the zone with a name. Raises 22023.
+
+    A number is an offset in hours west of UTC, as in POSIX.
+    """
+    lower = name.lower()
+    if lower in MINUTES_BY_ABBREVIATION:
+        return timezone(timedelta(minutes=MINUTES_BY_ABBREVIATION[lower]))
+    if lower in _names():
+        return zoneinfo.ZoneInfo(_names()[lower])
+    match = POSIX.fullmatch(name)
+    if match is None or int(match[2]) > 24:
+        raise InvalidParameterValue(f'time zone "{name}" not recognized')
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0), seconds=int(match[4] or 0))
+    return timezone(offset if match[1] == "-" else -offset)
+
+
+@lru_cache(maxsize=256)
+def setting(name: str) -> tuple[str, tzinfo] | None:
+    """Returns a value of the setting TimeZone as PostgreSQL shows it, and the zone; None if there is no such zone.
+
+    A bare offset is in hours east of UTC; PostgreSQL shows it as in POSIX.
+
+    >>> setting("europe/berlin")[0], setting("-7")[0], setting("nowhere")
+    ('Europe/Berlin', '<-07>+07', None)
+    """
+    lower = name.lower()
+    if lower in UTC_NAMES:
+        return UTC_NAMES[lower], timezone.utc
+    if lower in _names():
+        return _names()[lower], zoneinfo.ZoneInfo(_names()[lower])
+    posix = re.fullmatch(r"<[+-]?\w+>([+-]\d.*)", name)
+    match = _OFFSET.fullmatch(posix[1] if posix else name)
+    if match is None:
+        return None
+    east = timedelta(hours=int(match[2]), minutes=int(match[3] or 0), seconds=int(match[4] or 0)) * (-1 if match[1] == "-" else 1)
+    east = -east if posix else east
+    if abs(east) > timedelta(hours=16):
+        return None
+    seconds = int(east.total_seconds())
+    return f"<{offset_text(seconds).decode()}>{offset_text(-seconds).decode()}", timezone(east)
+
+
+def of_session(time_zone: str) -> tzinfo:
+    """Returns the zone of a valid value of the setting TimeZone."""
+    found = setting(time_zone)
+    return timezone.utc if found is None else found[1]
+
+
+def offset_text(seconds: int) -> bytes:
+    """Returns an offset as timestamps are written with.
+
+    >>> offset_text(7200), offset_text(-12600), offset_text(3208)
+    (b'+02', b'-03:30', b'+00:53:28')
+    """
+    sign, seconds = (b"-", -seconds) if seconds < 0 else (b"+", seconds)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    text = b"%c%02d" % (sign, hour)
+    if minute or second:
+        text += b":%02d" % minute
+    return text + (b":%02d" % second if second else b"")
+
+
+@lru_cache(maxsize=65_536)
+def offset(time_zone: str, second: int) -> int:
+    """Returns a zone's seconds east of UTC at a second since 1970.
+
+    Outside the years 1 to 9999 a zone stays as it was at their end.
+    """
+    zone = of_session(time_zone)
+    if zone is timezone.utc:
+        return 0
+    moment = (_EPOCH + timedelta(seconds=min(max(second, _FIRST), _LAST))).replace(tzinfo=timezone.utc)
+    east = moment.astimezone(zone).utcoffset()
+    return int(east.total_seconds()) if east is not None else 0
+
+
+def to_utc(local: datetime, at: tzinfo) -> datetime:
+    """Converts a local time to UTC."""
+    before, after = local.replace(tzinfo=at, fold=0), local.replace(tzinfo=at, fold=1)
+    skipped = before.utcoffset() < after.utcoffset()  # type: ignore[operator]
+    try:
+        return (before if skipped else after).astimezone(timezone.utc)
+    except OverflowError:
+        raise DatetimeFieldOverflow("timestamp out of range") from None
+
+
+def to_local(moment: datetime, at: tzinfo) -> datetime:
+    try:
+        return moment.astimezone(at).replace(tzinfo=None)
+    except OverflowError:
+        raise DatetimeFieldOverflow("timestamp out of range") from None
