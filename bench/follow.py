@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from tailgate.engine.runtime.control import Control  # noqa: E402
 from tailgate.lake import Lake  # noqa: E402
-from tailgate.lake.catalog import Change, Item  # noqa: E402
+from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
 from tailgate.lake.engines import Announcement  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
 from tailgate.lake.writing import Writer, open_epoch  # noqa: E402
@@ -95,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         writer = open_epoch(Lake.create(Path(folder) / "lake"))
-        item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
+        item = MaterializedView(16384, "v", FORM, (0,), stored=True, errors=16385)
         writer.append(kind="catalog", catalog=Change(put=(item,)))
         writer.append([(item.id, table(net(range(options.changes // 2), 0, 1)))])
 

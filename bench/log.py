@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, MaterializedView
 from tailgate.lake.entry import stream
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
@@ -58,7 +58,7 @@ def run(folder: Path) -> None:
     lake = Lake.create(folder)
     writer = open_epoch(lake)
     ids = [16384 + i for i in range(VIEWS)]
-    writer.append(kind="catalog", catalog=Change(put=tuple(Item(i, "materialized view", f"v{i}", COLUMNS, (0,), stored=True) for i in ids)))
+    writer.append(kind="catalog", catalog=Change(put=tuple(MaterializedView(i, f"v{i}", COLUMNS, (0,), stored=True) for i in ids)))
     views = {i: dict.fromkeys(range(ROWS), 0) for i in ids}
     first = encoded([(k, f"g{k % 7}", 0, 1) for k in range(ROWS)])
     writer.append([(i, first) for i in ids])

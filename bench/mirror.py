@@ -19,7 +19,7 @@ from tailgate.gateway.mirrors.entries import Entries
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, MaterializedView
 from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field
 from tailgate.lake.writing import open_epoch
 
@@ -38,7 +38,7 @@ def resident_mb() -> int:
 def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         writer = open_epoch(Lake.create(Path(folder) / "lake"))
-        item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
+        item = MaterializedView(16384, "v", FORM, (0,), stored=True, errors=16385)
         writer.append(kind="catalog", catalog=Change(put=(item,)))
         version = np.zeros(rows, np.int64)
         writer.append([(item.id, table(np.arange(rows), version, 1))])

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tailgate.lake import Lake  # noqa: E402
-from tailgate.lake.catalog import Change, Item  # noqa: E402
+from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
 from tailgate.lake.writing import open_epoch  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
@@ -56,7 +56,7 @@ def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None], int]
     Yields its DSN, a function that writes a tick, its process id.
     """
     writer = open_epoch(Lake.create(folder / "lake"))
-    item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
+    item = MaterializedView(16384, "v", FORM, (0,), stored=True, errors=16385)
     writer.append(kind="catalog", catalog=Change(put=(item,)))
     writer.append([(item.id, rows(range(ROWS), 0, 1))])
     with socket.socket() as free:

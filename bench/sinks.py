@@ -29,7 +29,8 @@ from confluent_kafka import Consumer, TopicPartition
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import Lake, types
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, MaterializedView, Sink
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.lake.writing import Writer, open_epoch
 
@@ -96,14 +97,10 @@ def main(events: int) -> None:
         registry.start()
         lake = Lake.create(Path(folder) / "lake")
         writer = open_epoch(lake)
-        options = {
-            "brokers": kafka.address,
-            "topic": "out",
-            "value_format": {"type": "avro", "registry": registry.url},
-            "envelope": "debezium",
-        }
-        view = Item(VIEW, "materialized view", "view", COLUMNS, key=(0,), stored=True, errors=VIEW + 1)
-        sink = Item(SINK, "sink", "sink", depends=(VIEW,), options=options)
+        view = MaterializedView(VIEW, "view", COLUMNS, key=(0,), stored=True, errors=VIEW + 1)
+        sink = Sink(
+            SINK, "sink", depends=(VIEW,), brokers=kafka.address, topic="out", value_format=SinkFormat(type="avro", registry=registry.url)
+        )
         writer.append(kind="catalog", catalog=Change(put=(view,)))
         writer.append(kind="catalog", catalog=Change(put=(sink,)))
         writer.append([(VIEW, rows(0, TICK, 0, 1))])

@@ -16,13 +16,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, switch
+from tailgate.engine.plan.replacements import switch
 from tailgate.engine.runtime.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake import Lake, subscriptions
-from tailgate.lake.catalog import DEAD_LETTERS, SUBSCRIPTION, Catalog, Change, Item, ready
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
 from tailgate.lake.entry import Header
 from tailgate.lake.inbox import Record
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -97,9 +97,9 @@ class Installation:
         engine = self.engine
         for item in change.put:
             if item.id not in engine.catalog.items:
-                if item.kind == "sink":
+                if isinstance(item, Sink):
                     engine.lake.hold(f"sink-{item.id}", engine.newest.n)
-                elif item.kind == SUBSCRIPTION:
+                elif isinstance(item, Subscription):
                     subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
         with engine.boundary:
             header = engine.writer.append(kind="catalog", catalog=change)
@@ -123,7 +123,7 @@ class Installation:
 
     def _fill(self, items: Iterable[Item]) -> Header:
         catalog = self.engine.catalog
-        changes = [(i.id, self._rows(i, catalog)) for i in items if i.kind == "materialized view"]
+        changes = [(i.id, self._rows(i, catalog)) for i in items if isinstance(i, MaterializedView)]
         self.engine.writer.append(changes)
         return self.engine.writer.append(kind="catalog", catalog=Change(put=tuple(ready(catalog[i.id]) for i in items)))
 
@@ -134,8 +134,8 @@ class Installation:
         after = catalog.apply(change)
         changes = []
         for item in coming:
-            if item.kind == "materialized view":
-                id = item.id if item.options.get(HAS_NEW_COLUMNS) else item.replaces
+            if isinstance(item, MaterializedView):
+                id = item.id if item.has_new_columns else item.replaces
                 rows = self._rows(after[id], after)
                 if id == item.replaces:
                     rows = total(
@@ -175,8 +175,8 @@ class WithoutKafka(Statements):
         self.installation = Installation(engine, fills=fills)
         super().__init__(engine, self.installation)  # type: ignore[arg-type]
 
-    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
-        return replace(source, options={**source.options, "topic_id": "1", "channel": f"k#{source.id}/{source.options['topic']}"})
+    def _on_channel(self, source: Source, start: object, catalog: Catalog) -> Source:
+        return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}")
 
     def _validate(self, connection: Item) -> None:
         pass

@@ -16,7 +16,7 @@ SOURCE = ROOT / "tailgate" if (ROOT / "tailgate").is_dir() else ROOT  # the fold
 PREFIX = "tailgate." if (ROOT / "tailgate").is_dir() else ""
 PACKAGES = ("embedded", "engine", "examples", "gateway", "lake", "sinks", "sql", "values")
 # The number of files in cycles, for packages that still have some. A number may only fall.
-CEILINGS = {"lake": 14}
+CEILINGS = {"lake": 12}
 
 Graph = dict[str, set[str]]  # for each module, the modules that it imports
 

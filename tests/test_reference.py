@@ -10,7 +10,7 @@ import duckdb
 import psycopg
 import pytest
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.bind import bind_query
@@ -76,7 +76,7 @@ def ad_hoc(connection: duckdb.DuckDBPyConnection, relation: Relation) -> list[An
 @pytest.mark.parametrize("number", range(WORLDS))
 def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
     world = World(seed * 1000 + number)
-    put = tuple(Item(t.id, "source", t.name, t.columns, t.key, stored=True) for t in world.tables)
+    put = tuple(Source(t.id, t.name, t.columns, t.key, stored=True) for t in world.tables)
     catalog = Catalog().apply(Change(put=put))
     compared = 0
     with psycopg.connect(postgres, autocommit=True) as db:

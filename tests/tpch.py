@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, items
 from tailgate.lake.types import DATE, INT4, Field, Type
 from tailgate.sql.render.duckdb_functions import install
 from tests.worlds import Row, Table
@@ -57,12 +57,12 @@ TABLES: dict[str, dict[str, Type]] = {
 KEYS = {"partsupp": (0, 1), "lineitem": (0, 3)}  # of the other tables: the first column
 
 
-def make_catalog(kind: str = "table") -> Catalog:
+def make_catalog(kind: type[items.Table] | type[items.Source] = items.Table) -> Catalog:
     """Returns a catalog with the tables, whose columns are all NOT NULL."""
     catalog = Catalog()
     for name, columns in TABLES.items():
         fields = tuple(Field(c, t, False) for c, t in columns.items())
-        catalog = catalog.apply(Change((Item(catalog.next_id, kind, name, fields, KEYS.get(name, (0,)), stored=True),)))
+        catalog = catalog.apply(Change((kind(catalog.next_id, name, fields, KEYS.get(name, (0,)), stored=True),)))
     return catalog
 
 
@@ -90,7 +90,7 @@ class Shop:
 
     def __init__(self, server: duckdb.DuckDBPyConnection, seed: int) -> None:
         self.server, self.random = server, random.Random(seed)
-        self.tables = tuple(Table(i.id, i.name, i.columns, i.key) for i in make_catalog("source").items.values())
+        self.tables = tuple(Table(i.id, i.name, i.columns, i.key) for i in make_catalog(items.Source).items.values())
         self.rows: dict[int, Counter[Row]] = {}
 
     def table(self, name: str) -> Table:

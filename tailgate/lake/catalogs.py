@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tailgate.lake import files
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.errors import Uncertain
 from tailgate.lake.fencing import Revoked, WriterFolder
 
@@ -33,7 +34,7 @@ def read(lake: Lake, version: int) -> Catalog:
         return Catalog()
     folder = lake.path / "catalog"
     try:
-        return Catalog.from_json(json.loads((folder / str(version)).read_bytes()))
+        return decode_catalog(json.loads((folder / str(version)).read_bytes()))
     except FileNotFoundError:
         pass
     header = lake.log.header(version)
@@ -48,7 +49,7 @@ def write(lake: Lake, version: int, catalog: Catalog, folder: WriterFolder) -> b
     if version == 0 or path.exists():
         return True
     try:
-        folder.create(path, [json.dumps(catalog.to_json(), separators=(",", ":")).encode()])
+        folder.create(path, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
     except (OSError, Revoked, Uncertain) as error:
         log.warning("could not write the copy of the catalog of entry %d: %s", version, error)
     return path.exists()

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError, of
-from tailgate.lake.resolution import Resolution
 
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"

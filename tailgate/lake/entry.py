@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.codec import decode_change, encode_change
 from tailgate.lake.errors import FeatureNotSupported, Gone
 from tailgate.lake.types import WEIGHT
 
@@ -90,7 +91,7 @@ def encode_header(header: Header) -> bytes:
     data["catalog_version"] = header.catalog_version
     data["age"] = header.age
     if header.catalog is not None:
-        data["catalog"] = header.catalog.to_json()
+        data["catalog"] = encode_change(header.catalog)
     for name in ("offsets", "inbox", "clock", "state", "checkpoint", "batch"):
         data[name] = getattr(header, name)
     data["relations"] = [[s.relation, s.rows, s.offset, s.length, *([s.file] if s.file else [])] for s in header.relations]
@@ -115,7 +116,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         epoch=data["epoch"],
         kind=data["kind"],
         catalog_version=data["catalog_version"],
-        catalog=None if change is None else Change.from_json(change),
+        catalog=None if change is None else decode_change(change),
         age=data.get("age", 0),
         offsets=data["offsets"],
         inbox=data["inbox"],

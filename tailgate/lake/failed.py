@@ -1,6 +1,6 @@
 """Materialized views that have failed: they keep the rows of their last tick, and no tick changes them any more.
 
-A failed view has the option `failed`. The entry that sets it also adds one row to the view's errors, so
+The field `failed` of a view says why it failed. The entry that sets it also adds one row to the view's errors, so
 readers of the view's changes end or wait there, as with any error of its rows. Its rows at the time of
 the failure stay readable as long as the view exists, because they are its newest rows.
 """
@@ -8,34 +8,25 @@ the failure stay readable as long as the view exists, because they are its newes
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
-from tailgate.lake.catalog import ERRORS, Catalog, Item
+from tailgate.lake.catalog import ERRORS, Catalog, Item, MaterializedView
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.types import arrow_schema
 
-FAILED = "failed"  # option of an item
 SQLSTATE = "55000"  # of the row in the view's errors
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The reason of a failure. `time`: the view's last tick. `message`: the text of the row in its errors."""
-
-    time: int
-    message: str
 
 
 def failure(item: Item) -> Failure | None:
     """Returns why the view failed, or None if it has not."""
-    found = item.options.get(FAILED)
-    return None if found is None else Failure(**found)
+    return item.failed if isinstance(item, MaterializedView) else None
 
 
-def failed(item: Item, why: Failure) -> Item:
+def failed(view: MaterializedView, why: Failure) -> MaterializedView:
     """Returns the view, marked as failed."""
-    return replace(item, options={**item.options, FAILED: asdict(why)})
+    return replace(view, failed=why)
 
 
 def error_change(message: str, weight: int) -> pa.Table:

@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from pyarrow.dataset import dataset
 
 from tailgate.lake import checkpoints, readers
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import HistoryItem, Item
 from tailgate.lake.checkpoints import Checkpoint
 from tailgate.lake.entry import Entry, Header
 from tailgate.lake.errors import CannotConnectNow, Gone, TailgateError, UndefinedTable, of
@@ -32,14 +32,13 @@ if TYPE_CHECKING:
     from tailgate.lake.folder import Lake
 
 RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
-RETAIN_OPTION = "retain_history_ms"  # option of an item: WITH (RETAIN HISTORY FOR …)
 
 ATTEMPTS = 3
 
 
 def since_wanted(lake: Lake) -> int:
     """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable."""
-    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in lake.catalog().items.values())
+    asked = (item.retain_history_ms for item in lake.catalog().items.values() if isinstance(item, HistoryItem))
     old = lake.log.aged(max([RETAIN_HISTORY_MS, *asked]))
     held = (hold.since for hold in readers.holds(lake) if hold.stopped is None and hold.since is not None)
     return min([old.time if old else 0, *held])

@@ -16,18 +16,18 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from tailgate.lake.catalog import SECRET, Catalog, Item
+from tailgate.lake.catalog import Catalog, Connection, Item, Secret
+from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
 
 KEY_BYTES = 32  # AES-256
 NONCE_BYTES = 12  # the nonce size that GCM is designed for: NIST SP 800-38D
 FILE_BYTES_MAX = 1 << 20  # a certificate with its chain has some kB
-SEALED = "sealed"  # option of a secret's item: the ciphertext
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +49,38 @@ Setting: TypeAlias = str | Sealed | File
 Settings: TypeAlias = tuple[tuple[str, Setting], ...]  # sorted by name
 
 
-def settings(said: Mapping[str, Any], catalog: Catalog) -> Settings:
-    """Returns the settings of an item's option, which holds a text, {"secret": id} or {"file": path} by name.
+def settings(references: ConnectionSettings, catalog: Catalog) -> Settings:
+    """Returns the settings of an item, with the ciphertexts of the secrets.
 
     Two results are equal as long as none of their secrets has been altered.
     """
-    return tuple((name, _setting(value, catalog)) for name, value in sorted(said.items()))
+    return tuple((name, _setting(value, catalog)) for name, value in sorted(references.items()))
 
 
-def _setting(value: Any, catalog: Catalog) -> Setting:
-    if isinstance(value, str):
-        return value
-    if "file" in value:
-        return File(value["file"])
-    return Sealed(value["secret"], catalog[value["secret"]].options[SEALED])
+def _setting(value: str | SecretReference | FileReference, catalog: Catalog) -> Setting:
+    match value:
+        case SecretReference(id):
+            secret = catalog[id]
+            assert isinstance(secret, Secret)
+            return Sealed(id, secret.ciphertext)
+        case FileReference(path):
+            return File(path)
+        case _:
+            return value
 
 
-def secrets_of(item: Item, catalog: Catalog) -> Iterator[Item]:
+def without_secrets(references: ConnectionSettings) -> dict[str, str]:
+    """Returns the settings that are texts: all of them if an item uses no secrets and no files."""
+    return {name: value for name, value in references.items() if isinstance(value, str)}
+
+
+def secrets_of(item: Item, catalog: Catalog) -> Iterator[Secret]:
     """Yields the secrets that an item or its connection depends on."""
     for id in item.depends:
         other = catalog[id]
-        if other.kind == SECRET:
+        if isinstance(other, Secret):
             yield other
-        elif other.kind == "connection":
+        elif isinstance(other, Connection):
             yield from secrets_of(other, catalog)
 
 

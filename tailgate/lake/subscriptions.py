@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailgate.lake import crash, files, readers
-from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
+from tailgate.lake.catalog import Catalog, Subscription
 
 if TYPE_CHECKING:
     from tailgate.lake.folder import Lake
 
-RETENTION = "retention_ms"  # option of the item: how long unacknowledged changes are kept
-RETENTION_MS = 24 * 3_600_000  # default
-SNAPSHOT = "snapshot"  # option: whether it begins with the rows at the time of its creation
-PROGRESS = "progress"  # option: whether it reports times that are complete
-_PREFIX = f"{SUBSCRIPTION}-"
+RETENTION_MS = 24 * 3_600_000  # default of the time for which unacknowledged changes are kept
+_PREFIX = "subscription-"
 _LOCK = ".subscriptions.lock"  # names that begin with a dot are not readers
 
 
@@ -52,9 +49,9 @@ def reader(id: int) -> str:
     return f"{_PREFIX}{id}"
 
 
-def begin(lake: Lake, item: Item, n: int, time: int) -> None:
+def begin(lake: Lake, item: Subscription, n: int, time: int) -> None:
     """Writes the first position of a new subscription, before the subscription becomes visible."""
-    _write(lake, item.id, Place(n, time, bool(item.options[SNAPSHOT])))
+    _write(lake, item.id, Place(n, time, item.snapshot))
 
 
 def place(lake: Lake, id: int) -> Place | None:
@@ -87,13 +84,13 @@ def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
 
 def places(lake: Lake, catalog: Catalog) -> dict[int, Place]:
     """Returns the positions of all subscriptions of a catalog, by id."""
-    found = {item.id: place(lake, item.id) for item in catalog.items.values() if item.kind == SUBSCRIPTION}
+    found = {item.id: place(lake, item.id) for item in catalog.each(Subscription)}
     return {id: there for id, there in found.items() if there is not None}
 
 
 def retentions(catalog: Catalog) -> dict[str, int]:
     """Returns how long each subscription may hold unacknowledged changes, in ms, by reader name."""
-    return {reader(i.id): int(i.options[RETENTION]) for i in catalog.items.values() if i.kind == SUBSCRIPTION}
+    return {reader(item.id): item.retention_ms for item in catalog.each(Subscription)}
 
 
 def release_dropped(lake: Lake) -> None:
@@ -103,7 +100,7 @@ def release_dropped(lake: Lake) -> None:
     for name in there:
         id = int(name.removeprefix(_PREFIX))
         item = catalog.items.get(id)
-        if id < catalog.next_id and (item is None or item.kind != SUBSCRIPTION):
+        if id < catalog.next_id and not isinstance(item, Subscription):
             readers.release(lake, name)
 
 

@@ -13,13 +13,13 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Secret, Sink
+from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.secrets import Vault, secrets_of, settings
 from tailgate.sinks import copies
@@ -47,7 +47,7 @@ class Sinks:
         self._starting = threading.Lock()  # prevents new workers once the stop has begun
         self._failure: Exception | None = None
         self._workers: dict[int, Worker] = {}
-        self._secrets: dict[int, tuple[Item, ...]] = {}  # the secrets that each worker uses
+        self._secrets: dict[int, tuple[Secret, ...]] = {}  # the secrets that each worker uses
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
@@ -124,7 +124,7 @@ class Sinks:
             if id not in self._workers:
                 self._start(item, at)
 
-    def _start(self, item: Item, begin: Begin | None) -> None:
+    def _start(self, item: Sink, begin: Begin | None) -> None:
         """Starts a worker. `begin`: where the sink begins, if its CREATE has just been read from the log."""
         copy = Copy(self._lake, item.id)
         noted = copy.begin()
@@ -133,15 +133,15 @@ class Sinks:
         else:
             found = begin or self._began(item)
             begin = found or self._now()
-            if found is None and not item.options.get("snapshot", True):
+            if found is None and not item.snapshot:
                 reason = f"{Gone.sqlstate}: the log since the sink's creation is gone"
                 copy.write(begin.n, begin.time, "stopped", reason, claimed=False, filled=True)
                 return
-            copy.note(begin.n, begin.time, snapshot=item.options.get("snapshot", True))
+            copy.note(begin.n, begin.time, snapshot=item.snapshot)
         catalog = self._catalog
         relation = catalog[item.depends[0]]
 
-        def opened(said: Mapping[str, Any]) -> dict[str, str]:
+        def opened(said: ConnectionSettings) -> dict[str, str]:
             return self._vault.opened(settings(said, catalog))
 
         with self._starting:
@@ -150,7 +150,7 @@ class Sinks:
                 worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance, opened)
                 worker.start()
 
-    def _began(self, item: Item) -> Begin | None:
+    def _began(self, item: Sink) -> Begin | None:
         """Returns the entry at which the sink and its relation became ready, or None if it is no longer in the log.
 
         In the latter case a sink with a snapshot begins now: it has written nothing yet, so its snapshot may
@@ -177,10 +177,10 @@ class Sinks:
             worker.join(max(0.0, deadline - time.monotonic()))
 
 
-def _ready(catalog: Catalog) -> dict[int, Item]:
+def _ready(catalog: Catalog) -> dict[int, Sink]:
     """Returns the sinks that can run: they and their relations are ready."""
     items = catalog.items
-    return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
+    return {i.id: i for i in items.values() if isinstance(i, Sink) and i.ready and items[i.depends[0]].ready}
 
 
 def run(lake_path: str | Path, vault: Vault | None = None) -> int:

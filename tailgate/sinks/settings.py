@@ -1,22 +1,16 @@
-"""The options of a sink's catalog item, checked and typed.
-
-    {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…},
-     "headers": position of a column, "constant_headers": [[name, value], …]}
-
-`kafka` and `access` are the settings for connecting to brokers and registry (`lake.secrets`).
-Unsupported options are refused by name.
-"""
+"""The settings of a sink, from its item in the catalog. Unsupported options are refused by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
 
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Sink
+from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.lake.secrets import without_secrets
 from tailgate.sinks.envelope import Envelope
 from tailgate.sinks.headers import Headers
 
@@ -29,7 +23,7 @@ LEVEL = "compatibility_level"  # for both subjects, or for one with the prefix `
 TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
 
 
-Opened = Callable[[Mapping[str, Any]], dict[str, str]]
+Opened = Callable[[ConnectionSettings], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,40 +58,39 @@ class Settings:
     constant_headers: Headers = ()
 
 
-def settings(item: Item, opened: Opened = dict) -> Settings:
+def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
     """Returns the settings of a sink. `opened` decrypts the item's connection settings.
 
     Raises 0A000 for unsupported formats and envelopes, and 22023 for invalid combinations.
     """
-    options = item.options
-    value = options["value_format"]
-    key_format = options.get("key_format") or value
+    value = item.value_format
+    key_format = item.key_format or value
     for format in (value, key_format):
-        if format["type"] not in FORMATS:
+        if format.type not in FORMATS:
             raise FeatureNotSupported(
-                f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
+                f"sinks of format {str(format.type).upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
             )
-    envelope = options.get("envelope", "debezium")
+    envelope = item.envelope
     if envelope not in ENVELOPES:
         raise FeatureNotSupported(f"sinks of envelope {str(envelope).upper()} are not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
-    key = options.get("key")
+    key = item.message_key
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, ...) to the sink.")
-    given = {str(name).lower(): option for name, option in options.get("with", {}).items()}
+    given = {str(name).lower(): option for name, option in item.settings.items()}
     return Settings(
-        brokers=brokers(options["brokers"]),
-        topic=options["topic"],
-        value_format=value["type"],
-        key_format=key_format["type"],
-        registry=value.get("registry") or key_format.get("registry") or "",
-        registry_access=opened(value.get("access") or key_format.get("access") or {}),
+        brokers=brokers(item.brokers),
+        topic=item.topic,
+        value_format=value.type,
+        key_format=key_format.type,
+        registry=value.registry or key_format.registry or "",
+        registry_access=opened(value.access or key_format.access or {}),
         compatibility={p: str(level).upper() for p in ("key", "value") if (level := given.get(f"{p}_{LEVEL}", given.get(LEVEL)))},
         consistency_topic=str(given.get("consistency_topic", "")),
-        envelope=cast(Envelope, envelope),
-        headers=options.get("headers"),
-        constant_headers=tuple((name, value.encode()) for name, value in options.get("constant_headers", ())),
-        key=None if key is None else tuple(key),
-        snapshot=options.get("snapshot", True),
+        envelope=envelope,
+        headers=item.headers,
+        constant_headers=tuple((name, value.encode()) for name, value in item.constant_headers),
+        key=key,
+        snapshot=item.snapshot,
         value_name=str(given.get("avro_value_fullname", VALUE_NAME)),
         key_name=str(given.get("avro_key_fullname", KEY_NAME)),
         partitions=int(given.get("partition_count", -1)),
@@ -107,7 +100,7 @@ def settings(item: Item, opened: Opened = dict) -> Settings:
             for name, option in given.items()
             if name in TOPIC_CONFIG or name.startswith(TOPIC_PREFIX)
         },
-        client=librdkafka(opened(options.get("kafka", {}))),
+        client=librdkafka(opened(item.kafka)),
         compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
     )
 

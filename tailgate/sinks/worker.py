@@ -21,9 +21,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from tailgate.lake import Lake, crash
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
 from tailgate.lake.events import Part, schema
+from tailgate.lake.secrets import without_secrets
 from tailgate.lake.types import Field
 from tailgate.sinks import consistency, forms, protobuf, registry
 from tailgate.sinks.consistency import Mark
@@ -59,13 +60,13 @@ class Worker(threading.Thread):
     """A thread that runs one sink until `end()`, until the sink is dropped, or until an error that a retry cannot fix."""
 
     def __init__(
-        self, lake: Lake, item: Item, relation: Item, begin: Begin, follower: Follower, instance: str, opened: Opened = dict
+        self, lake: Lake, item: Sink, relation: Item, begin: Begin, follower: Follower, instance: str, opened: Opened = without_secrets
     ) -> None:
         super().__init__(name=f"sink {item.name}", daemon=True)
         self.item = item
         self._opened = opened
         self._lake = lake
-        self._relation = replace(relation, columns=relation.columns[: item.widths.get(relation.id)])
+        self._relation = replace(relation, columns=relation.columns[: item.known_columns.get(relation.id)])
         self._begin = begin
         self._follower = follower
         self._instance = instance
@@ -176,8 +177,16 @@ class Worker(threading.Thread):
         if chosen.key is not None:
             key_form = form(chosen.key_format, "key", [columns[i] for i in chosen.key], chosen.key_name)
         value_form = form(chosen.value_format, "value", columns, chosen.value_name)
-        keys = {"key": chosen.key, "key_form": key_form, "relation_key": self._relation.key}
-        return Encoder(columns, chosen.envelope, value_form, **keys, headers=chosen.headers, constant=chosen.constant_headers)
+        return Encoder(
+            columns,
+            chosen.envelope,
+            value_form,
+            key=chosen.key,
+            key_form=key_form,
+            relation_key=self._relation.key,
+            headers=chosen.headers,
+            constant=chosen.constant_headers,
+        )
 
     def _claim(self, session: Session, chosen: Settings) -> None:
         """Determines the position to continue from, and claims the sink with a first transaction."""

@@ -25,10 +25,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, View
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedTable
-from tailgate.lake.roles import Role
-from tailgate.lake.schemas import TEMPORARY_ID
 
 SESSION = 0  # the role of the session, where other readers are ids of items
 SELECT, EXECUTE, SUPERUSER = "SELECT", "EXECUTE", "SUPERUSER"
@@ -111,7 +111,7 @@ def renamed(demands: Iterable[Demand], reader: int) -> tuple[Demand, ...]:
 
 def kind_of(item: Item) -> str:
     """Returns the kind of an item in the words of PostgreSQL's error messages."""
-    return item.kind if item.kind in ("view", "materialized view") else "table" if item.is_relation else item.kind
+    return item.kind if isinstance(item, View | MaterializedView) else "table" if item.is_relation else item.kind
 
 
 def _check(demand: Demand, role: Role, catalog: Catalog) -> None:

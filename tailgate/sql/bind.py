@@ -41,7 +41,7 @@ def bind_query(
     `parameters`: the declared types of $1, $2, …, UNKNOWN for those to infer; None if parameters are not
     allowed, as in a simple query. `view`: the query of a view, which may use neither parameters nor
     volatile functions. `widths`: the number of columns that relations had when the query was typed, if
-    columns were added since (`Item.widths`).
+    columns were added since (`lake.catalog.known_columns`).
     """
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)

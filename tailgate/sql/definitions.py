@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Function, Item, Source, known_columns
+from tailgate.lake.catalog.items import ItemType
+from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.names import Name, quoted
 from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.grammar.names import position
@@ -44,10 +45,10 @@ Creation = (
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
     """Returns the plan of a view, bound from its stored text."""
-    return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
+    return bind_query(item.query, catalog.stored, view=True, widths=known_columns(item))
 
 
-def rename_references(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
+def rename_references(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:
     """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
     Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
@@ -61,26 +62,27 @@ def rename_references(item: Item, before: Catalog, after: Catalog, statement: Cr
     text.name(statement.name.position, item.id)
     if isinstance(statement, CreateSink | CreateSubscription):
         if isinstance(statement.from_item, QueryText):
-            places = bind_query(statement.from_item, before, view=True, widths=item.widths).places
+            places = bind_query(statement.from_item, before, view=True, widths=known_columns(item)).places
             text.query(statement.from_item.tree, places)
         else:
             text.name(statement.from_item.position, item.depends[0])
-    if isinstance(statement, CreateSource) and statement.transactions is not None:
-        text.name(statement.transactions.source.position, item.options["transactions"]["source"])
+    if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
+        text.name(statement.transactions.source.position, item.transactions.source)
     for name in named_connections(statement):
         connection = before.find(name)
         assert connection is not None
         text.name(name.position, connection.id)
     if isinstance(statement, CreateView):
-        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
+        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=known_columns(item)).places)
         return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
-    if isinstance(statement, CreateFunction):
-        return _function(item, statement, before, after, text)
+    if isinstance(statement, CreateFunction) and isinstance(item, Function):
+        sql, query = _function_texts(item, statement, before, after, text)
+        return replace(item, sql=sql, query=query)
     return replace(item, sql=apply_edits(item.sql, text.edits))
 
 
-def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:
-    """Returns a function's item with its text edited. The body is in quotes or follows RETURN."""
+def _function_texts(item: Function, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> tuple[str, str]:
+    """Returns the edited text and the edited body of a function. The body is in quotes or follows RETURN."""
     if statement.row is not None:
         text.name(statement.row.position, before.relation(statement.row).id)
     body, begin = statement.body, statement.body.offset
@@ -92,8 +94,8 @@ def _function(item: Item, statement: CreateFunction, before: Catalog, after: Cat
     within = inner.query(body.tree, names.places.items() if plain else ())
     if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
         hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
-        raise FeatureNotSupported(f"other names for what function {item.shown} reads are not supported", hint=hint)
-    return replace(item, sql=apply_edits(item.sql, [*text.edits, *within]), query=_moved(body, within))
+        raise FeatureNotSupported(f"other names for what function {item.display_name} reads are not supported", hint=hint)
+    return apply_edits(item.sql, [*text.edits, *within]), _moved(body, within)
 
 
 def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -101,7 +103,7 @@ def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
     return apply_edits(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
 
-def for_search_path(item: Item, catalog: Catalog) -> Item:
+def for_search_path(item: ItemType, catalog: Catalog) -> ItemType:
     """Returns the item with its text written for the search path of the catalog."""
     return item if catalog.path == catalog.stored.path or not item.sql else rename_references(item, catalog.stored, catalog)
 
@@ -140,7 +142,7 @@ class _Text:
         assert at is not None
         first, last = self._parts(at)
         old = self._said(first, last)
-        is_function = self._after[id].kind == "function"
+        is_function = isinstance(self._after[id], Function)
         matches = self._after.functions(old) if is_function else (self._after.find(old),)
         if any(f is not None and f.id == id for f in matches):
             return
@@ -187,7 +189,7 @@ class _Text:
 def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the text after replacing each range (begin, end) by its new text.
 
-    >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
+    >>> apply_edits("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
     'FROM s.a, c AS b'
     """
     for begin, end, new in sorted(edits, reverse=True):

@@ -1,4 +1,4 @@
-"""Resolves the names in a statement that changes the catalog: text to `lake.resolution.Resolution`.
+"""Resolves the names in a statement that changes the catalog: text to `lake.catalog.resolution.Resolution`.
 
 Every identifier of the text is looked up, alone and qualified with the identifier before its dot.
 This includes identifiers in strings, because a string may be the body of a function. Some of them
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution, authority, version
+from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.names import Name
-from tailgate.lake.resolution import Resolution, authority, version
-from tailgate.lake.schemas import TEMPORARY
 from tailgate.sql.lexer.tokens import Token, tokens
 
 
@@ -44,7 +44,9 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
             functions[name] = ids
     ids_of_names = {*relations.values(), *(id for ids in functions.values() for id in ids)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
-    return Resolution(path, relations, functions, {id: version(base[id]) for id in sorted(ids_of_names)}, authority(base))
+    return Resolution(
+        path, relations, functions, {id: version(base[id]) for id in sorted(ids_of_names)}, authority(base.roles, base.schemas)
+    )
 
 
 def names_in(text: str) -> Iterator[Name]:

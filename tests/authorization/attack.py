@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from tailgate.gateway.presto import main as presto
 from tailgate.gateway.protocol.backend import frame
-from tailgate.lake.catalog import ERRORS, Catalog
-from tailgate.lake.passwords import verifier
+from tailgate.lake.catalog import ERRORS, Catalog, Table
+from tailgate.lake.catalog.passwords import verifier
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse, split
 from tests.authorization.grammar import Grammar, Step
@@ -376,7 +376,7 @@ class Attack:
         held = {
             (catalog.schema_of(i).name, i.name): sorted(tuple(r.values()) for r in lake.snapshot(i.id).to_pylist())
             for i in catalog.visible
-            if i.kind == "table" and i.name in ("salaries", "hidden")
+            if isinstance(i, Table) and i.name in ("salaries", "hidden")
         }
         assert held["public", "salaries"] == [(NUMBER, WORD, 1)], held
         assert held["public", "hidden"] == [(1, WORD, 1), (NUMBER, "x", 1)], held

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import SerializationFailure, TailgateError
-from tailgate.lake.names import Name
-from tailgate.lake.resolution import Resolution
 from tailgate.sql.name_resolution import resolve
 from tests.authorization.conftest import CANARY, made, refused
 from tests.authorization.world import World

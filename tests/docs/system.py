@@ -14,7 +14,8 @@ from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
 from tailgate.examples.shop.debezium import Table, topic
 from tailgate.lake import Lake
-from tailgate.lake.schemas import BUILT_IN
+from tailgate.lake.catalog import Function
+from tailgate.lake.catalog.schemas import BUILT_IN
 from tailgate.lake.secrets import KEY_BYTES
 from tailgate.sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
@@ -102,8 +103,8 @@ class System:
                 if item.kind == kind and item.schema in BUILT_IN:
                     terminal.type(f'DROP {kind.upper()} IF EXISTS "{item.name}" CASCADE')
         for item in catalog.visible:
-            if item.kind == "function":
-                terminal.type(f"DROP FUNCTION IF EXISTS {item.shown} CASCADE")
+            if isinstance(item, Function):
+                terminal.type(f"DROP FUNCTION IF EXISTS {item.display_name} CASCADE")
         for role in _roles(catalog):
             terminal.type(f'DROP ROLE IF EXISTS "{role}"')
         terminal.close()

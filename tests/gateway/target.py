@@ -19,8 +19,8 @@ import psycopg
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake.catalog import Change
-from tailgate.lake.passwords import kept
-from tailgate.lake.roles import Role
+from tailgate.lake.catalog.passwords import kept
+from tailgate.lake.catalog.roles import Role
 from tests.gateway.serving.made import Made
 
 ROOT = Path(__file__).parents[2]

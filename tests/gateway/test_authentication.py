@@ -14,10 +14,10 @@ from tailgate.gateway.protocol.scram import Exchange, Refused, WrongPassword
 from tailgate.gateway.security.authentication import Challenged, Peer, Trusted, decide
 from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.catalog.passwords import parse, prepared, verifier
+from tailgate.lake.catalog.roles import OPERATOR_ID, Role
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.passwords import parse, prepared, verifier
 from tailgate.lake.peers import secret
-from tailgate.lake.roles import OPERATOR_ID, Role
 
 HERE, NEAR_TLS = Peer("127.0.0.1"), Peer("127.0.0.1", tls=True, end_point=b"x")
 FAR, FAR_TLS = Peer("10.0.0.7", loopback=False), Peer("10.0.0.7", loopback=False, tls=True, end_point=b"x")

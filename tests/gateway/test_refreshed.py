@@ -17,7 +17,7 @@ import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
 from tailgate.lake import subscriptions
-from tailgate.lake.catalog import SUBSCRIPTION, WIDTHS, Item
+from tailgate.lake.catalog import Item, Subscription, View
 from tailgate.lake.types import INT8, TEXT, Field
 from tests.gateway.serving.made import Made
 from tests.tables.world import Served
@@ -42,11 +42,11 @@ class World:
 
         Its views keep their number of columns, as after REFRESH SCHEMA.
         """
-        views = [i for i in self.made.writer.catalog.items.values() if i.kind == "view" and self.item.id in i.depends]
+        views = [i for i in self.made.writer.catalog.items.values() if isinstance(i, View) and self.item.id in i.depends]
         self.item = replace(self.item, columns=(*self.item.columns, Field(f"more{len(self.item.columns)}", INT8)))
         self.made.put(self.item)
         for view in views:
-            self.made.put(replace(view, options={WIDTHS: {str(self.item.id): len(view.columns)}}))
+            self.made.put(replace(view, known_columns={self.item.id: len(view.columns)}))
         self.put()
 
     def view(self) -> None:
@@ -54,7 +54,7 @@ class World:
         known = self.made.writer.catalog.find("plain")
         id = self.made.writer.catalog.next_id if known is None else known.id
         query = "SELECT * FROM users"
-        item = Item(id, "view", "plain", self.item.columns, None, stored=False, depends=(self.item.id,))
+        item = View(id, "plain", self.item.columns, None, stored=False, depends=(self.item.id,))
         self.put(replace(item, sql=f"CREATE VIEW plain AS {query}", query=query))
 
     def put(self, *items: Item) -> None:
@@ -192,8 +192,9 @@ def test_rows_by_key(world: World, bound: bool) -> None:
 
 
 def test_a_subscription(world: World) -> None:
-    options = {subscriptions.RETENTION: 3_600_000, subscriptions.SNAPSHOT: True, subscriptions.PROGRESS: False}
-    item = Item(world.made.writer.catalog.next_id, SUBSCRIPTION, "feed", depends=(world.item.id,), options=options)
+    item = Subscription(
+        world.made.writer.catalog.next_id, "feed", depends=(world.item.id,), retention_ms=3_600_000, snapshot=True, progress=False
+    )
     subscriptions.begin(world.made.lake, item, world.made.writer.newest.n, world.time)
     world.put(item)
     fetch = "FETCH 1 FROM SUBSCRIPTION feed WITH (timeout = '5s')"

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tailgate.lake import subscriptions
-from tailgate.lake.catalog import SUBSCRIPTION, Item
+from tailgate.lake.catalog import Subscription
 from tests.following import Subscriber
 from tests.gateway.test_kill import Life, Writer, writer  # noqa: F401  # a fixture
 
@@ -32,10 +32,11 @@ def consume(consumer: Subscriber, dsn: str, upto: int | None) -> None:
 
 
 def test_nothing_is_lost_or_doubled(writer: Writer, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    options = {subscriptions.RETENTION: 3_600_000, subscriptions.SNAPSHOT: True, subscriptions.PROGRESS: True}
     chance, consumer, made = random.Random(seed), Subscriber("feed"), writer.made
     with writer.lock:
-        item = Item(made.writer.catalog.next_id, SUBSCRIPTION, "feed", depends=(writer.v.id,), options=options)
+        item = Subscription(
+            made.writer.catalog.next_id, "feed", depends=(writer.v.id,), retention_ms=3_600_000, snapshot=True, progress=True
+        )
         subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
         made.put(item)
     for life in range(LIVES):

@@ -10,13 +10,13 @@ from typing import Any
 from tailgate.gateway.results.envelopes import Plain
 from tailgate.gateway.results.tail import TailOptions, TailRows
 from tailgate.gateway.serving.following import Batch
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Table
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.authorization import Followed, shared
 
 COLUMNS = (Field("n", INT8),)
-ITEM = Item(16384, "table", "t", COLUMNS, stored=True)
+ITEM = Table(16384, "t", COLUMNS, stored=True)
 
 
 class Failing:

@@ -19,7 +19,7 @@ from tailgate.gateway.resources.concurrency import REQUESTER, Limiter, Quota, Re
 from tailgate.gateway.serving.prepared import analyzed
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.pool import Workers
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.statements import Select, parse
@@ -97,7 +97,7 @@ def test_errors_come_back_whole() -> None:
 
 def test_catalogs_and_tables_travel() -> None:
     async def work(workers: Workers) -> None:
-        item = Item(16384, "table", "t", (Field("x", INT8, False),), (0,), stored=True)
+        item = Table(16384, "t", (Field("x", INT8, False),), (0,), stored=True)
         catalog = Catalog().apply(Change(put=(item,)))
         assert await workers.run_in_worker(named, catalog, catalog.along(("s",))) == ("t", "s", True)
         table = pa.table({"x": pa.array(range(100_000))})
@@ -297,7 +297,7 @@ def test_who_asks_is_of_the_task() -> None:
 
 def test_more_joins_than_can_be_planned_are_refused() -> None:
     """DuckDB cannot be interrupted while it plans, and planned a hundred for more than a minute."""
-    table = Item(20_000, "table", "t", (Field("n", INT8),), stored=True)
+    table = Table(20_000, "t", (Field("n", INT8),), stored=True)
     for first, reads in (("t v0", "t"), ("pg_class v0", "pg_class")):
         joined = f"SELECT count(*) FROM {first}" + "".join(f" JOIN {reads} v{i} ON true" for i in range(1, JOINS_MAX + 2))
         statement = parse(joined)

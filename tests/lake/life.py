@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tailgate.lake import Lake, checkpoints, merging, reading, retention, segments, subscriptions, tending
-from tailgate.lake.catalog import SUBSCRIPTION, Change, Item
+from tailgate.lake.catalog import Change, Item, Subscription, View
 from tailgate.lake.entry import stream
 from tailgate.lake.errors import CannotConnectNow
 from tailgate.lake.inbox import TABLE, Inbox, Record
@@ -27,7 +27,7 @@ from tests.lake.relations import History, add, changes, item
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
 KEYED, BAG = item(16384, COLUMNS, (0,)), item(16385, COLUMNS, None)
-FEED = Item(16386, SUBSCRIPTION, "feed", depends=(BAG.id,), options={"retention_ms": 86_400_000, "snapshot": False, "progress": False})
+FEED = Subscription(16386, "feed", depends=(BAG.id,), retention_ms=86_400_000, snapshot=False, progress=False)
 STEPS = ("tick", "large", "statement", "write", "consume", "acknowledge", "round", "sweep")
 
 
@@ -107,7 +107,7 @@ class Life:
     def statement(self) -> None:
         """Appends a catalog change."""
         self.views += 1
-        view = Item(16400 + self.views % 3, "view", f"v{self.views}", COLUMNS)
+        view = View(16400 + self.views % 3, f"v{self.views}", COLUMNS)
         self._append({}, kind="catalog", catalog=Change(put=(view,)))
 
     def write(self) -> None:

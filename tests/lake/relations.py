@@ -16,7 +16,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, Item, MaterializedView
 from tailgate.lake.entry import Header
 from tailgate.lake.types import (
     BOOL,
@@ -103,7 +103,7 @@ def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
 
 def item(id: int, columns: Sequence[Field], key: tuple[int, ...] | None, **fields: Any) -> Item:
     """Returns the item of a materialized view with these columns; a bag if `key` is None."""
-    return Item(id, "materialized view", f"r{id}", tuple(columns), key, **{"stored": True, **fields})
+    return MaterializedView(id, f"r{id}", tuple(columns), key, **{"stored": True, **fields})
 
 
 def add(writer: Writer, *items: Item) -> Header:

@@ -9,9 +9,9 @@ import pytest
 
 from tailgate.engine.runtime.control import Control
 from tailgate.lake import control
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.names import Name
-from tailgate.lake.resolution import Resolution
 
 
 @pytest.fixture

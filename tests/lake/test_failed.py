@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tailgate.lake import Lake, checkpoints, merging, reading, retention
-from tailgate.lake.catalog import ERRORS, Change, Item
+from tailgate.lake.catalog import ERRORS, Change, Item, ViewErrors
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.errors import Gone
-from tailgate.lake.failed import Failure, error_change, failed, readable_at
+from tailgate.lake.failed import error_change, failed, readable_at
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
 from tailgate.lake.types import INT4, Field
@@ -102,7 +103,7 @@ def test_a_failed_view_is_readable_for_as_long_as_it_exists(lake: Lake, monkeypa
         sweep(writer)
     assert lake.since() > last
     assert snapshot(lake, BAG, last) == Counter({text([1, 1]): 2})
-    errors = Item(BAG.errors, "view errors", "e", ERRORS, None)
+    errors = ViewErrors(BAG.errors, "e", ERRORS, None)
     assert snapshot(lake, errors, last) == Counter()
     assert sum(snapshot(lake, errors).values()) == 1
     with pytest.raises(Gone):

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Item
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
 from tailgate.lake.types import INT8, TEXT, Field
@@ -41,7 +41,7 @@ def work(path: Path) -> None:
         parts = [(i.id, changes(i, new_rows)) for i, new_rows in zip(ITEMS, rows(tick), strict=True)]
         if tick == 4:  # the relation is backfilled again: its old rows are discarded
             if "began" not in writer.newest.extra:
-                add(writer, Item(ANEW.id, ANEW.kind, ANEW.name, ANEW.columns, None, stored=True, ready=False))
+                add(writer, replace(ANEW, ready=False))
                 writer.append(kind="tick", extra={"began": True})
             if not lake.catalog()[ANEW.id].ready:
                 add(writer, ANEW)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tailgate.lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
-from tailgate.lake.catalog import SUBSCRIPTION, Item
+from tailgate.lake.catalog import Subscription
 from tailgate.lake.checkpoints import Checkpoint
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
@@ -72,7 +72,7 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
 @pytest.mark.usefixtures("old")
 def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     writer = open_epoch(lake)
-    long = item(16390, COLUMNS, None, options={reading.RETAIN_OPTION: 3_600_000})
+    long = item(16390, COLUMNS, None, retain_history_ms=3_600_000)
     add(writer, BAG, long)
     follower = Follower(lake, writer.epoch)
     history = ticks(writer, follower, 12)
@@ -114,7 +114,7 @@ def test_a_sweep_that_ended_half_way_is_done_again(lake: Lake, monkeypatch: pyte
 
 
 DAY_MS = 86_400_000
-FEED = Item(16400, SUBSCRIPTION, "feed", depends=(BAG.id,), options={"retention_ms": 3_600_000, "snapshot": True, "progress": False})
+FEED = Subscription(16400, "feed", depends=(BAG.id,), retention_ms=3_600_000, snapshot=True, progress=False)
 
 
 @pytest.mark.parametrize("jump", [DAY_MS, -DAY_MS], ids=["forward", "back"])

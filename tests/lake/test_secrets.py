@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake.catalog import SECRET, Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Secret
+from tailgate.lake.catalog.codec import decode_settings, encode_settings
+from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.secrets import SEALED, File, Sealed, Vault, settings
+from tailgate.lake.secrets import File, Sealed, Vault, settings
 
 
 @pytest.fixture
@@ -72,8 +74,9 @@ def test_files_of_the_folder_alone(tmp_path: Path) -> None:
 
 def test_settings_change_with_their_secrets() -> None:
     def catalog(token: str) -> Catalog:
-        return Catalog().apply(Change(put=(Item(20_000, SECRET, "s", options={SEALED: token}),)))
+        return Catalog().apply(Change(put=(Secret(20_000, "s", ciphertext=token),)))
 
-    options = {"password": {"secret": 20_000}, "ca": {"file": "x"}, "protocol": "SASL_SSL"}
+    options: ConnectionSettings = {"password": SecretReference(20_000), "ca": FileReference("x"), "protocol": "SASL_SSL"}
     assert settings(options, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
-    assert settings(options, catalog("a")) == settings(json.loads(json.dumps(options)), catalog("a")) != settings(options, catalog("b"))
+    restored = decode_settings(json.loads(json.dumps(encode_settings(options))))
+    assert settings(options, catalog("a")) == settings(restored, catalog("a")) != settings(options, catalog("b"))

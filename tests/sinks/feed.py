@@ -22,7 +22,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from tailgate.lake import Lake, types
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, MaterializedView, Sink
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.events import avro as schema
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.lake.writing import Writer, open_epoch
@@ -49,14 +50,13 @@ class Feed:
         self.expected: list[Event] = []
         self.keyed = keyed
         key = (0,) if keyed else None
-        view = Item(VIEW, "materialized view", "view", COLUMNS, key=key, stored=True, errors=ERRORS)
+        view = MaterializedView(VIEW, "view", COLUMNS, key=key, stored=True, errors=ERRORS)
         self.writer.append(kind="catalog", catalog=Change(put=(view,)))
 
-    def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Item:
+    def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Sink:
         """Creates a sink of the view and returns its item. `options` override the defaults."""
-        value_format = {"type": "avro", "registry": registry, "options": {}}
-        defaults = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
-        sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**defaults, **options})
+        defaults = {"brokers": brokers, "topic": topic, "value_format": SinkFormat(type="avro", registry=registry)}
+        sink = Sink(id, f"sink{id}", depends=(VIEW,), **{**defaults, **options})
         self.writer.append(kind="catalog", catalog=Change(put=(sink,)))
         snapshot = options.get("snapshot", True)
         self.expected = self._ordered({k: (None, row) for k, row in self.rows.items()}) if snapshot else []

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from tailgate.embedded.registry import Registry
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Sink
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import TailgateError
 from tailgate.sinks import registry as registering
 from tailgate.sinks.settings import Settings, settings
 
-OPTIONS: dict[str, Any] = {"brokers": "kafka", "topic": "t", "value_format": {"type": "avro", "registry": "http://r:8081"}}
+OPTIONS: dict[str, Any] = {"brokers": "kafka", "topic": "t", "value_format": SinkFormat(type="avro", registry="http://r:8081")}
 
 
-def item(**options: Any) -> Item:
-    return Item(1, "sink", "s", depends=(2,), options={**OPTIONS, **options})
+def item(**options: Any) -> Sink:
+    return Sink(1, "s", depends=(2,), **{**OPTIONS, **options})
 
 
 def test_the_least_that_is_needed() -> None:
@@ -32,7 +33,7 @@ def test_options_of_with_go_where_they_belong() -> None:
         "compression_type": "LZ4",
         "reuse_topic": True,
     }
-    got = settings(item(**{"with": options, "kafka": {"protocol": "SASL_SSL", "username": "u"}, "envelope": "upsert", "key": [1]}))
+    got = settings(item(settings=options, kafka={"protocol": "SASL_SSL", "username": "u"}, envelope="upsert", message_key=(1,)))
     assert (got.partitions, got.replication, got.topic_config) == (3, 2, {"retention.ms": "1000"})
     assert got.client == {"security.protocol": "SASL_SSL", "sasl.username": "u"}
     assert (got.value_name, got.compression, got.envelope, got.key) == ("a.b", "lz4", "upsert", (1,))
@@ -41,8 +42,8 @@ def test_options_of_with_go_where_they_belong() -> None:
 @pytest.mark.parametrize(
     ("options", "sqlstate"),
     [
-        ({"value_format": {"type": "thrift", "registry": ""}}, "0A000"),
-        ({"key_format": {"type": "csv"}}, "0A000"),
+        ({"value_format": SinkFormat(type="thrift", registry="")}, "0A000"),
+        ({"key_format": SinkFormat(type="csv")}, "0A000"),
         ({"envelope": "materialize"}, "0A000"),
         ({"envelope": "upsert"}, "22023"),
     ],

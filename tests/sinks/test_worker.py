@@ -23,6 +23,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import checkpoints, reading, retention, segments, tending
 from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
@@ -133,7 +134,7 @@ def _refuse(session: Session) -> None:
 
 def test_headers_come_with_every_message(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "a", None)})
-    feed.create_sink(kafka.address, registry.url, topic, constant_headers=[["origin", "shöp"], ["origin", ""]])
+    feed.create_sink(kafka.address, registry.url, topic, constant_headers=(("origin", "shöp"), ("origin", "")))
     feed.tick({1: (1, "b", None), 2: (2, "c", None)})
     until(lambda: reached(feed))
     assert [m.headers() for m in messages(kafka.address, topic)] == [[("origin", "shöp".encode()), ("origin", b"")]] * 3
@@ -157,8 +158,8 @@ def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, runn
     Each value has its field number.
     """
     feed.tick({1: (1, "a", None), 2: (2, "b", None)})
-    format = {"type": "protobuf", "registry": registry.url}
-    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0], value_format=format)
+    format = SinkFormat(type="protobuf", registry=registry.url)
+    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", message_key=(0,), value_format=format)
     feed.tick({1: (1, None, Decimal("1.50")), 2: None})
     until(lambda: reached(feed))
     with SchemaRegistryClient({"url": registry.url}) as client:
@@ -177,7 +178,7 @@ def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, runn
 
 def test_upsert_has_keys_rows_and_tombstones(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "a", None), 2: (2, "b", None)})
-    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0])
+    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", message_key=(0,))
     feed.tick({1: (1, "c", None), 2: None})
     until(lambda: reached(feed))
     in_key, in_value = (SerializationContext(topic, field) for field in (MessageField.KEY, MessageField.VALUE))
@@ -310,7 +311,7 @@ def test_an_absent_registry_delays_its_sink_alone(feed: Feed, kafka: Kafka, regi
 
 
 def test_a_sink_that_cannot_be_says_why(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
-    feed.create_sink(kafka.address, registry.url, topic, value_format={"type": "csv", "registry": "", "options": {}})
+    feed.create_sink(kafka.address, registry.url, topic, value_format=SinkFormat(type="csv", registry=""))
     until(lambda: copy(feed.lake).get("status") == "stopped")
     assert copy(feed.lake)["error"] == "0A000: sinks of format CSV are not supported"
     feed.drop(FIRST_SINK)
@@ -343,7 +344,7 @@ def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, run
     """
     feed.tick({k: (k, "v", Decimal("1.50")) for k in range(3)})
     options = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
-    feed.create_sink(kafka.address, "", topic, value_format={"type": "json"}, key=[0], **{"with": options})
+    feed.create_sink(kafka.address, "", topic, value_format=SinkFormat(type="json"), message_key=(0,), settings=options)
     feed.tick({1: (1, "new", None), 2: None})
     until(lambda: reached(feed))
     got = records(kafka.address, topic)
@@ -363,7 +364,7 @@ def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, run
 
 def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "v", None)})
-    feed.create_sink(kafka.address, registry.url, topic, **{"with": {"compatibility_level": "full"}})
+    feed.create_sink(kafka.address, registry.url, topic, settings={"compatibility_level": "full"})
     until(lambda: reached(feed) and records(kafka.address, topic))
     with SchemaRegistryClient({"url": registry.url}) as client:
         assert client.get_compatibility(f"{topic}-value") == "FULL"

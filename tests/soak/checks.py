@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from tailgate.examples.shop.recompute import Topics, plain
 from tailgate.lake import Lake
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.stored import COUNT, table_path
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 
 COLUMNS = {
@@ -23,7 +23,7 @@ def make_catalog() -> Catalog:
     catalog = Catalog()
     for name, columns in COLUMNS.items():
         key = KEYS.get(name)
-        catalog = catalog.apply(Change((Item(catalog.next_id, "source", name, columns, key, stored=key is not None),)))
+        catalog = catalog.apply(Change((Source(catalog.next_id, name, columns, key, stored=key is not None),)))
     return catalog
 
 

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, View
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.plan import Query
@@ -73,9 +73,8 @@ class Script:
                 return self._query(bind_query(statement.query, self.catalog))
             case CreateView(name=name, materialized=materialized):
                 bound = bind_view(statement, self.catalog)
-                kind = "materialized view" if materialized else "view"
-                item = Item(
-                    self.catalog.next_id, kind, name.name, bound.columns, key(bound.plan), materialized,
+                item = (MaterializedView if materialized else View)(
+                    self.catalog.next_id, name.name, bound.columns, key(bound.plan), materialized,
                     depends=bound.depends, sql=text, query=statement.query.text,
                 )  # fmt: skip
                 self.catalog = self.catalog.apply(Change((item,)))

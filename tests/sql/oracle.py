@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import psycopg
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from tailgate.sql import plan
@@ -202,7 +202,7 @@ def _postgres_value(text: str | None, type: Type) -> Result:
 def bound(case: Case) -> tuple[Catalog, plan.Query]:
     fields = tuple(Field(n, t) for n, t in zip(NAMES, case.types, strict=False))
     columns = (Field("i", Type("int4"), False), *fields)
-    catalog = Catalog().apply(Change((Item(20000, "table", "arguments", columns, (0,), stored=True),)))
+    catalog = Catalog().apply(Change((Table(20000, "arguments", columns, (0,), stored=True),)))
     return catalog, bind_query(f"SELECT {case.expression} FROM arguments", catalog)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table, View
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import FLOAT8, INT8, Field, Type
 from tailgate.sql.bind import bind_query
@@ -25,7 +25,7 @@ from tailgate.sql.render.scalars import render_scalar
 from tailgate.sql.statements import parse
 from tests.limited import limited
 
-TABLE = Item(16384, "table", "t", (Field("x", INT8, False), Field("f", FLOAT8)), (0,), stored=True)
+TABLE = Table(16384, "t", (Field("x", INT8, False), Field("f", FLOAT8)), (0,), stored=True)
 CATALOG = Catalog().apply(Change(put=(TABLE,)))
 
 
@@ -107,7 +107,7 @@ def test_thirty_views_that_each_name_the_one_before_twice(name: str, database: d
     with limited():
         for i in range(31):
             text = TWICE[name].format(f"v{i - 1}") if i else FIRST
-            item = Item(catalog.next_id, "view", f"v{i}", (), sql=f"CREATE VIEW v{i} AS {text}", query=text)
+            item = View(catalog.next_id, f"v{i}", (), sql=f"CREATE VIEW v{i} AS {text}", query=text)
             query = bind_definition(item, catalog)
             catalog = catalog.apply(Change(put=(replace(item, columns=query.columns, depends=query.depends),)))
         assert answered(database, "SELECT x FROM v30", catalog) == 1

@@ -9,8 +9,8 @@ import pytest
 from tailgate.gateway.execute.dispatch import EXECUTORS
 from tailgate.gateway.security.ownership import check_change
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
-from tailgate.lake.roles import Role
 from tailgate.sql.statements import Empty, Statement, kinds, parse
 from tailgate.sql.statements.kinds import KINDS, TABLE, Place, nothing, running_at
 

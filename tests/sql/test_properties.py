@@ -67,13 +67,13 @@ def test_append_only(text: str, expected: bool) -> None:
 
 
 def view(catalog: Catalog, text: str) -> Catalog:
-    from tailgate.lake.catalog import Item
+    from tailgate.lake.catalog import MaterializedView, View
 
     statement = parse(text)
     assert isinstance(statement, CreateView)
     bound = bind_view(statement, catalog)
-    kind = "materialized view" if statement.materialized else "view"
-    item = Item(catalog.next_id, kind, statement.name.name, bound.columns, None, statement.materialized, query=statement.query.text)
+    kind = MaterializedView if statement.materialized else View
+    item = kind(catalog.next_id, statement.name.name, bound.columns, None, statement.materialized, query=statement.query.text)
     return catalog.apply(Change((item,)))
 
 

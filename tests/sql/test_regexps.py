@@ -11,7 +11,7 @@ import duckdb
 import psycopg
 import pytest
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql.bind import bind_query
@@ -135,7 +135,7 @@ def test_like_is_bounded(pattern: str, is_literal: bool) -> None:
     connection = duckdb.connect(config={"threads": 1})
     install(connection)
     connection.execute("CREATE TABLE r16384 AS SELECT repeat('a', 200) AS c0, $1 AS c1", [pattern])
-    table = Item(16384, "table", "t", (Field("x", TEXT), Field("p", TEXT)), None, stored=True)
+    table = Table(16384, "t", (Field("x", TEXT), Field("p", TEXT)), None, stored=True)
     catalog = Catalog().apply(Change(put=(replace(table, key=(0,)),)))
     operand = f"'{pattern}'" if is_literal else "p"
     with limited():

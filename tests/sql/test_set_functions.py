@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import psycopg
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
@@ -42,7 +42,7 @@ class Comparison:
         stored_rows = [(i, *(stored(v, t) for v, t in zip(row, case.types, strict=True))) for i, *row in rows]
         engine.executemany(f"INSERT INTO r{ID} VALUES ({marks})", stored_rows)
         fields = tuple(Field(n, t) for n, t in columns.items())
-        self.catalog = Catalog().apply(Change((Item(ID, "table", "arguments", fields, (0,), stored=True),)))
+        self.catalog = Catalog().apply(Change((Table(ID, "arguments", fields, (0,), stored=True),)))
         self.names = [f"x{n}" for n in range(len(function.outputs) or 1)]
 
     def query(self, columns: list[str], where: str) -> str:

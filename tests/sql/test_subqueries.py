@@ -13,7 +13,7 @@ import duckdb
 import psycopg
 import pytest
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
@@ -47,7 +47,7 @@ def make_catalog() -> Catalog:
     catalog = Catalog()
     for name, columns in TABLES.items():
         fields = (Field("id", Type("int4"), False), *(Field(c, Type(t)) for c, t in columns))
-        catalog = catalog.apply(Change((Item(catalog.next_id, "table", name, fields, (0,), stored=True),)))
+        catalog = catalog.apply(Change((Table(catalog.next_id, name, fields, (0,), stored=True),)))
     return catalog
 
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from tailgate.lake import Lake
+from tailgate.lake.catalog import Function, MaterializedView, Table, View
 from tests.engine.runtime.parts import EngineProcess
 from tests.tables.world import Served
 
@@ -52,8 +53,8 @@ def sql(world: World) -> Iterator[psycopg.Connection]:
             if schema.id not in schemas:
                 connection.execute(f'DROP SCHEMA "{schema.name}" CASCADE')
         for item in world.lake.catalog().visible:
-            if item.id not in before and item.kind in ("table", "view", "materialized view") and item.id in world.lake.catalog().items:
+            if item.id not in before and isinstance(item, Table | View | MaterializedView) and item.id in world.lake.catalog().items:
                 connection.execute(f'DROP {item.kind.upper()} IF EXISTS "{item.name}" CASCADE')
         for item in world.lake.catalog().visible:
-            if item.id not in before and item.kind == "function":
-                connection.execute(f"DROP FUNCTION IF EXISTS {item.shown} CASCADE")
+            if item.id not in before and isinstance(item, Function):
+                connection.execute(f"DROP FUNCTION IF EXISTS {item.display_name} CASCADE")

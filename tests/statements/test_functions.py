@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.bind import bind_query
 from tailgate.sql.statements import CreateView, parse
@@ -136,7 +136,7 @@ REFUSED = {
 
 def create(catalog: Catalog, text: str) -> Catalog:
     from tailgate.engine.ddl import create_function
-    from tailgate.lake.roles import OPERATOR_ID
+    from tailgate.lake.catalog.roles import OPERATOR_ID
     from tailgate.sql.statements import CreateFunction
 
     statement = parse(text)
@@ -195,10 +195,10 @@ def test_what_a_call_becomes_is_bounded() -> None:
 
 def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
     from tailgate.engine.ddl.alter import move
-    from tailgate.lake.schemas import PUBLIC
+    from tailgate.lake.catalog.schemas import PUBLIC
     from tailgate.lake.types import INT4, TEXT, Field
 
-    table = Item(Catalog().next_id, "table", "t", (Field("a", INT4), Field("b", TEXT)), stored=True, sql="CREATE TABLE t (a int, b text)")
+    table = Table(Catalog().next_id, "t", (Field("a", INT4), Field("b", TEXT)), stored=True, sql="CREATE TABLE t (a int, b text)")
     catalog = create(
         Catalog().apply(Change(put=(table,))), "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS 'SELECT max(a) FROM t WHERE b = ''x'''"
     )

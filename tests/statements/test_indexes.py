@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tailgate.engine.ddl import create_index
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source, Table, View
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import FLOAT8, INT4, JSONB, NUMERIC, Field
 from tailgate.sql.statements import CreateIndex, parse
@@ -72,9 +72,9 @@ REFUSED = {
 def test_refused(text: str) -> None:
     columns = (Field("a", INT4), Field("f", FLOAT8), Field("j", JSONB), Field("x", NUMERIC))
     items = (
-        Item(20000, "table", "t", columns, stored=True),
-        Item(20002, "view", "v", columns),
-        Item(20004, "source", "s", columns),
+        Table(20000, "t", columns, stored=True),
+        View(20002, "v", columns),
+        Source(20004, "s", columns),
     )
     with pytest.raises(TailgateError) as error:
         create_index(parse(text), Catalog().apply(Change(put=items)))  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_refused(text: str) -> None:
 
 
 def test_names_that_are_too_long_are_cut() -> None:
-    long = Item(20000, "table", "t" * 60, (Field("c" * 63, INT4),), stored=True)
+    long = Table(20000, "t" * 60, (Field("c" * 63, INT4),), stored=True)
     catalog = Catalog().apply(Change(put=(long,)))
     text = f"CREATE INDEX ON {long.name} ({long.columns[0].name})"
     statement = parse(text)

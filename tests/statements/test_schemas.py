@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailgate.lake.catalog import Sink
 from tests.statements.conftest import World
 
 INTO = "INTO KAFKA BROKER 'nowhere:1' TOPIC 'out' KEY (item)"
@@ -19,7 +20,7 @@ def stock(sql: psycopg.Connection, world: World) -> Iterator[psycopg.Connection]
     sql.execute("CREATE TABLE stock (item text PRIMARY KEY, n int, meta jsonb)")
     yield sql
     for item in world.lake.catalog().visible:
-        if item.kind == "sink":
+        if isinstance(item, Sink):
             sql.execute(f"DROP SINK {item.name}")
 
 
@@ -28,9 +29,9 @@ def test_its_view_goes_with_it(stock: psycopg.Connection, world: World) -> None:
     stock.execute("INSERT INTO stock VALUES ('pen', 4), ('cup', 0)")
     assert stock.execute("SELECT * FROM shelf_query").fetchall() == [("pen", 8)]
     sink, view = world.lake.catalog().find("shelf"), world.lake.catalog().find("shelf_query")
-    assert sink is not None
+    assert isinstance(sink, Sink)
     assert view is not None
-    assert (sink.own_view, sink.depends[0], view.key) == (view.id, view.id, (0,))
+    assert (sink.query_view, sink.depends[0], view.key) == (view.id, view.id, (0,))
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         stock.execute("DROP TABLE stock")
     assert (error.value.diag.message_detail or "").splitlines()[0] == "sink shelf depends on table stock"

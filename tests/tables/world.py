@@ -22,9 +22,9 @@ from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake import Lake, crash
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.engines import Announcement
 from tailgate.lake.inbox import Inbox, Record
-from tailgate.lake.resolution import Resolution
 from tailgate.lake.writing import open_epoch
 from tests import sparkless
 from tests.sparkless import WithoutKafka

@@ -9,8 +9,8 @@ import threading
 from typing import Any
 
 from tailgate.engine.runtime.control import Control
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.engines import Announcement
-from tailgate.lake.resolution import Resolution
 from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 

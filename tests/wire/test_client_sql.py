@@ -22,7 +22,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, MaterializedView, Table, View
 from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 from tests.postgres import Postgres
 from tests.wire.live import Live
@@ -86,12 +86,12 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         made = live.made
         made.drop(live.v)
         kv = made.writer.catalog.next_id
-        made.put(Item(kv, "table", "kv", KV, (0,), stored=True, errors=kv + 1))
+        made.put(Table(kv, "kv", KV, (0,), stored=True, errors=kv + 1))
         view = made.writer.catalog.next_id
-        made.writer.append(kind="catalog", catalog=Change(put=(Item(view, "view", "kv_view", KV[:2], depends=(kv,), query=VIEW),)))
+        made.writer.append(kind="catalog", catalog=Change(put=(View(view, "kv_view", KV[:2], depends=(kv,), query=VIEW),)))
         mv = made.writer.catalog.next_id
         fields = (Field("cnt", INT4), Field("n", INT8))
-        made.put(Item(mv, "materialized view", "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
+        made.put(MaterializedView(mv, "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
         counts = Counter(row[3] for row in ROWS)
         time = made.tick({kv: [(row, 1) for row in ROWS], mv: [(pair, 1) for pair in counts.items()]})
         live.call(live.serving.progress.wait(time - 1, 10))

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from tailgate.engine.runtime.control import Control
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.engines import Announcement
 from tailgate.lake.errors import DuplicateTable
-from tailgate.lake.resolution import Resolution
 from tests.wire.live import Live
 
 

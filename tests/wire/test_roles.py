@@ -12,8 +12,9 @@ import psycopg2
 import pytest
 from psycopg import errors
 
-from tailgate.lake.passwords import parse, verifier
-from tailgate.lake.roles import OPERATOR
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
+from tailgate.lake.catalog.passwords import parse, verifier
+from tailgate.lake.catalog.roles import OPERATOR
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 
@@ -301,11 +302,9 @@ def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
 
 def test_roles_of_an_older_catalog(live: Live) -> None:
     """A lake from before roles were introduced has no roles."""
-    from tailgate.lake.catalog import Catalog
-
-    data = live.made.lake.catalog().to_json()
+    data = encode_catalog(live.made.lake.catalog())
     for item in data["items"]:
         del item["owner"]
-    catalog = Catalog.from_json(data)
-    assert not catalog.has_roles
-    assert {i.owner for i in catalog.items.values()} == {OPERATOR.id}
+    found = decode_catalog(data)
+    assert not found.has_roles
+    assert {i.owner for i in found.items.values()} == {OPERATOR.id}

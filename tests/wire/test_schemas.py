@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors
 
 from tailgate.lake.catalog import Change
-from tailgate.lake.schemas import Schema
+from tailgate.lake.catalog.schemas import Schema
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

@@ -23,6 +23,7 @@ from tailgate.engine.ddl.kafka.refresh import refresh_schema
 from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry, SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink, sink_schema, sink_view
 from tailgate.engine.ddl.kafka.source import create_source
+from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
 from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import change_roles
@@ -36,6 +37,8 @@ __all__ = [
     "Notice",
     "Registry",
     "SchemaLookup",
+    "StartOffsets",
+    "StartTime",
     "alter",
     "alter_schema",
     "alter_secret",
@@ -63,4 +66,5 @@ __all__ = [
     "replace_view",
     "sink_schema",
     "sink_view",
+    "start_of",
 ]  # fmt: skip

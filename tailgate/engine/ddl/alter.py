@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.history import OPTION, milliseconds
-from tailgate.lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item
+from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import (
     DuplicateTable,
     FeatureNotSupported,
@@ -20,13 +21,9 @@ from tailgate.lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from tailgate.lake.reading import RETAIN_OPTION
-from tailgate.lake.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
-
-COMMENTS = "comments"  # option of an item: its comment under "", comments of its columns under their names
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -36,7 +33,7 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
     )
     if item is None:
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
-    if item.kind in COMPANIONS:
+    if isinstance(item, Companion):
         owner = catalog[item.depends[0]]
         raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
     if statement.options:
@@ -53,22 +50,19 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
     """Returns the change of ALTER … SET or RESET for the retained history."""
-    if not item.stored:
+    if not item.stored or not isinstance(item, HistoryItem):
         raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if item.id in catalog.replacements():
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
-    options = {name: value for name, value in item.options.items() if name != RETAIN_OPTION}
-    sql = item.sql
+    history, sql = 0, item.sql
     for name, value in statement.options:
         if name != OPTION:
             raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
-        options.pop(RETAIN_OPTION, None)
-        if value is not None:
-            options[RETAIN_OPTION] = milliseconds(value)
+        history = 0 if value is None else milliseconds(value)
         creation = parse(sql)
         assert isinstance(creation, CreateSource | CreateTable | CreateView)
         sql = set_option(sql, creation.options_at, OPTION, None if value is None else str(value))
-    return Change(put=(replace(item, options=options, sql=sql),))
+    return Change(put=(replace(item, retain_history_ms=history, sql=sql),))
 
 
 def _target_schema(name: str, catalog: Catalog) -> Schema:
@@ -91,11 +85,11 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
     put = [replace(item, name=name, schema=schema.id)]
     catalog.check_new(name, schema)
     for other in catalog.dependents(item.id):
-        if other.kind in COMPANIONS:
+        if isinstance(other, Companion):
             companion = name + other.name.removeprefix(item.name)
             catalog.check_new(companion, schema)
             put.append(replace(other, name=companion, schema=schema.id))
-        elif other.kind == INDEX and schema.id != item.schema:
+        elif isinstance(other, Index) and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
     return with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
@@ -113,13 +107,13 @@ def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) 
     for id, item in affected.items():
         if id in replacements or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
-        if item.kind not in GOING_ALONG:
+        if not isinstance(item, DroppedWithOwner):
             put[id] = rename_references(after[id], before, after)
     renamed = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():
-        if item.query and item.kind != "function":
+        if item.query and not isinstance(item, Function):
             _check(renamed[id], renamed)
-        elif item.kind in COMPANIONS:
+        elif isinstance(item, Companion):
             put[id] = replace(renamed[id], sql=renamed[item.depends[0]].sql)
     return replace(change, put=tuple(put.values()))
 
@@ -149,8 +143,8 @@ def comment(statement: Comment, catalog: Catalog) -> Change:
         relation = find_of_kind(statement.kind, statement.name, catalog, word="relation")
         assert relation is not None
         item = relation
-    comments = dict(item.options.get(COMMENTS, {}))
+    comments = dict(item.comments)
     comments.pop(statement.column, None)
     if statement.text:
         comments[statement.column] = statement.text
-    return Change(put=(replace(item, options={**item.options, COMMENTS: comments}),))
+    return Change(put=(replace(item, comments=comments),))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from tailgate.engine.ddl.durations import DAY_MS, milliseconds
-from tailgate.engine.ddl.known_columns import READERS, with_recorded_width
-from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item
+from tailgate.engine.ddl.known_columns import with_recorded_width
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, DeadLetters, Item, Reader
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.roles import Role
 from tailgate.sql.authorization import authorize
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan.properties import relations
@@ -22,7 +21,7 @@ from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
 from tailgate.sql.statements import Expression, QueryText
 
-AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source
+AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # fields of a source
 RETENTION = {"dead letter retention": AGE, "dead letter retention bytes": BYTES}
 RETENTION_MS = 7 * DAY_MS
 RETENTION_BYTES = 1 << 30  # total size of keys and values
@@ -33,21 +32,21 @@ TIME_S = 60.0
 
 
 def retention_option(name: str) -> str | None:
-    """Returns the item option that an option of WITH sets, or None if it is not about dead letters."""
+    """Returns the field of a source that an option of WITH sets, or None if it is not about dead letters."""
     return RETENTION.get(name.replace("_", " "))
 
 
-def retention_options(name: str, value: object) -> dict[str, Any]:
-    """Returns the item options for WITH (DEAD LETTER RETENTION [BYTES] = value). Raises 22023."""
-    item_option = RETENTION[name.replace("_", " ")]
-    if item_option == AGE:
+def retention_options(name: str, value: object) -> dict[str, int]:
+    """Returns the field of a source that WITH (DEAD LETTER RETENTION [BYTES] = value) sets, and its value. Raises 22023."""
+    field = RETENTION[name.replace("_", " ")]
+    if field == AGE:
         age = milliseconds(value) if isinstance(value, str) else 0
         if age <= 0:
             raise InvalidParameterValue(f'invalid DEAD LETTER RETENTION: "{value}"', hint="Write an interval, such as '7 days'.")
-        return {item_option: age}
+        return {field: age}
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= BYTES_MAX:
         raise InvalidParameterValue(f'option "{name}" is a number from 1 to {BYTES_MAX}')
-    return {item_option: value}
+    return {field: value}
 
 
 def matching_letters(table: pa.Table, letters: Item, where: Expression | None, role: Role, catalog: Catalog) -> pa.Table:
@@ -89,7 +88,7 @@ def with_all_columns(catalog: Catalog) -> Change:
     """
     put: list[Item] = []
     for item in catalog.items.values():
-        if item.kind == "dead letters" and len(item.columns) < len(DEAD_LETTERS):
+        if isinstance(item, DeadLetters) and len(item.columns) < len(DEAD_LETTERS):
             put.append(replace(item, columns=DEAD_LETTERS))
-            put += [with_recorded_width(r, item) for r in catalog.dependents(item.id) if r.kind in READERS]
+            put += [with_recorded_width(r, item) for r in catalog.dependents(item.id) if isinstance(r, Reader)]
     return Change(put=tuple(put))

@@ -12,10 +12,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from typing_extensions import assert_never
+
 from tailgate.engine.plan.replacements import readers
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import (
+    Catalog,
+    Change,
+    Connection,
+    DeadLetters,
+    Function,
+    Index,
+    Item,
+    MaterializedView,
+    Secret,
+    Sink,
+    Source,
+    Subscription,
+    Table,
+    View,
+    ViewErrors,
+)
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.lake.roles import Role
 from tailgate.sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
@@ -51,15 +69,17 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
 
 def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
     """Returns the privileges that the definition of an item requires."""
-    match item.kind:
-        case "view" | "materialized view":
+    match item:
+        case View() | MaterializedView():
             return bind_definition(item, catalog).demands
-        case "function":
+        case Function():
             return check_body(item, tree_of(item.query), catalog).demanded()
-        case "sink" | "subscription":
+        case Sink() | Subscription():
             return (Demand(SELECT, item.depends[0]),)
-        case _:
+        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Secret() | Connection():
             return ()
+        case _:
+            assert_never(item)
 
 
 def _owner(item: Item, catalog: Catalog) -> Role:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import COMPANIONS, CONNECTION, INDEX, SECRET, SUBSCRIPTION, Catalog, Change, Item
-from tailgate.lake.dropping import described, dropping
+from tailgate.lake.catalog import Catalog, Change, Companion, Item
+from tailgate.lake.catalog.dropping import described, dropping
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
-from tailgate.lake.names import Name
-from tailgate.lake.schemas import BUILT_IN, Schema
 from tailgate.sql.statements import Drop, DropSchema
 
 Notice = dict[str, str | None]
@@ -64,7 +64,7 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
 def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     """Returns the item that a DROP names. Raises 2BP01 for a companion."""
     item = find_of_kind(statement.kind, name, catalog, if_exists=statement.if_exists)
-    if item is not None and item.kind in COMPANIONS:
+    if item is not None and isinstance(item, Companion):
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
             f"cannot drop {item.name} because {described(catalog, owner)} requires it",
@@ -89,10 +89,10 @@ def find_of_kind(
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", SUBSCRIPTION, SECRET, CONNECTION)
-        missing = UndefinedObject if other or (kind == INDEX and not word) else UndefinedTable
+        other = kind in ("sink", "subscription", "secret", "connection")
+        missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
-    if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
+    if item.kind != kind and not isinstance(item, Companion) and not (any_relation and item.is_relation):
         hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)
     return item

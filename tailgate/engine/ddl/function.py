@@ -14,7 +14,10 @@ from dataclasses import replace
 from tailgate.engine.ddl.drop import Notice, notice, removal
 from tailgate.engine.ddl.names import normalized
 from tailgate.engine.ddl.replace import replacements
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Function, Item
+from tailgate.lake.catalog.functions import find, matching, signature
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     DuplicateFunction,
     FeatureNotSupported,
@@ -22,15 +25,10 @@ from tailgate.lake.errors import (
     UndefinedFunction,
     UndefinedObject,
 )  # fmt: skip
-from tailgate.lake.names import Name
-from tailgate.lake.routines import Routine, find, matching, routine, signature
-from tailgate.lake.schemas import Schema
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.expressions.sql_functions import is_built_in
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
-
-COMMENTS = "comments"
 
 
 def create_function(statement: CreateFunction, text: str, catalog: Catalog, owner: int) -> tuple[Item, ...]:
@@ -44,29 +42,25 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
         raise FeatureNotSupported(
             f'a function with the name of a built-in one, "{name}", is not supported', position=statement.name.position
         )
-    signature = _routine(statement, catalog)
-    old = matching(catalog.functions(Name(name, schema.name)), signature.types)
+    item = _function(statement, text, owner, schema, catalog)
+    old = matching(catalog.functions(Name(name, schema.name)), item.types)
     if old is not None and not statement.replace:
         raise DuplicateFunction(f'function "{name}" already exists with same argument types')
     if old is not None:
-        _check_same(old, routine(old), signature)
-    id = catalog.next_id
-    item = Item(id, "function", name, signature.arguments, sql=text, query=statement.body.text, options=signature.options(), owner=owner)
-    item = replace(item, schema=schema.id)
+        _check_same(old, item)
     if old is None:
         depends = tuple(check_body(item, statement.body.tree, catalog.apply(Change(put=(item,)))).used)
         return (normalized(replace(item, depends=depends), statement, catalog),)
     changed = replace(item, id=old.id, owner=old.owner)
     depends = tuple(check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,)))).used)
-    comments = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
-    item = replace(item, depends=depends, owner=old.owner, options={**item.options, **comments})
+    item = replace(item, depends=depends, owner=old.owner, comments=old.comments)
     if old.id in catalog.below(item):  # through a materialized view: the binder sees calls, but not the definition of stored rows
         raise FeatureNotSupported("recursive functions are not supported", position=statement.name.position)
     return replacements(normalized(item, statement, catalog), catalog, old)
 
 
-def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
-    """Returns the signature of a function. Raises 42P13 for duplicate result columns."""
+def _function(statement: CreateFunction, text: str, owner: int, schema: Schema, catalog: Catalog) -> Function:
+    """Returns the item of a function, without what it depends on. Raises 42P13 for duplicate result columns."""
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:
@@ -85,12 +79,25 @@ def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
         assert statement.returns is not None
         returns = statement.returns
         rows = (Field("", returns),) if statement.many else None
-    return Routine(arguments, returns, defaults, rows, statement.strict, statement.volatility)
+    return Function(
+        catalog.next_id,
+        statement.name.name,
+        arguments,
+        sql=text,
+        query=statement.body.text,
+        owner=owner,
+        schema=schema.id,
+        returns=returns,
+        defaults=defaults,
+        rows=rows,
+        strict=statement.strict,
+        volatility=statement.volatility,
+    )
 
 
-def _check_same(item: Item, old: Routine, new: Routine) -> None:
+def _check_same(old: Function, new: Function) -> None:
     """Raises 42P13 if OR REPLACE changes the return type or the names of arguments, or removes defaults."""
-    hint = f"Use DROP FUNCTION {item.shown} first."
+    hint = f"Use DROP FUNCTION {old.display_name} first."
     if (old.returns, old.rows) != (new.returns, new.rows):
         if old.returns == new.returns and old.rows is not None and new.rows is not None:
             detail = "Row type defined by OUT parameters is different."
@@ -106,7 +113,7 @@ def _check_same(item: Item, old: Routine, new: Routine) -> None:
 # --- statements that refer to a function ----------------------------------------------------------------------------------------
 
 
-def find_function(name: FunctionName, catalog: Catalog) -> Item:
+def find_function(name: FunctionName, catalog: Catalog) -> Function:
     """Returns the item of a function that a statement refers to. Raises 42883 if it does not exist."""
     catalog.check_schema(name.name)
     return find(name.name, name.types, catalog)
@@ -131,4 +138,4 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:
     """Returns the change that sets the comment of a function."""
     item = find_function(statement.function, catalog)
-    return Change(put=(replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}}),))
+    return Change(put=(replace(item, comments={"": statement.text} if statement.text else {}),))

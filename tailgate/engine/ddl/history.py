@@ -5,11 +5,8 @@ The lake's `since` follows the longest of these durations.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tailgate.engine.ddl.durations import DAY_MS, bounded_milliseconds
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
@@ -17,12 +14,12 @@ OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
 RETAIN_MAX_MS = 30 * DAY_MS
 
 
-def split_retention(options: Options) -> tuple[dict[str, Any], Options]:
-    """Returns the options of an item that set the history, and the statement's other options."""
-    retention: dict[str, Any] = {}
+def split_retention(options: Options) -> tuple[int, Options]:
+    """Returns for how many ms an item retains its history, 0 by default, and the statement's other options."""
+    retention = 0
     for name, value in options:
         if name == OPTION:
-            retention[RETAIN_OPTION] = milliseconds(value)
+            retention = milliseconds(value)
     return retention, tuple((name, value) for name, value in options if name != OPTION)
 
 

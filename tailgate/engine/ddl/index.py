@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, notice
-from tailgate.lake.catalog import INDEX, Catalog, Item
+from tailgate.lake.catalog import Catalog, Index, Item, View
+from tailgate.lake.catalog.indexes import KEY_TYPES
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
-from tailgate.lake.indexes import KEY_TYPES, Index
-from tailgate.lake.names import Name
-from tailgate.lake.schemas import Schema
 from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
 from tailgate.sql.statements import CreateIndex
 
@@ -20,7 +20,7 @@ UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMAR
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
-def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None, list[Notice]]:
+def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None, list[Notice]]:
     """Returns the index, or None if IF NOT EXISTS skips it, and notices."""
     relation = _relation(statement.relation, catalog)
     schema = catalog.schema_of(relation)  # as in PostgreSQL
@@ -32,17 +32,21 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
     if statement.name is not None:
         catalog.check_new(statement.name.name, schema)
     include = tuple(_position(name, relation) for name in statement.include)
-    index = Index(
-        columns,
-        tuple(c.descending for c in statement.columns) or (False,) * len(columns),
-        tuple(c.nulls_first for c in statement.columns) or (False,) * len(columns),
-        include,
-        statement.unique,
-        statement.method,
-    )
     columns_part = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
     name = statement.name.name if statement.name is not None else _free_name(relation.name, columns_part, schema, catalog)
-    item = Item(catalog.next_id, INDEX, name, depends=(relation.id,), options=index.options(), owner=relation.owner, schema=schema.id)
+    item = Index(
+        catalog.next_id,
+        name,
+        depends=(relation.id,),
+        owner=relation.owner,
+        schema=schema.id,
+        positions=columns,
+        descending=tuple(c.descending for c in statement.columns) or (False,) * len(columns),
+        nulls_first=tuple(c.nulls_first for c in statement.columns) or (False,) * len(columns),
+        include=include,
+        unique=statement.unique,
+        method=statement.method,
+    )
     notices: list[Notice] = []
     if statement.unique:
         notices = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
@@ -52,7 +56,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
 def _relation(name: Name, catalog: Catalog) -> Item:
     """Returns the relation to index. Raises 42809 for a view, 55000 for one that is not stored."""
     relation = catalog.relation(replace(name, position=None))
-    if relation.kind == "view":
+    if isinstance(relation, View):
         detail = "This operation is not supported for views."
         raise WrongObjectType(f'cannot create index on relation "{relation.name}"', detail=detail, hint=VIEW)
     if not relation.stored:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.catalog import WIDTHS, Item
-
-READERS = ("view", "materialized view", "function", "sink")  # kinds of items whose texts contain columns of a source
+from tailgate.lake.catalog import Item, Reader
 
 
-def with_recorded_width(other: Item, relation: Item) -> Item:
+def with_recorded_width(other: Reader, relation: Item) -> Reader:
     """Records in an item that reads `relation` how many columns the relation has now."""
-    widths = other.options.get(WIDTHS, {})
-    return replace(other, options={**other.options, WIDTHS: {str(relation.id): len(relation.columns), **widths}})
+    return replace(other, known_columns={relation.id: len(relation.columns), **other.known_columns})

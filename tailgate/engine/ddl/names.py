@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog.items import ItemType
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
-from tailgate.lake.names import Name
-from tailgate.lake.schemas import Schema
 from tailgate.lake.types import Field
 from tailgate.sql.definitions import Creation, rename_references
 
@@ -19,14 +20,14 @@ def schema_for(name: Name, catalog: Catalog) -> Schema:
     return schema
 
 
-def find_item(kind: str, name: Name, catalog: Catalog) -> Item:
-    """Returns the item with this name and kind. Raises 3F000, 42704, 42809."""
+def find_item(kind: type[ItemType], name: Name, catalog: Catalog) -> ItemType:
+    """Returns the item with this name, which must be of this class. Raises 3F000, 42704, 42809."""
     item = catalog.find(name)
     if item is None:
         catalog.check_schema(name)
-        raise UndefinedObject(f'{kind} "{name}" does not exist', position=name.position)
-    if item.kind != kind:
-        raise WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+        raise UndefinedObject(f'{kind.kind} "{name}" does not exist', position=name.position)
+    if not isinstance(item, kind):
+        raise WrongObjectType(f'"{item.name}" is not a {kind.kind}', position=name.position)
     return item
 
 
@@ -41,7 +42,7 @@ def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item
     return relation
 
 
-def normalized(item: Item, statement: Creation, catalog: Catalog) -> Item:
+def normalized(item: ItemType, statement: Creation, catalog: Catalog) -> ItemType:
     """Returns the item with its normalized text, in which names do not depend on the search path."""
     return rename_references(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 

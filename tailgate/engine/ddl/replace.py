@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.view import create_view, errors_item
-from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, readers, replacement
-from tailgate.lake.catalog import COMPANIONS, Catalog, Change, Item, skips
+from tailgate.engine.plan.replacements import readers, replacement
+from tailgate.lake.catalog import Catalog, Change, Companion, Function, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
     FeatureNotSupported,
@@ -47,32 +47,33 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
         if skips(new) and not skips(item):
             raise FeatureNotSupported(f'a view that skips rows that fail, below "{item.name}", is not supported', hint="Drop that first.")
     if kind == "view":
-        return replacements(replace(new, options={**new.options, **_comments(old)}), catalog, old)
+        return replacements(replace(new, comments=old.comments), catalog, old)
+    assert isinstance(new, MaterializedView)
     group = new.id
-    first = replace(new, ready=False, replaces=old.id, options={**new.options, "group": group})
-    put = [first]
+    first = replace(new, ready=False, replaces=old.id, group=group)
+    put: list[Item] = [first]
     if (old.columns, old.key) != (new.columns, new.key):
         _check_alone(old, catalog)
-        put = [replace(first, options={**first.options, HAS_NEW_COLUMNS: True})]
-        companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
-        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, HAS_NEW_COLUMNS: True}) for i in companions]
+        put = [replace(first, has_new_columns=True)]
+        companions = [i for i in catalog.dependents(old.id) if isinstance(i, ViewErrors)]
+        put += [replace(errors_item(new), replaces=i.id, ready=False, group=group, has_new_columns=True) for i in companions]
     return _with_readers(put, catalog, above)
 
 
-def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+def replacements(new: View | MaterializedView | Function, catalog: Catalog, old: Item) -> tuple[Item, ...]:
     """Returns the items that replace a plain view or a function with `new`; see `replace_view`."""
     above = readers([old.id], catalog)
     _check_ready([old, *above], catalog)
     if _materialized(above):
-        return _with_readers([replace(new, ready=False, replaces=old.id, options={**new.options, "group": new.id})], catalog, above)
+        return _with_readers([replace(new, ready=False, replaces=old.id, group=new.id)], catalog, above)
     changed = replace(new, id=old.id)
     _check_readers(catalog.apply(Change(put=(changed,))), above)
     return (changed,)
 
 
-def _materialized(above: tuple[Item, ...]) -> list[Item]:
+def _materialized(above: tuple[Item, ...]) -> list[MaterializedView]:
     """Returns the items that need a new backfill."""
-    return [i for i in above if i.kind == "materialized view"]
+    return [i for i in above if isinstance(i, MaterializedView)]
 
 
 def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -84,10 +85,6 @@ def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) ->
         next_id += 2
     _check_readers(catalog.apply(Change(put=tuple(put))).replaced(), above)
     return tuple(put)
-
-
-def _comments(item: Item) -> dict[str, object]:
-    return {name: value for name, value in item.options.items() if name == "comments"}
 
 
 def _check_ready(items: list[Item], catalog: Catalog) -> None:
@@ -102,7 +99,7 @@ def _check_ready(items: list[Item], catalog: Catalog) -> None:
 def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
     """Raises 0A000 if the columns of a view above would change, as they would for `SELECT *`."""
     for item in above:
-        if item.kind == "function":
+        if isinstance(item, Function):
             check_body(item, tree_of(item.query), catalog.stored)
             continue
         columns = bind_definition(item, catalog).columns
@@ -115,7 +112,7 @@ def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
 
 def _check_alone(old: Item, catalog: Catalog) -> None:
     """Raises 2BP01 if objects depend on a materialized view that gets other columns."""
-    dependents = [i for i in catalog.dependents(old.id) if i.kind not in COMPANIONS]
+    dependents = [i for i in catalog.dependents(old.id) if not isinstance(i, Companion)]
     if dependents:
         raise DependentObjectsStillExist(
             f"cannot change the columns of {old.kind} {old.name} because other objects depend on it",

@@ -9,7 +9,10 @@ from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item
-from tailgate.lake.dropping import described
+from tailgate.lake.catalog.dropping import described
+from tailgate.lake.catalog.passwords import kept
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
     DuplicateObject,
@@ -19,9 +22,6 @@ from tailgate.lake.errors import (
     ReservedName,
     WrongObjectType,
 )
-from tailgate.lake.passwords import kept
-from tailgate.lake.roles import BUILT_IN, PUBLIC_ID, Role
-from tailgate.lake.schemas import Schema
 from tailgate.sql.statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, Name, RoleOptions
 
 RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole

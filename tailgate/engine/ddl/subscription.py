@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tailgate.engine.ddl.durations import bounded_milliseconds
 from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
-from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
+from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers import AGE_MAX_MS
-from tailgate.lake.subscriptions import PROGRESS, RETENTION, RETENTION_MS, SNAPSHOT
+from tailgate.lake.subscriptions import RETENTION_MS
 from tailgate.sql.statements import CreateSubscription
 
 
-def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Item:
+def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Subscription:
     """Returns the item of a subscription; `text` is the statement as typed."""
     schema = schema_for(statement.name, catalog)
     relation = stored_relation(
@@ -25,7 +25,14 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
             f'{relation.kind} "{relation.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
         )
     retention = RETENTION_MS if statement.retention is None else bounded_milliseconds("RETENTION", statement.retention, AGE_MAX_MS)
-    options = {RETENTION: retention, SNAPSHOT: statement.snapshot, PROGRESS: statement.progress}
-    name = statement.name.name
-    item = Item(catalog.next_id, SUBSCRIPTION, name, depends=(relation.id,), sql=text, options=options, schema=schema.id)
+    item = Subscription(
+        catalog.next_id,
+        statement.name.name,
+        depends=(relation.id,),
+        sql=text,
+        schema=schema.id,
+        retention_ms=retention,
+        snapshot=statement.snapshot,
+        progress=statement.progress,
+    )
     return normalized(item, statement, catalog)

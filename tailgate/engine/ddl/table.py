@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.targets import check_of, default_of
@@ -16,18 +15,15 @@ from tailgate.sql.statements import CreateTable
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
 
 
-def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
-    """Returns the item of a table; `text` is the statement as typed.
-
-    Its options are `defaults` by column, `constraint` and `checks`.
-    """
+def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
+    """Returns the item of a table; `text` is the statement as typed."""
     schema = schema_for(statement.name, catalog)
     names = [c.name for c in statement.columns]
-    for column in statement.key:
-        if column not in names:
-            raise UndefinedColumn(f'column "{column}" named in key does not exist', position=statement.key_position)
-        if statement.key.count(column) > 1:
-            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint', position=statement.key_position)
+    for key in statement.key:
+        if key not in names:
+            raise UndefinedColumn(f'column "{key}" named in key does not exist', position=statement.key_position)
+        if statement.key.count(key) > 1:
+            raise DuplicateColumn(f'column "{key}" appears twice in primary key constraint', position=statement.key_position)
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")
     columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
@@ -47,26 +43,28 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
     history, others = split_retention(statement.options)
     if others:
         raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
-    item = Item(
+    item = Table(
         id=catalog.next_id,
-        kind="table",
         name=statement.name.name,
         columns=columns,
         key=tuple(names.index(k) for k in statement.key) or None,
         stored=True,
         sql=text,
-        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {}), **history},
+        defaults=defaults,
+        constraint=statement.constraint,
+        checks=checks,
+        retain_history_ms=history,
         schema=schema.id,
     )
     return normalized(item, statement, catalog)
 
 
-def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
+def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckConstraint, ...]:
     """Returns the check constraints sorted by name, the order in which PostgreSQL evaluates them.
 
     Raises 42710 for a duplicate name, and the errors of the expressions.
     """
-    table, checks = statement.name.name, dict[str, dict[str, Any]]()
+    table, checks = statement.name.name, dict[str, CheckConstraint]()
     names = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
         try:
@@ -81,8 +79,8 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str
         if name == statement.constraint:
             raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
         names.add(name)
-        checks[name] = {"name": name, "text": check.text, "columns": sorted(read)}
-    return [checks[name] for name in sorted(checks, key=str.encode)]
+        checks[name] = CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)))
+    return tuple(checks[name] for name in sorted(checks, key=str.encode))
 
 
 def _free(name: str, names: set[str]) -> str:

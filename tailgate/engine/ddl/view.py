@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Literal, NamedTuple
 
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import normalized, schema_for
 from tailgate.engine.plan.change import SingleRow, leaves
 from tailgate.engine.plan.keys import key
 from tailgate.engine.plan.streams import Streams, bound_plan
-from tailgate.lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
+from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.failed import failure
 from tailgate.sql.bind import bind_view
 from tailgate.sql.statements import CreateView
 
 
-def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> Item:
+def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> View | MaterializedView:
     """Returns the item of a view; `text` is the statement as typed.
 
     A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
     """
     schema = catalog.home(statement.name) if replacing is not None else schema_for(statement.name, catalog)
-    options = _options(statement)
+    options = _view_options(statement)
     query = bind_view(statement, catalog)
     id, name = catalog.next_id, statement.name.name
-    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id)
-    item = normalized(item, statement, catalog)
+    item = normalized(
+        View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
+    )
     if not statement.materialized:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
         catalog.check_new(errors_name(name), schema)
-    view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
+    view = MaterializedView(
+        id,
+        name,
+        item.columns,
+        key(query.plan),
+        stored=True,
+        errors=id + 1,
+        depends=item.depends,
+        sql=item.sql,
+        query=item.query,
+        schema=item.schema,
+        on_error=options.on_error,
+        retain_history_ms=options.retain_history_ms,
+    )
     after = catalog.stored.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound_plan(i, c))(view)
     replacements = catalog.replacements()
@@ -54,11 +67,18 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     return view
 
 
-def errors_item(view: Item) -> Item:
+def errors_item(view: MaterializedView) -> ViewErrors:
     """Returns the relation of a view's errors. Its rows are in the log; the item gives them a name."""
-    name = errors_name(view.name)
-    item = Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
-    return replace(item, schema=view.schema)
+    return ViewErrors(
+        view.errors,
+        errors_name(view.name),
+        ERRORS,
+        stored=True,
+        depends=(view.id,),
+        sql=view.sql,
+        owner=view.owner,
+        schema=view.schema,
+    )
 
 
 def errors_name(view: str) -> str:
@@ -66,13 +86,21 @@ def errors_name(view: str) -> str:
     return f"{view}_errors"
 
 
-def _options(statement: CreateView) -> dict[str, Any]:
-    """Returns the options of a view's item. Raises 0A000 or 22023."""
-    options, others = split_retention(statement.options) if statement.materialized else ({}, statement.options)
+class _Options(NamedTuple):
+    """The options of a materialized view."""
+
+    on_error: Literal["fail", "skip"]
+    retain_history_ms: int
+
+
+def _view_options(statement: CreateView) -> _Options:
+    """Returns the options of a view. Raises 0A000 or 22023."""
+    on_error: Literal["fail", "skip"] = "fail"
+    retention, others = split_retention(statement.options) if statement.materialized else (0, statement.options)
     for name, value in others:
-        if name != ON_ERROR or not statement.materialized:
+        if name != "on_error" or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
         if value not in ("fail", "skip"):
             raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
-        options[name] = str(value)
-    return options
+        on_error = "skip" if value == "skip" else "fail"
+    return _Options(on_error, retention)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.nodes import is_maintained
 from tailgate.engine.plan.replacements import group, stored_inputs
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
 
 
 def reached_relations(graph: Graph, node: int) -> frozenset[int]:
@@ -24,14 +24,14 @@ def reached_relations(graph: Graph, node: int) -> frozenset[int]:
     return frozenset(output.relation for output in graph.outputs if output.origin in nodes)
 
 
-def stopped_views(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
+def stopped_views(relations: Iterable[int], catalog: Catalog) -> tuple[MaterializedView, ...]:
     """Returns the maintained views with one of these (error) relations and all views above, by id."""
     ids = set(relations)
-    views = [i for i in catalog.items.values() if i.kind == "materialized view" and is_maintained(i)]
+    views = [i for i in catalog.each(MaterializedView) if is_maintained(i)]
     stopped = {i.id for i in views if i.id in ids or i.errors in ids}
     while more := {i.id for i in views if i.id not in stopped and not stopped.isdisjoint(inputs_of(i, catalog))}:
         stopped |= more
-    return tuple(catalog[id] for id in sorted(stopped))
+    return tuple(i for i in sorted(views, key=lambda i: i.id) if i.id in stopped)
 
 
 def inputs_of(item: Item, catalog: Catalog) -> set[int]:

@@ -38,7 +38,18 @@ from tailgate.engine.plan.graph import DEAD_LETTER, DeadLetterEdge, Edge, Graph,
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.engine.plan.steps import Project, Steps
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, Catalog, Item, skips
+from tailgate.lake.catalog import (
+    DEAD_LETTERS,
+    DEAD_LETTERS_FIRST,
+    DEAD_LETTERS_KEY,
+    Catalog,
+    DeadLetters,
+    Item,
+    MaterializedView,
+    Table,
+    items,
+    skips,
+)
 from tailgate.lake.inbox import TABLE
 from tailgate.lake.types import BOOL, Field
 
@@ -73,13 +84,13 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
     return builder.graph()
 
 
-def backfill_inputs(item: Item, stream: Stream) -> tuple[BackfillInput, ...]:
+def backfill_inputs(item: MaterializedView, stream: Stream) -> tuple[BackfillInput, ...]:
     """Returns the inputs of the backfill of a materialized view that is not ready."""
     backfills = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.backfill_node(item, i)
         # the generation is part of the name, so late batches of an earlier backfill are ignored
-        channel = f"{BACKFILL}{node}/{nodes.generation(item)}"
+        channel = f"{BACKFILL}{node}/{item.numberings}"
         match leaf:
             case SingleRow():
                 backfills.append(BackfillInput("unit", 0, node, channel))
@@ -139,50 +150,48 @@ class _Builder:
 
     def add(self, item: Item) -> None:
         """Adds an item's nodes to the graph, unless they exist or it has none."""
-        match item.kind:
-            case "source" if item.stored:
+        match item:
+            case items.Source(stored=True):
                 self._stored(item)
-            case "dead letters":
+            case DeadLetters():
                 self._dead_letters(item)
-            case "materialized view" if nodes.is_maintained(item):
+            case MaterializedView() if nodes.is_maintained(item):
                 self._view(item)
             case _:
                 pass  # append-only sources are added with the views that read them; plain views and sinks have no nodes
 
     # ---- sources ---------------------------------------------------------------------------------------------------------------
 
-    def _source(self, item: Item, node: int, channel: str) -> int:
+    def _source(self, item: items.Source, node: int, channel: str) -> int:
         """Returns the node that decodes a source's records from a channel; creates it if necessary.
 
         Records that cannot be decoded go to the source's dead letters.
         """
         if node not in self.sources:
-            layout = source_layout(item.options)
-            self.sources[node] = SourceNode(
-                node, channel, layout.decoder, layout.shape, layout.source_columns, item.options.get("on_error", "dead letter")
-            )
+            layout = source_layout(item)
+            self.sources[node] = SourceNode(node, channel, layout.decoder, layout.shape, layout.source_columns, item.on_error)
             for letters in self.catalog.dependents(item.id):
-                if letters.kind == "dead letters":
+                if isinstance(letters, DeadLetters):
                     self._dead_letters(letters)
                     self.dead_letter_edges.add(DeadLetterEdge(node, _letter(item), nodes.upsert_node(letters), 0))
         return node
 
-    def _stored(self, item: Item) -> None:
+    def _stored(self, item: items.Source) -> None:
         """Adds a stored source."""
         upsert = nodes.upsert_node(item)
         if item.id in self.relations:
             return
-        origin = self._source(item, nodes.source_node(item), item.options["channel"])
+        origin = self._source(item, nodes.source_node(item), item.channel)
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
         if item.append_only:  # earlier rows do not matter
             self.outputs.append(Output(origin, Steps(), item.id))
             return
         self.operators[upsert] = _upsert(upsert, item)
-        for shape in source_layout(item.options).entering:
+        for shape in source_layout(item).entering:
             self.edges.append(Edge(origin, shape, upsert, 0))
         self.outputs.append(Output(upsert, Steps(), item.id))
 
-    def _table(self, item: Item) -> int:
+    def _table(self, item: Table) -> int:
         """Creates and returns the node for rows that are written to a table, when a view reads it.
 
         The log contains the table's changes without this node.
@@ -191,7 +200,7 @@ class _Builder:
         self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Steps(), item.columns)
         return node
 
-    def _dead_letters(self, item: Item) -> None:
+    def _dead_letters(self, item: DeadLetters) -> None:
         """Adds the relation of a source's dead letters."""
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
@@ -203,7 +212,7 @@ class _Builder:
 
     # ---- views -----------------------------------------------------------------------------------------------------------------
 
-    def _view(self, item: Item) -> None:
+    def _view(self, item: MaterializedView) -> None:
         """Adds a materialized view and the items that it reads."""
         if item.id in self.relations:
             return
@@ -217,7 +226,7 @@ class _Builder:
         for place in self._places(item, stream):
             self.outputs.append(Output(place.node, place.shape, item.id))
 
-    def _operator(self, item: Item, operator: Stateful) -> None:
+    def _operator(self, item: MaterializedView, operator: Stateful) -> None:
         """Adds an operator of a view with the edges that lead to it."""
         node = self._node(item, operator)
         if node in self.operators:
@@ -228,10 +237,10 @@ class _Builder:
                 self.edges.append(Edge(place.node, place.shape, node, port))
         self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
 
-    def _node(self, item: Item, operator: Stateful) -> int:
+    def _node(self, item: MaterializedView, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
 
-    def _places(self, item: Item, stream: Stream) -> list[_Place]:
+    def _places(self, item: MaterializedView, stream: Stream) -> list[_Place]:
         """Returns the places where the changes of a part of the view's stream can be read.
 
         These are the live places and, during a backfill, also that of the history.
@@ -243,21 +252,21 @@ class _Builder:
             places.append(_Place(self._history(item, stream.origin), _first_columns(stream.origin)))
         return [p.then(stream.shape) for p in places]
 
-    def _live(self, item: Item, origin: Origin) -> list[_Place]:
+    def _live(self, item: MaterializedView, origin: Origin) -> list[_Place]:
         """Returns the places where the live changes of an origin can be read."""
         match origin:
             case Source(id):
-                source = self.catalog[id]
-                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), _first_columns(origin))]
-            case StoredRelation(id) if self.catalog[id].kind == "table":
-                return [_Place(self._table(self.catalog[id]), Steps())]
+                source = self.catalog.expect(items.Source, id)
+                return [_Place(self._source(source, nodes.source_node(source), source.channel), _first_columns(origin))]
+            case StoredRelation(id) if isinstance(table := self.catalog[id], Table):
+                return [_Place(self._table(table), Steps())]
             case StoredRelation(id):
                 stored = self.catalog[id]
                 self.add(stored)
-                upserts = stored.kind == "dead letters" or not stored.append_only
+                upserts = isinstance(stored, DeadLetters) or not stored.append_only
                 return [_Place(nodes.upsert_node(stored) if upserts else nodes.source_node(stored), _first_columns(origin))]
             case View(id, below):
-                view = self.catalog[id]
+                view = self.catalog.expect(MaterializedView, id)
                 self._view(view)
                 return [p.then(below.shape) for p in self._live(view, below.origin)]
             case SingleRow():
@@ -269,12 +278,12 @@ class _Builder:
             case _:
                 assert_never(origin)
 
-    def _history(self, item: Item, leaf: Leaf) -> int:
+    def _history(self, item: MaterializedView, leaf: Leaf) -> int:
         """Returns the node that sends the history of a leaf to a new view; creates it if necessary."""
         fill = self.fills[item.id][self.numbers[item.id][leaf]]
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
-                self._source(self.catalog[leaf.item], fill.node, fill.channel)
+                self._source(self.catalog.expect(items.Source, leaf.item), fill.node, fill.channel)
             else:
                 columns = SINGLE_ROW if isinstance(leaf, SingleRow) else self.catalog[leaf.item].columns
                 self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(columns), Steps(), columns)
@@ -310,10 +319,10 @@ def _first_columns(leaf: Leaf) -> Steps:
     return Steps() if width is None else Steps((Project(tuple(f"c{i}" for i in range(width))),))
 
 
-def _upsert(node: int, item: Item) -> operators.Upsert | operators.CdcUpsert | operators.CdcBag:
+def _upsert(node: int, item: items.Source) -> operators.Upsert | operators.CdcUpsert | operators.CdcBag:
     """Returns the operator that stores the rows of a keyed source."""
-    columns, fingerprint, first = _numbered(item.columns), f"kept {item.id}", item.options.get("first_columns")
-    if item.options["envelope"] == "debezium":
+    columns, fingerprint, first = _numbered(item.columns), f"kept {item.id}", item.first_columns
+    if item.envelope == "debezium":
         if item.key is None:
             return operators.CdcBag(node, columns, fingerprint, first)
         return operators.CdcUpsert(node, columns, item.key, fingerprint, first)
@@ -321,13 +330,13 @@ def _upsert(node: int, item: Item) -> operators.Upsert | operators.CdcUpsert | o
     return operators.Upsert(node, columns, item.key, fingerprint, first)
 
 
-def _letter(source: Item) -> Steps:
+def _letter(source: items.Source) -> Steps:
     """Returns the step from a dead letter to the input of its upsert.
 
     A record without an error was decoded by a retry, so its dead letter is deleted. The topic is
     that of the source, because the record's column may contain the name of a channel.
     """
-    columns = ["'" + source.options["topic"] + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
+    columns = ["'" + source.topic + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
     return Steps((Project((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
 
 

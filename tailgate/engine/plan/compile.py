@@ -22,7 +22,7 @@ from tailgate.engine.plan.steps import NOTHING, Steps, Unnest, names, select, th
 from tailgate.engine.plan.temporal import bounds, check_clock_reads, reads_clock
 from tailgate.engine.plan.values import ONE_COLUMN, values
 from tailgate.engine.plan.windows import window_function
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, ViewErrors, items
 from tailgate.lake.errors import FeatureNotSupported, of
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
@@ -162,16 +162,16 @@ class _Compiler:
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
-        if item.kind == "materialized view":
+        if isinstance(item, MaterializedView):
             below = self._views(item)
             return Stream(View(item.id, below), Steps(), item.columns, below.append_only)
-        if item.kind == "view errors":
+        if isinstance(item, ViewErrors):
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
         # fewer columns than the item: columns were added to it later
         width = None if len(scan.columns) == len(item.columns) else len(scan.columns)
-        if item.kind == "dead letters" or item.stored:
-            return Stream(StoredRelation(item.id, width), Steps(), scan.columns, item.kind == "source" and item.append_only)
-        if item.kind == "source":
+        if isinstance(item, DeadLetters) or item.stored:
+            return Stream(StoredRelation(item.id, width), Steps(), scan.columns, isinstance(item, items.Source) and item.append_only)
+        if isinstance(item, items.Source):
             return Stream(Source(item.id, width), Steps(), scan.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 

@@ -4,7 +4,7 @@
 plan above the operator: sources by id, the steps of every edge, keys, functions and types, but no
 names. A scan of another materialized view is replaced by that view's plan, so a view over a view
 has the same digest as the equivalent single query. An append-only source contains the records of
-its topic since the view was created, so the position where the view starts (`options["starts"]`,
+its topic since the view was created, so the position where the view starts (`MaterializedView.starts`,
 per source) is part of the digest: two views of one topic have equal rows only if they start at the
 same record.
 """
@@ -12,6 +12,7 @@ same record.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 
 from typing_extensions import assert_never
@@ -20,7 +21,7 @@ from tailgate.engine.plan import change, operators
 from tailgate.engine.plan.change import Origin, SingleRow, Source, Stateful, StoredRelation, Stream, View
 from tailgate.engine.plan.operators import FrameBound, SortColumn
 from tailgate.engine.plan.steps import Filter, Project, Unnest
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
 from tailgate.lake.types import Field
 
 # version of the layout of a join's state in the store (Join.java); state of another version is
@@ -80,10 +81,15 @@ def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[li
     return _origin(stream.origin, item, catalog), own
 
 
+def _start(item: Item, source: int) -> Mapping[str, int] | None:
+    """Returns the offsets of a source's topic at which a view begins."""
+    return item.starts.get(source) if isinstance(item, MaterializedView) else None
+
+
 def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
     match origin:
         case Source(id):
-            return f"source {id} from {json.dumps(item.options.get('starts', {}).get(str(id)), sort_keys=True)}"
+            return f"source {id} from {json.dumps(_start(item, id), sort_keys=True)}"
         case StoredRelation(id):
             return f"kept {id}"
         case View():

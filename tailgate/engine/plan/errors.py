@@ -25,7 +25,7 @@ from tailgate.engine.plan.graph import Edge, Graph
 from tailgate.engine.plan.nodes import node_of
 from tailgate.engine.plan.operators import Join, SetOperation, Upsert
 from tailgate.engine.plan.steps import Project, Steps
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
 
 ErrorOrigin = int | Edge | tuple[int, Steps]  # an operator; an edge to an operator; the rows that leave a node, after the steps
 Sum = Counter[ErrorOrigin]
@@ -115,6 +115,7 @@ class _Sums:
             case SingleRow():
                 return [(CONSTANT, Steps())]
             case _:
+                assert isinstance(item, MaterializedView)
                 return [(node_of(item, stateful(whole).index(origin)), Steps())]
 
     def above(self, node: int) -> set[ErrorOrigin]:

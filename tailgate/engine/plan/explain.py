@@ -23,7 +23,7 @@ from tailgate.engine.plan.rewrites import rewrite
 from tailgate.engine.plan.sizes import ROWS_MIN, with_scan_sizes
 from tailgate.engine.plan.streams import PlanOf, bound_plan
 from tailgate.engine.plan.temporal import reads_clock
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from tailgate.sql.plan import Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window
 from tailgate.sql.plan.explain import lines
@@ -106,12 +106,14 @@ class _Explained:
         """
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
-            return nodes.upsert_node(item) if item.kind == "dead letters" or (item.kind == "source" and item.stored) else None
+            return nodes.upsert_node(item) if isinstance(item, DeadLetters) or (isinstance(item, Source) and item.stored) else None
         linear = not isinstance(plan, (Join, Reduce, Distinct, SetOperation, Window, TopK))
         if linear and not (isinstance(plan, Filter) and reads_clock(plan.condition)):
             return None
         operator = self.operator(plan)
-        return None if operator is None else nodes.nodes_by_digest(self.item).get(digest(operator, self.item, self.catalog))
+        if operator is None or not isinstance(self.item, MaterializedView):
+            return None
+        return nodes.nodes_by_digest(self.item).get(digest(operator, self.item, self.catalog))
 
     def shared(self, operator: Stateful) -> str:
         """Returns a note with the other views that share an operator, or an empty text."""
@@ -119,7 +121,7 @@ class _Explained:
         others = [
             i.name
             for i in self.catalog.visible
-            if i.kind == "materialized view" and i.id != self.item.id and own_digest in nodes.digests(i)
+            if isinstance(i, MaterializedView) and i.id != self.item.id and own_digest in nodes.digests(i)
         ]
         return f"; shared with {', '.join(others)}" if others else ""
 
@@ -134,7 +136,7 @@ def notices(item: Item, stream: Stream) -> tuple[str, ...]:
 def scanned(scan: Scan, catalog: Catalog) -> str:
     """Returns the description of a scan: name, kind, and size if it is known."""
     item = catalog[scan.relation]
-    kind = ("append-only" if item.append_only else "keyed") if item.kind == "source" else item.kind
+    kind = ("append-only" if item.append_only else "keyed") if isinstance(item, Source) else item.kind
     return f"{item.name} ({kind}{f', about {scan.rows} rows' if (scan.rows or 0) > ROWS_MIN else ''})"
 
 
@@ -143,9 +145,9 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
     match plan:
         case Scan(relation=id):
             item = explained.catalog[id]
-            if item.kind in ("source", "dead letters") and item.key is not None:
+            if isinstance(item, Source | DeadLetters) and item.key is not None:
                 return f"upsert on {', '.join(item.columns[k].name for k in item.key)}"
-            return "changes" if item.kind == "source" and item.stored else ""
+            return "changes" if isinstance(item, Source) and item.stored else ""
         case Join():
             operator = explained.operator(plan)
             assert isinstance(operator, change.Join)
@@ -214,5 +216,5 @@ def _for_sides(sides: tuple[bool, bool], text: str) -> str:
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:
     """Returns a note for each append-only source that is not stored."""
     scanned = {node.relation: None for node in walk(plan) if isinstance(node, Scan)}
-    appended = [catalog[id].name for id in scanned if catalog[id].kind == "source" and not catalog[id].stored]
+    appended = [catalog[id].name for id in scanned if isinstance(catalog[id], Source) and not catalog[id].stored]
     return [f"Note: {name} is what its topic held when the view was created, and everything since." for name in sorted(appended)]

@@ -13,14 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tailgate.lake.catalog import Catalog, Change, Item
-from tailgate.lake.failed import FAILED
-
-# option of a replacement with other columns: it keeps its id, and the item that it replaces is
-# dropped
-HAS_NEW_COLUMNS = "anew"
-KEPT_BY_ID = ("next_node", "fills", "comments")  # options that belong to an id, not to a definition
-NOT_COPIED = ("group", "stale", FAILED, HAS_NEW_COLUMNS, *KEPT_BY_ID)
+from tailgate.lake.catalog import Catalog, Change, Function, Item, MaterializedView, View, ViewErrors
+from tailgate.lake.catalog.items import Replaceable
 
 
 def stored_inputs(item: Item, catalog: Catalog) -> set[int]:
@@ -29,7 +23,7 @@ def stored_inputs(item: Item, catalog: Catalog) -> set[int]:
 
 
 def _has_no_rows(item: Item) -> bool:
-    return item.kind in ("view", "function")
+    return isinstance(item, View | Function)
 
 
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
@@ -43,7 +37,7 @@ def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
 
     def visit(id: int, first: int) -> None:
         for item in reversed(catalog.dependents(id)):
-            if item.kind in ("view", "materialized view", "function") and not item.replaces and item.id != first and item.id not in visited:
+            if isinstance(item, View | MaterializedView | Function) and not item.replaces and item.id != first and item.id not in visited:
                 visited.add(item.id)
                 visit(item.id, first)
                 readers_by_id[item.id] = item
@@ -53,23 +47,27 @@ def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     return tuple(reversed(readers_by_id.values()))
 
 
-def replacement(item: Item, id: int, group: int) -> Item:
+def replacement(item: MaterializedView, id: int, group: int) -> MaterializedView:
     """Returns an item, not numbered yet, that is to replace this one with the same definition."""
-    options = {name: value for name, value in item.options.items() if name not in NOT_COPIED}
-    return replace(item, id=id, errors=id + 1, ready=False, replaces=item.id, options={**options, "group": group})
+    new = replace(_definition(item), id=id, errors=id + 1, ready=False, replaces=item.id, group=group)
+    return replace(new, next_node=0, numberings=0, comments={})
+
+
+def _definition(item: MaterializedView) -> MaterializedView:
+    """Returns the view without what it has as a replacement, and without its state."""
+    return replace(item, group=0, stale=None, failed=None, has_new_columns=False)
 
 
 def group(item: Item) -> int:
     """Returns the id of the group of replacements that an item belongs to, or 0."""
-    return int(item.options.get("group", 0))
+    return item.group if isinstance(item, Replaceable | ViewErrors) else 0
 
 
-def switch(replacements: Iterable[Item], catalog: Catalog, share: Callable[[Item, Catalog], Item]) -> Change:
+def switch(replacements: Iterable[Item], catalog: Catalog, share: Callable[[MaterializedView, Catalog], MaterializedView]) -> Change:
     """Returns the change that gives each replaced item its replacement's definition.
 
-    The replaced item keeps its id, and the replacement is dropped; with HAS_NEW_COLUMNS the
-    replacement stays, and the replaced item is dropped. `share`: an
-    `engine.plan.sharing.Sharing`.
+    The replaced item keeps its id, and the replacement is dropped; a replacement with new columns
+    stays, and the replaced item is dropped. `share`: an `engine.plan.sharing.Sharing`.
     """
     replacements = tuple(replacements)
     replaced_ids = {item.id: item.replaces for item in replacements}
@@ -77,19 +75,26 @@ def switch(replacements: Iterable[Item], catalog: Catalog, share: Callable[[Item
     drop: list[int] = []
     for item in replacements:
         old = catalog[item.replaces]
-        if item.options.get(HAS_NEW_COLUMNS):
-            options = {name: value for name, value in item.options.items() if name not in ("group", HAS_NEW_COLUMNS)}
-            put[item.id] = replace(item, replaces=0, ready=True, options=options)
+        if isinstance(item, MaterializedView | ViewErrors) and item.has_new_columns:
+            put[item.id] = replace(item, replaces=0, ready=True, group=0, has_new_columns=False)
             drop.append(old.id)
             continue
         drop.append(item.id)
-        options = {name: value for name, value in item.options.items() if name not in NOT_COPIED}
-        options |= {name: old.options[name] for name in KEPT_BY_ID if name in old.options}
-        depends = tuple(replaced_ids.get(d, d) for d in item.depends)
-        put[old.id] = replace(item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, options=options, name=old.name)
+        put[old.id] = _switched(item, old, tuple(replaced_ids.get(d, d) for d in item.depends))
     after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(drop)))
     for id, item in put.items():
-        if item.kind == "materialized view":
-            put[id] = share(item, after)
-            after = after.apply(Change(put=(put[id],)))
+        if isinstance(item, MaterializedView):
+            put[id] = shared = share(item, after)
+            after = after.apply(Change(put=(shared,)))
     return Change(tuple(put.values()), tuple(drop))
+
+
+def _switched(item: Item, old: Item, depends: tuple[int, ...]) -> Item:
+    """Returns the replaced item with its replacement's definition. Names, comments and numbers of operators belong to the id."""
+    assert isinstance(item, Replaceable)
+    new = replace(
+        item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, name=old.name, group=0, comments=old.comments
+    )
+    if isinstance(new, MaterializedView) and isinstance(old, MaterializedView):
+        return replace(_definition(new), next_node=old.next_node, numberings=old.numberings)
+    return new

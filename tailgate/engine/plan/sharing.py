@@ -19,9 +19,9 @@ from typing import TypeAlias
 
 from tailgate.engine.plan.circuit import BACKFILL
 from tailgate.engine.plan.graph import Edge, Graph
-from tailgate.engine.plan.nodes import is_maintained, record, with_record
+from tailgate.engine.plan.nodes import is_maintained, with_record
 from tailgate.engine.plan.steps import Steps
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, MaterializedView
 
 Sum: TypeAlias = tuple[int, int]
 # whether two operators have the same state
@@ -69,21 +69,21 @@ class Sharing:
                 self._edges.setdefault(edge.to, []).append(edge)
         self._replaced: dict[int, int] = {}
 
-    def __call__(self, item: Item, catalog: Catalog) -> Item:
+    def __call__(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
         """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
         nodes_by_digest: dict[str, list[int]] = {}
-        for other in sorted(catalog.items.values(), key=lambda i: i.id):
-            if other.kind == "materialized view" and other.ready and is_maintained(other) and other.id != item.id:
-                for digest, node in record(other):
+        for other in sorted(catalog.each(MaterializedView), key=lambda i: i.id):
+            if other.ready and is_maintained(other) and other.id != item.id:
+                for digest, node in other.nodes:
                     nodes_by_digest.setdefault(digest, []).append(node)
-        for digest, node in record(item):
+        for digest, node in item.nodes:
             inputs = self._inputs(node)
             one = next((n for n in nodes_by_digest.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
             if one is not None:
                 self._replaced[node] = one
             else:
                 nodes_by_digest.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
-        return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
+        return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in item.nodes])
 
     def _inputs(self, node: int) -> Counter[tuple[int, Steps, int]]:
         """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""

@@ -1,6 +1,6 @@
 """Sizes of a view's inputs at the time of its creation; they determine the order of its joins.
 
-    CREATE … ──► approximate rows of inputs ──► options["sizes"] {id: rows} ──► Scan.rows ──► rewrites
+    CREATE … ──► approximate rows of inputs ──► MaterializedView.sizes ──► Scan.rows ──► rewrites
 
 The sizes are stored with the view, so its plan does not change when its inputs grow. This is
 necessary because the state of an operator is found by the operator's `digest`. A view without sizes
@@ -15,11 +15,10 @@ from dataclasses import replace
 from tailgate.engine.plan import change, nodes
 from tailgate.engine.plan.change import Stream, stateful
 from tailgate.engine.plan.digest import digest
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
 from tailgate.sql.plan import Relation, Scan
 from tailgate.sql.plan.traversal import bottom_up
 
-SIZES = "sizes"  # option of a materialized view
 ROWS_MIN = 100  # rows
 # a known size of the same relation is reused if the two differ by at most this factor
 SIMILAR_FACTOR = 4
@@ -27,26 +26,28 @@ SIMILAR_FACTOR = 4
 
 def with_scan_sizes(plan: Relation, item: Item) -> Relation:
     """Returns the plan of a view with the view's stored sizes in its scans."""
-    sizes: Mapping[str, int] | None = item.options.get(SIZES)
+    sizes = item.sizes if isinstance(item, MaterializedView) else None
     if sizes is None:
         return plan
-    return bottom_up(plan, lambda node: replace(node, rows=sizes.get(str(node.relation), 0)) if isinstance(node, Scan) else node)
+    return bottom_up(plan, lambda node: replace(node, rows=sizes.get(node.relation, 0)) if isinstance(node, Scan) else node)
 
 
-def with_sizes(item: Item, rows: Mapping[int, int], catalog: Catalog, stream: Callable[[Item], Stream]) -> Item:
+def with_sizes(
+    item: MaterializedView, rows: Mapping[int, int], catalog: Catalog, stream: Callable[[MaterializedView], Stream]
+) -> MaterializedView:
     """Returns the view, not numbered yet, with the sizes to plan by.
 
     `rows`: the known sizes of its inputs. `stream`: returns the stream of the view, for any
     options. If the join order of the text shares more joins with existing views than the best
     order, the view gets no sizes.
     """
-    others = [i for i in catalog.items.values() if i.kind == "materialized view" and i.ready and i.id != item.id]
-    sizes = {str(id): _similar_size(id, _rounded(n), others) for id, n in sorted(rows.items())}
-    typed = replace(item, options={name: value for name, value in item.options.items() if name != SIZES})
-    with_scan_sizes = replace(item, options={**item.options, SIZES: sizes})
+    others = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id]
+    sizes = {id: _similar_size(id, _rounded(n), others) for id, n in sorted(rows.items())}
+    typed = replace(item, sizes=None)
+    with_scan_sizes = replace(item, sizes=sizes)
     theirs = frozenset().union(*map(nodes.digests, others))
 
-    def shared(view: Item) -> int:
+    def shared(view: MaterializedView) -> int:
         return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
 
     return typed if theirs and shared(typed) > shared(with_scan_sizes) else with_scan_sizes
@@ -57,13 +58,13 @@ def _rounded(rows: int) -> int:
     return max(ROWS_MIN, int(float(f"{rows:.0e}"))) if rows else 0
 
 
-def _similar_size(id: int, rows: int, views: list[Item]) -> int:
+def _similar_size(id: int, rows: int, views: list[MaterializedView]) -> int:
     """Returns the size that the newest view over this relation was planned with, if it is similar.
 
     Equal joins then get equal orders. Without such a view `rows` is returned.
     """
     for view in sorted(views, key=lambda i: -i.id):
-        size = int(view.options.get(SIZES, {}).get(str(id), 0))
+        size = (view.sizes or {}).get(id, 0)
         if size and size <= rows * SIMILAR_FACTOR and rows <= size * SIMILAR_FACTOR:
             return size
     return rows

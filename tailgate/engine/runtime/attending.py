@@ -13,17 +13,18 @@ from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.letters import of_source
 from tailgate.engine.runtime.readers import beginning, reader_name
-from tailgate.lake.catalog import CONNECTION, Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Connection, Sink, Source
+from tailgate.lake.catalog.codec import encode_settings
+from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.catalog.roles import OPERATOR
 from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from tailgate.lake.inbox import Record
-from tailgate.lake.resolution import Resolution
-from tailgate.lake.roles import OPERATOR
 from tailgate.sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
 
 # option of a source: the losses that RESUME AT EARLIEST has accepted, newest last
-LOST, LOST_MAX = "lost", 100
+LOST_MAX = 100  # descriptions of losses that a source keeps
 LINES_MAX = 10_000  # limit of one PRINT
 LINES = 100  # default limit of PRINT
 
@@ -46,15 +47,15 @@ class Attending:
         together: raises 55000 if the statement omits one of them.
         """
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
-            channels = {i.options["channel"] for i in sources.values()}
-            for other in catalog.items.values():
-                if other.kind == "source" and other.options["channel"] in channels and other.id not in sources:
+            channels = {i.channel for i in sources.values()}
+            for other in catalog.each(Source):
+                if other.channel in channels and other.id not in sources:
                     raise ObjectNotInPrerequisiteState(
                         f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
                     )
-            put = tuple(replace(i, options={**i.options, "paused": not statement.resume}) for i in sources.values())
+            put = tuple(replace(i, paused=not statement.resume) for i in sources.values())
             self._engine.health.resume(channels if statement.resume else set())
             self._installation.install(Change(put=put))
         return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
@@ -63,7 +64,7 @@ class Attending:
 
     def retry(self, name: Name, names: Resolution) -> str:
         """Retries each dead letter of a source once. Returns a command tag with their number."""
-        source = _source(name, names.over(self._engine.catalog))
+        source = _source(name, self._engine.catalog.with_resolution(names))
         return f"RETRY {self._installation.letters.retry(source)}"
 
     def delete(self, statement: DeleteDeadLetters, role: str | None, names: Resolution) -> str:
@@ -71,7 +72,7 @@ class Attending:
 
         The condition is evaluated with the privileges of `role`; None is the operator.
         """
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         source = _source(statement.name, catalog)
         letters = of_source(source, catalog)
         asker = catalog.role(role) if role else OPERATOR
@@ -87,13 +88,13 @@ class Attending:
         The loss is logged and recorded in the item of the source.
         """
         with self._installation.lock:
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             if statement.if_exists and catalog.find(statement.name) is None:
                 return [f'relation "{statement.name.name}" does not exist, skipping']
             source = _source(statement.name, catalog)
-            reader, topic = reader_name(source), source.options["topic"]
+            reader, topic = reader_name(source), source.topic
             there = kafka.topic(*self._engine.place(source))
-            if (error := kafka.other(topic, there.id, source.options.get("topic_id"))) is not None:
+            if (error := kafka.other(topic, there.id, source.topic_id)) is not None:
                 raise ObjectNotInPrerequisiteState(error)
             known = self._engine.newest.offsets.get(reader, {}).get(topic, {})
             bounds = {p: there.bounds.get(p, (0, 0)) for p in known}
@@ -101,11 +102,11 @@ class Attending:
             if not lost:
                 return [f'source "{source.name}" has lost no records']
             said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
-            together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
+            together = [i for i in catalog.each(Source) if i.channel == source.channel]
             for line in said:
                 log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
-            self._engine.health.resume([source.options["channel"]])
-            put = tuple(replace(i, options={**i.options, LOST: [*i.options.get(LOST, ()), *said][-LOST_MAX:]}) for i in together)
+            self._engine.health.resume([source.channel])
+            put = tuple(replace(i, lost=(*i.lost, *said)[-LOST_MAX:]) for i in together)
             offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
             self._installation.install(Change(put=put), offsets=offsets)
         return said
@@ -124,7 +125,7 @@ class Attending:
     def print(self, statement: Print, names: Resolution) -> list[str]:
         """Returns the first or the last records of a topic, as lines of text."""
         if statement.connection is not None:
-            brokers, settings = self._reached(find_item(CONNECTION, statement.connection, names.over(self._engine.catalog)))
+            brokers, settings = self._reached(find_item(Connection, statement.connection, self._engine.catalog.with_resolution(names)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:
@@ -148,43 +149,42 @@ class Attending:
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
         """Returns all brokers of sources, sinks and connections, each with client settings."""
         items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
-        found = {i.options["brokers"]: i for i in items if i.kind in ("source", "sink", CONNECTION) and "brokers" in i.options}
+        found = {i.brokers: i for i in items if isinstance(i, Source | Sink | Connection) and i.brokers}
         return [self._reached(found[brokers]) for brokers in sorted(found)]
 
-    def _reached(self, item: Item) -> tuple[str, dict[str, str]]:
+    def _reached(self, item: Source | Sink | Connection) -> tuple[str, dict[str, str]]:
         """Returns the brokers of an item and its client settings, with secrets decrypted."""
-        if "brokers" not in item.options:
+        if not item.brokers:
             raise WrongObjectType(f'connection "{item.name}" is not to Kafka')
-        said = item.options.get("settings" if item.kind == CONNECTION else "kafka", {})
-        return item.options["brokers"], self._engine.opened(said)
+        return item.brokers, self._engine.opened(item.settings if isinstance(item, Connection) else item.kafka)
 
 
-def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[Item], Place]) -> dict[int, int]:
+def lags(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[[Source], Place]) -> dict[int, int]:
     """Returns the number of unread records in the topic of each source, by source id.
 
     Sends one request per broker. Omits sources whose broker does not answer.
     """
-    together: dict[str, list[Item]] = {}
+    together: dict[str, list[Source]] = {}
     for source in sources:
-        together.setdefault(json.dumps([source.options["brokers"], source.options.get("kafka", {})], sort_keys=True), []).append(source)
+        together.setdefault(json.dumps([source.brokers, encode_settings(source.kafka)], sort_keys=True), []).append(source)
     found: dict[int, int] = {}
     for group in together.values():
         try:
             brokers, _, settings = place(group[0])
-            topics = kafka.look(brokers, sorted({i.options["topic"] for i in group}), settings)
+            topics = kafka.look(brokers, sorted({i.topic for i in group}), settings)
         except TailgateError:
             continue
         for source in group:
-            if (topic := topics.get(source.options["topic"])) is not None:
-                at = offsets.get(reader_name(source), {}).get(source.options["topic"], beginning(source, topic.bounds))
+            if (topic := topics.get(source.topic)) is not None:
+                at = offsets.get(reader_name(source), {}).get(source.topic, beginning(source, topic.bounds))
                 found[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
     return found
 
 
-def _source(name: Name, catalog: Catalog) -> Item:
+def _source(name: Name, catalog: Catalog) -> Source:
     """Returns the source with this name. Raises 42809 if it is not a source."""
     item = catalog.named(name)
-    if item.kind != "source":
+    if not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     return item
 

@@ -10,7 +10,7 @@ ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -22,8 +22,11 @@ from tailgate.engine.plan.explain import OperatorStatistics, Statistics
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.operators import SortColumn
 from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
+from tailgate.lake.catalog.codec import decode_settings
+from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
+from tailgate.lake.secrets import without_secrets
 from tailgate.lake.types import Field
 
 DEAD_LETTER = (
@@ -32,7 +35,7 @@ DEAD_LETTER = (
 )
 
 
-Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # decrypts the settings of an item
+Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings of an item
 
 
 class Circuits:
@@ -44,7 +47,7 @@ class Circuits:
         self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
 
-    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
+    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets) -> Any:
         """Returns the sealed circuit.
 
         The state of the `forgotten` nodes is removed in the background.
@@ -162,13 +165,13 @@ class Circuits:
         if not access:
             return ""
         try:
-            said = opened(json.loads(access))
+            said = opened(decode_settings(json.loads(access)))
             said = said if "key" not in said else {**said, "key": plain_key(said)}
         except TailgateError as e:
             said = {"error": e.message}
         return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
 
-    def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
+    def decoder(self, spec: DecoderSpec, opened: Opened = without_secrets) -> Any:
         """Returns the Java decoder for this specification."""
         decoder = self._jvm.tailgate.sources.Decoder
         if isinstance(spec, ArrowDecoder):

@@ -22,9 +22,9 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from tailgate.lake import control as protocol
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.http import BadRequest, body_length
 from tailgate.lake.internal_errors import DEFECT, InternalErrors
-from tailgate.lake.resolution import Resolution
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll

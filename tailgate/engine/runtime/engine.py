@@ -24,7 +24,8 @@ from tailgate.engine.runtime.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.source_health import SourceHealth
 from tailgate.engine.runtime.tick_runner import TickRunner
 from tailgate.lake import Lake, files
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source
+from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.entry import Header
 from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.inbox import TABLE, Inbox, Record
@@ -62,7 +63,7 @@ class Engine(EngineLog):
     def install(
         self,
         graph: Graph,
-        sources: tuple[Item, ...],
+        sources: tuple[Source, ...],
         forgotten: tuple[int, ...] = (),
         change: Change | None = None,
         joining: Mapping[str, kafka.Offsets] | None = None,
@@ -114,14 +115,14 @@ class Engine(EngineLog):
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
-    def place(self, source: Item) -> tuple[str, str, dict[str, str]]:
+    def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
         """Returns the brokers and topic of a source and its client settings (`lake.clients`).
 
         Raises 55000 if a secret cannot be decrypted.
         """
-        return source.options["brokers"], source.options["topic"], self.opened(source.options.get("kafka", {}))
+        return source.brokers, source.topic, self.opened(source.kafka)
 
-    def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
+    def opened(self, said: ConnectionSettings, catalog: Catalog | None = None) -> dict[str, str]:
         """Returns the settings of an item with its secrets decrypted."""
         return self.vault.opened(settings(said, catalog or self.catalog))
 
@@ -143,8 +144,8 @@ class Engine(EngineLog):
         """Returns the statistics of the operators: recent work, and rows of state."""
         return self.circuits.figures(self.state_path)
 
-    def stall_source(self, source: Item, error: str) -> None:
+    def stall_source(self, source: Source, error: str) -> None:
         """Stalls a source until RESUME SOURCE."""
-        self.health.stall(source.options["channel"], error, lasting=True)
+        self.health.stall(source.channel, error, lasting=True)
         with self.boundary:
             self.inputs.update()

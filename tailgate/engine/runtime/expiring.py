@@ -16,10 +16,10 @@ import time
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.engine.ddl.dead_letters import AGE, BYTES, RETENTION_BYTES, RETENTION_MS
+from tailgate.engine.ddl.dead_letters import RETENTION_BYTES, RETENTION_MS
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import KEY, Letters, of_source
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Source
 from tailgate.lake.errors import Gone
 from tailgate.lake.types import WEIGHT
 
@@ -58,7 +58,7 @@ class Expiring(threading.Thread):
         """Deletes the letters that are too old, and the oldest ones of sources over their limit."""
         engine = self._engine
         newest, catalog = engine.newest, engine.catalog
-        sources = {of_source(i, catalog).id: i for i in catalog.items.values() if i.kind == "source"}
+        sources = {of_source(i, catalog).id: i for i in catalog.each(Source)}
         known = set(self._bytes)
         for entry in engine.lake.log.after(self._n, newest.n) if known else ():
             for section in entry.header.relations:
@@ -68,7 +68,8 @@ class Expiring(threading.Thread):
             self._note(relation, engine.lake.snapshot(relation, newest.time))
         self._n = newest.n
         for relation, source in sources.items():
-            age, size = source.options.get(AGE, RETENTION_MS), source.options.get(BYTES, RETENTION_BYTES)
+            age = RETENTION_MS if source.dead_letter_retention_ms is None else source.dead_letter_retention_ms
+            size = RETENTION_BYTES if source.dead_letter_retention_bytes is None else source.dead_letter_retention_bytes
             if self._bytes[relation] > size or self._oldest.get(relation, newest.time) < newest.time - age:
                 self._delete(source, relation, newest.time - age, size)
 
@@ -81,7 +82,7 @@ class Expiring(threading.Thread):
             ms = round(oldest.timestamp() * 1000)
             self._oldest[relation] = min(ms, self._oldest.get(relation, ms))
 
-    def _delete(self, source: Item, relation: int, before: int, size: int) -> None:
+    def _delete(self, source: Source, relation: int, before: int, size: int) -> None:
         # oldest first; letters without an age come last, like the newest
         """Deletes letters from before this time in ms, and the oldest ones above the size."""
 

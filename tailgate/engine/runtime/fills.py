@@ -36,7 +36,7 @@ from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
 from tailgate.lake import crash
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Item, Source
 from tailgate.lake.entry import stream
 from tailgate.lake.errors import ConnectionFailure, Gone, IoError, ObjectNotInPrerequisiteState
 from tailgate.lake.inbox import Record
@@ -75,7 +75,7 @@ class History:
     relation: int = 0
     n: int = 0
     time: int = 0
-    source: Item | None = None
+    source: Source | None = None
     begin: tuple[tuple[str, int], ...] = ()
     end: tuple[tuple[str, int], ...] = ()
 
@@ -214,7 +214,7 @@ class Fill(threading.Thread):
             self._part = at / table.num_rows
             yield [Record(history.channel, None, stream(piece))], piece.num_rows
 
-    def _topic(self, history: History, source: Item) -> Iterator[tuple[list[Record], int]]:
+    def _topic(self, history: History, source: Source) -> Iterator[tuple[list[Record], int]]:
         """Yields the pieces of a topic.
 
         The JVM fetches and decodes them while ticks run; the inbox holds only the number of a
@@ -240,7 +240,7 @@ class Fill(threading.Thread):
                 return
             except (Py4JJavaError, ConnectionFailure) as e:
                 if isinstance(e, Py4JJavaError) and e.java_exception.getClass().getName() == OUT_OF_RANGE:
-                    raise HeadLost(f"topic {source.options['topic']} has lost records while they were read") from e
+                    raise HeadLost(f"topic {source.topic} has lost records while they were read") from e
                 said = e.message if isinstance(e, ConnectionFailure) else e.java_exception.getMessage()
                 log.warning("filling %s waits: %s", self.item.name, said)
                 time.sleep(RETRY_S)
@@ -249,13 +249,13 @@ class Fill(threading.Thread):
             finally:
                 pieces.close()
 
-    def _check_topic(self, source: Item) -> None:
+    def _check_topic(self, source: Source) -> None:
         """Checks that the topic was not replaced since the source was created.
 
         Raises 55000 if it was, 08006 if the broker does not answer.
         """
         brokers, topic, said = self._engine.place(source)
-        error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.options.get("topic_id"))
+        error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.topic_id)
         if error is not None:
             raise ObjectNotInPrerequisiteState(error)
 

@@ -21,7 +21,7 @@ from tailgate.engine.ddl.dead_letters import with_all_columns
 from tailgate.engine.plan import circuit, nodes
 from tailgate.engine.plan.affected import inputs_of
 from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.replacements import HAS_NEW_COLUMNS, group, readers, replacement, stored_inputs, switch
+from tailgate.engine.plan.replacements import group, readers, replacement, stored_inputs, switch
 from tailgate.engine.plan.sharing import Sharing, equal_sums
 from tailgate.engine.plan.sharing import total as total_sums
 from tailgate.engine.plan.sizes import with_sizes
@@ -35,7 +35,7 @@ from tailgate.engine.runtime.letters import Letters
 from tailgate.engine.runtime.readers import beginning, merged, reader_name
 from tailgate.engine.runtime.restoring import remove_lost, restored
 from tailgate.lake import subscriptions
-from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
 from tailgate.lake.entry import Header, stream
 from tailgate.lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from tailgate.lake.failed import error_change, failure
@@ -100,14 +100,14 @@ class Installation:
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
-                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
+                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)})
                 state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
             errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
             if state is not None:
                 remove_lost(engine, state[0])
 
-    def planned_anew(self, change: Change) -> list[Item]:
+    def planned_anew(self, change: Change) -> list[MaterializedView]:
         """Installs a change after which views may have new plans (a column becomes nullable).
 
         Returns those views; they are filled again. The caller holds the lock.
@@ -121,9 +121,9 @@ class Installation:
         self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
         return broken
 
-    def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
+    def _broken(self, catalog: Catalog, lost: bool) -> list[MaterializedView]:
         """Returns the ready views whose state cannot keep them up to date, lower views first."""
-        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
+        views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None]
         streams = Streams(catalog)
         own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
         above = [i for i in readers([i.id for i in own], catalog) if i in views]
@@ -152,7 +152,7 @@ class Installation:
         live = self._live(after)
         joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(circuit.removed_operators(engine.graph, graph), graph)
-        views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
+        views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
@@ -179,10 +179,10 @@ class Installation:
         try:
             for item in change.put:
                 if item.id not in self.engine.catalog.items:
-                    if item.kind == "sink":
+                    if isinstance(item, Sink):
                         held.append(f"sink-{item.id}")
-                        lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
-                    elif item.kind == SUBSCRIPTION:
+                        lake.hold(held[-1], at.n, at.time if item.snapshot else None)
+                    elif isinstance(item, Subscription):
                         held.append(subscriptions.reader(item.id))
                         subscriptions.begin(lake, item, at.n, at.time)
             yield
@@ -207,55 +207,52 @@ class Installation:
         Views get the start offsets of their topics, the sizes of their inputs, and new operators.
         """
         catalog = catalog.apply(Change(put=tuple(items)))
-        begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
+        begun = [self._begun(i, catalog) if isinstance(i, MaterializedView) else i for i in items]
         catalog = catalog.apply(Change(put=tuple(begun)))
         streams = Streams(catalog)
-        return [nodes.with_new_nodes(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
+        return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
 
-    def _begun(self, item: Item, catalog: Catalog) -> Item:
+    def _begun(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
         """Returns a view with the start offsets of its topics and the sizes of its inputs.
 
         If a broker does not answer, the start offsets are those of the last fill. Relations that
         are not ready or about to be replaced have no size here: their replacements will have other
         ids.
         """
-        known: dict[str, dict[str, int]] = item.options.get("starts", {})
-        starts, rows = {}, dict[int, int]()
+        starts, rows = dict[int, Mapping[str, int]](), dict[int, int]()
         coming = catalog.replacements()
         for id in sorted(stored_inputs(item, catalog)):
             source = catalog[id]
             if source.stored and source.ready and id not in coming:
                 rows[id] = about(self.engine.lake, id) + self._coming(source)
-            if source.kind == "source" and not source.stored:
+            if isinstance(source, Source) and not source.stored:
                 try:
                     there = kafka.topic(*self.engine.place(source)).bounds
                 # the broker does not answer, or a secret cannot be decrypted
                 except (ConnectionFailure, ObjectNotInPrerequisiteState):
-                    if str(id) not in known:
+                    if id not in item.starts:
                         raise
-                    starts[str(id)] = known[str(id)]
+                    starts[id] = item.starts[id]
                     continue
-                starts[str(id)] = beginning(source, there)
-                rows[id] = sum(high - starts[str(id)].get(p, low) for p, (low, high) in there.items())
-                if any(begin > known.get(str(id), {}).get(p, begin) for p, begin in starts[str(id)].items()):
-                    log.warning(
-                        "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
-                    )
-        begun = replace(item, options={**item.options, "starts": starts})
+                starts[id] = beginning(source, there)
+                rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in there.items())
+                if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
+                    log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
+        begun = replace(item, starts=starts)
         return with_sizes(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
 
     def _coming(self, source: Item) -> int:
         """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
-        if source.kind != "source":
+        if not isinstance(source, Source):
             return 0
         try:
             there = kafka.topic(*self.engine.place(source)).bounds
         except TailgateError:
             return 0
-        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.options["topic"], {})
+        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.topic, {})
         return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
 
-    def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
+    def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """Returns the sums that a new view's errors begin with (`errors_to_fill`).
 
         Relations that are filled from the same entry on are omitted: they are empty. Raises 55000
@@ -278,7 +275,7 @@ class Installation:
             return {}
         return {relation: n for relation, n in found.items() if relation not in beginning}
 
-    def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
+    def _joining(self, live: tuple[Source, ...]) -> dict[str, kafka.Offsets]:
         """Returns start offsets of the topics that no reader reads yet.
 
         Keyed sources and transaction topics begin at the first record, other sources at the end,
@@ -287,7 +284,7 @@ class Installation:
         known = self.engine.newest.offsets
         out: dict[str, kafka.Offsets] = {}
         for source in live:
-            reader, topic = reader_name(source), source.options["topic"]
+            reader, topic = reader_name(source), source.topic
             for other in transactions.topics(source)[1:]:
                 if other not in known.get(reader, {}):
                     brokers, _, said = self.engine.place(source)
@@ -298,13 +295,13 @@ class Installation:
                 out.setdefault(reader, {})[topic] = begin
         return out
 
-    def _live(self, catalog: Catalog) -> tuple[Item, ...]:
+    def _live(self, catalog: Catalog) -> tuple[Source, ...]:
         """Returns the sources to read: keyed ones, and those that a materialized view reads."""
-        wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
-        for item in catalog.items.values():
-            if item.kind == "materialized view" and failure(item) is None:
-                wanted |= {s for s in stored_inputs(item, catalog) if catalog[s].kind == "source"}
-        return tuple(catalog[i] for i in sorted(wanted))
+        wanted = {i.id for i in catalog.each(Source) if i.stored}
+        for item in catalog.each(MaterializedView):
+            if failure(item) is None:
+                wanted |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
+        return tuple(catalog.expect(Source, i) for i in sorted(wanted))
 
     def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
         """Returns the operators whose state is still to be removed, `gone` included."""
@@ -317,15 +314,16 @@ class Installation:
         """Starts the fill of an item; `header` is the entry in which it begins."""
         catalog = self.engine.catalog
         histories = []
-        inputs = circuit.backfill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
+        inputs = circuit.backfill_inputs(item, streams(item)) if isinstance(item, MaterializedView) else ()
         for input in inputs:
             if input.kind == "unit":
                 histories.append(History(input.channel))
                 continue
             source = catalog[input.item]
             if input.kind == "topic":
-                end = header.offsets[reader_name(source)][source.options["topic"]]
-                begin = item.options["starts"][str(source.id)]
+                assert isinstance(source, Source) and isinstance(item, MaterializedView)
+                end = header.offsets[reader_name(source)][source.topic]
+                begin = item.starts[source.id]
                 at = {"n": header.n, "time": header.time}
                 histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
             elif source.ready:
@@ -399,6 +397,7 @@ class Installation:
             alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in stored_inputs(i, catalog))), None)
             if alone is None:
                 return
+            assert isinstance(alone, MaterializedView)
             self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
             self._ready(alone.id)
 
@@ -420,7 +419,7 @@ class Installation:
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
         change = switch(coming, catalog, self._sharing())
-        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(HAS_NEW_COLUMNS)]
+        pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.has_new_columns]
         made = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])
@@ -434,7 +433,7 @@ class Installation:
             self.settled.notify_all()
 
 
-def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
+def _replacements(items: Iterable[MaterializedView], catalog: Catalog) -> list[MaterializedView]:
     """Returns a replacement for each of these items, as one group."""
     return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
 

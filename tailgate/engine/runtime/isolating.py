@@ -22,11 +22,12 @@ from tailgate.engine.plan import nodes
 from tailgate.engine.plan.affected import reached_relations, stopped_views
 from tailgate.engine.plan.replacements import group
 from tailgate.engine.runtime.installing import Installation, being_filled
-from tailgate.lake.catalog import Change, Item
-from tailgate.lake.dropping import dropping
+from tailgate.lake.catalog import Change, DeadLetters, Item, MaterializedView, Source
+from tailgate.lake.catalog.dropping import dropping
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.entry import stream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.failed import Failure, error_change, failed
+from tailgate.lake.failed import error_change, failed, failure
 from tailgate.lake.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
@@ -49,8 +50,8 @@ class Isolation:
         with self._installation.lock:
             engine = self._engine
             item = engine.catalog.items.get(nodes.owner(node)) if node else None
-            if item is not None and item.kind in ("source", "dead letters"):
-                source = item if item.kind == "source" else engine.catalog[item.depends[0]]
+            if isinstance(item, Source | DeadLetters):
+                source = item if isinstance(item, Source) else engine.catalog.expect(Source, item.depends[0])
                 engine.stall_source(source, message)
                 return True
             relations = reached_relations(engine.graph, node) if node else {relation}
@@ -64,7 +65,7 @@ class Isolation:
         with self._installation.lock:
             return self._stop(stopped_views({relation}, self._engine.catalog), message, {relation: n})
 
-    def _stop(self, items: tuple[Item, ...], message: str, consistent: dict[int, int] | None = None) -> bool:
+    def _stop(self, items: tuple[MaterializedView, ...], message: str, consistent: dict[int, int] | None = None) -> bool:
         """Marks items as failed; drops unready ones that a statement waits for."""
         installation, engine = self._installation, self._engine
         consistent = consistent or {}
@@ -72,7 +73,11 @@ class Isolation:
             running = [i for i in items if i.ready]
             going = self._going([i for i in items if not i.ready])
             kept = [i for i in items if not i.ready and i.id not in going]
-            waiting = [engine.catalog[i.replaces] for i in going.values() if i.replaces]
+            waiting = [
+                engine.catalog.expect(MaterializedView, i.replaces)
+                for i in going.values()
+                if isinstance(i, MaterializedView) and i.replaces
+            ]
             stale = [i for i in waiting if nodes.is_stale(i) and i.id not in {r.id for r in running}]
             change = Change(
                 put=tuple(self._marked(i, message, consistent) for i in (*running, *kept, *stale)),
@@ -103,13 +108,12 @@ class Isolation:
         found = {i.id: i for i in catalog.items.values() if i.replaces and group(i) in groups}
         return found | {i.id: i for i in unready if i.id in self._installation.awaited}
 
-    def _marked(self, item: Item, message: str, consistent: dict[int, int]) -> Item:
+    def _marked(self, item: MaterializedView, message: str, consistent: dict[int, int]) -> MaterializedView:
         """Returns the item marked as failed."""
         entry = consistent.get(item.id, consistent.get(item.errors))
         time = self._engine.newest.time if entry is None else self._engine.lake.log.header(entry).time
         text = f'{item.kind} "{item.name}" has failed: {message}'.replace("\0", "")
-        options = {name: value for name, value in item.options.items() if name != "stale"}
-        return failed(replace(item, options=options), Failure(nodes.stale_since(item) or time, text))
+        return failed(replace(item, stale=None), Failure(nodes.stale_since(item) or time, text))
 
     def _changes(self, put: tuple[Item, ...], consistent: dict[int, int]) -> list[tuple[int, bytes]]:
         """Returns the changes of relations in the entry.
@@ -119,7 +123,9 @@ class Isolation:
         """
         parts: dict[int, list[pa.Table]] = {}
         for item in put:
-            rows = [error_change(item.options["failed"]["message"], 1)]
+            why = failure(item)
+            assert why is not None
+            rows = [error_change(why.message, 1)]
             if nodes.is_stale(self._engine.catalog[item.id]):
                 rows.append(error_change(being_filled(item), -1))
             parts[item.errors] = rows

@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
 from tailgate.lake.inbox import Record
@@ -180,17 +181,16 @@ def other(name: str, now: str | None, id: str | None) -> str | None:
 
 
 def start(
-    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: Mapping[str, Any]
+    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: StartOffsets | StartTime
 ) -> dict[str, int]:
     """Returns the offset at which each partition begins, within its bounds.
 
-    `said` is the start option of a statement (engine.ddl.source): offsets, or a time in ms, which
-    is relative to now if negative. A partition without records from that time on begins at its end.
+    `said`: as the statement says it. A partition without records from that time on begins at its end.
     """
-    if "offsets" in said:
-        wanted = {p: said["offsets"][int(p)] if int(p) < len(said["offsets"]) else 0 for p in bounds}
+    if isinstance(said, StartOffsets):
+        wanted = {p: said.offsets[int(p)] if int(p) < len(said.offsets) else 0 for p in bounds}
         return {p: min(max(wanted[p], low), high) for p, (low, high) in bounds.items()}
-    time = said["time"] if said["time"] >= 0 else time_ns() // 1_000_000 + said["time"]
+    time = said.time if said.time >= 0 else time_ns() // 1_000_000 + said.time
     client = consumer(brokers, options)
     try:
         asked = [TopicPartition(name, int(p), time) for p in bounds]

@@ -31,7 +31,9 @@ import pyarrow as pa
 
 from tailgate.engine.plan import nodes
 from tailgate.engine.plan.graph import Graph
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
+from tailgate.lake.catalog.formats import Backfilled
+from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.inbox import Record
 from tailgate.lake.weights import positive
@@ -45,7 +47,6 @@ KEY = ["topic", "partition", "offset"]
 # headers of a retried letter (tailgate/engine/java, Circuit)
 ATTEMPTS, SINCE, BACKFILL, EXCEPT = "attempts", "since", "backfill", "except"
 # option of a view: {source id: [ends of its fill from that source, time of completion]}
-FILLED = "filled"
 
 Offsets = dict[int, list[int]]  # by partition, ascending
 
@@ -61,9 +62,9 @@ class Backfill:
     done: int | None = None
 
 
-def of_source(source: Item, catalog: Catalog) -> Item:
+def of_source(source: Source, catalog: Catalog) -> DeadLetters:
     """Returns the relation of a source's dead letters."""
-    return next(i for i in catalog.dependents(source.id) if i.kind == "dead letters")
+    return next(i for i in catalog.dependents(source.id) if isinstance(i, DeadLetters))
 
 
 class Letters:
@@ -83,7 +84,7 @@ class Letters:
         self._backfills = {**noted, view.id: backfills}
 
     @contextmanager
-    def filling(self, source: Item, backfill: Backfill) -> Iterator[None]:
+    def filling(self, source: Source, backfill: Backfill) -> Iterator[None]:
         """Lets one fill at a time read the source.
 
         Marks the backfill as done when the block ends.
@@ -92,17 +93,17 @@ class Letters:
             yield
             backfill.done = self._engine.newest.time
 
-    def noted(self, view: Item) -> Item:
-        """Returns the view, now filled, with an option that records what its fills covered."""
-        backfills = {str(source): [b.ends, b.done] for source, b in self._backfills.get(view.id, {}).items()}
-        return replace(view, options={**view.options, FILLED: backfills}) if backfills else view
+    def noted(self, view: ItemType) -> ItemType:
+        """Returns the view, now filled, with a record of what its fills covered."""
+        backfilled = {source: Backfilled(b.ends, b.done) for source, b in self._backfills.get(view.id, {}).items()}
+        return replace(view, backfilled=backfilled) if backfilled and isinstance(view, MaterializedView) else view
 
-    def _turn(self, what: str, source: Item) -> threading.Lock:
+    def _turn(self, what: str, source: Source) -> threading.Lock:
         """Returns the lock for this kind of work on a source."""
         with self._lock:
             return self._using.setdefault((what, source.id), threading.Lock())
 
-    def retry(self, source: Item) -> int:
+    def retry(self, source: Source) -> int:
         """Retries each letter of a source once. Returns their number."""
         with self._turn("letters", source):
             rows = self._rows(source)
@@ -114,7 +115,7 @@ class Letters:
                 self._enter(source, [_again(f"{RETRY}{node}", row, having(row)) for row in piece])
         return rows.num_rows
 
-    def delete(self, source: Item, chosen: Callable[[pa.Table], pa.Table]) -> int:
+    def delete(self, source: Source, chosen: Callable[[pa.Table], pa.Table]) -> int:
         """Deletes the letters that `chosen` selects from the table. Returns their number."""
         with self._turn("letters", source):
             rows = chosen(self._rows(source)).select(KEY)
@@ -123,14 +124,14 @@ class Letters:
                 self._enter(source, [Record(channel, row["topic"].encode(), None, row["partition"], row["offset"]) for row in piece])
         return rows.num_rows
 
-    def _rows(self, source: Item) -> pa.Table:
+    def _rows(self, source: Source) -> pa.Table:
         """Returns the letters in record order, after all earlier inbox entries are read."""
         engine = self._engine
         engine.wait_inbox(engine.inbox.newest, lambda: source.id in engine.catalog.items)
         letters = of_source(source, engine.catalog)
         return engine.lake.snapshot(letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
 
-    def _enter(self, source: Item, records: list[Record]) -> None:
+    def _enter(self, source: Source, records: list[Record]) -> None:
         """Writes records to the inbox and waits for their tick."""
         engine = self._engine
         engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
@@ -139,16 +140,14 @@ class Letters:
 class _Having:
     """Determines which operators and relations already have the rows of a letter."""
 
-    def __init__(self, engine: Engine, source: Item, filling: Mapping[int, Mapping[int, Backfill]]) -> None:
+    def __init__(self, engine: Engine, source: Source, filling: Mapping[int, Mapping[int, Backfill]]) -> None:
         self._catalog, self._graph, self._source = engine.catalog, engine.graph, source
         # None: the view dates from a version that did not record backfills
         self._backfills: dict[int, Backfill | None] = {}
-        for view in self._catalog.items.values():
-            if view.kind != "materialized view":
-                continue
+        for view in self._catalog.each(MaterializedView):
             if view.ready:
-                noted = view.options.get(FILLED, {}).get(str(source.id))
-                self._backfills[view.id] = None if noted is None else Backfill(*noted)
+                noted = view.backfilled.get(source.id)
+                self._backfills[view.id] = None if noted is None else Backfill(dict(noted.ends), noted.done)
             elif source.id in filling.get(view.id, {}):
                 self._backfills[view.id] = filling[view.id][source.id]
         self._known: dict[frozenset[int], str] = {}
@@ -178,12 +177,12 @@ def has(backfill: Backfill | None, partition: int, offset: int, since: int) -> b
     return backfill.done is not None and backfill.done < since
 
 
-def inputs(catalog: Catalog, graph: Graph, source: Item, views: Set[int]) -> set[int]:
+def inputs(catalog: Catalog, graph: Graph, source: Source, views: Set[int]) -> set[int]:
     """Returns the operators and relations that get rows of the source for these views only."""
     node = nodes.source_node(source)
     users: dict[int, set[int]] = {}  # the views that use each operator
-    for view in catalog.items.values():
-        for _, operator in nodes.record(view):
+    for view in catalog.each(MaterializedView):
+        for _, operator in view.nodes:
             users.setdefault(operator, set()).add(view.id)
     below = {e.to: users.get(e.to, set()) for e in graph.edges if e.origin == node}
     below |= {o.relation: {o.relation} for o in graph.outputs if o.origin == node}
@@ -196,7 +195,7 @@ class Passed:
     Fills exclude them.
     """
 
-    def __init__(self, engine: Engine, source: Item, n: int, time: int) -> None:
+    def __init__(self, engine: Engine, source: Source, n: int, time: int) -> None:
         self._engine, self._letters, self._n = engine, of_source(source, engine.catalog), n
         self._offsets: dict[int, set[int]] = {}
         self._add(engine.lake.snapshot(self._letters.id, time))

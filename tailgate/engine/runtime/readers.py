@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime import transactions
 from tailgate.engine.runtime.kafka import Offsets
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.clients import JAVA_SECRET, java
 from tailgate.lake.secrets import Settings, settings
-
-RATE = "max_records_per_second"  # option of a source
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +37,42 @@ class Reader:
     registries: tuple[Settings, ...] = ()
 
 
-def reader_name(item: Item) -> str:
+def reader_name(item: Source) -> str:
     """Returns the name of a source's reader: its channel without the topic."""
-    return str(item.options["channel"]).rsplit("/", 1)[0]
+    return item.channel.rsplit("/", 1)[0]
 
 
-def apart(one: Item, other: Item) -> bool:
+def apart(one: Source, other: Source) -> bool:
     """Returns whether two sources need different readers.
 
     They do if their client settings or transaction topics differ, or if one has a rate limit.
     """
     if transactions.group(one) != transactions.group(other):
         return True
-    return one.options.get("kafka", {}) != other.options.get("kafka", {}) or RATE in one.options or RATE in other.options
+    return one.kafka != other.kafka or one.max_records_per_second is not None or other.max_records_per_second is not None
 
 
-def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+def beginning(source: Source, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
     """Returns the offset of the first record of each partition that a source reads."""
-    start = source.options.get("start", {})
+    start = source.start or {}
     return {p: min(max(low, start.get(p, low)), high) for p, (low, high) in bounds.items()}
 
 
-def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
+def readers(sources: Iterable[Source], catalog: Catalog) -> tuple[Reader, ...]:
     """Returns the readers that these sources need, by name."""
-    found: dict[str, list[Item]] = {}
+    found: dict[str, list[Source]] = {}
     for item in sources:
         found.setdefault(reader_name(item), []).append(item)
     return tuple(_reader(name, of, catalog) for name, of in sorted(found.items()))
 
 
-def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
+def _reader(name: str, sources: list[Source], catalog: Catalog) -> Reader:
     """Returns the reader of these sources, which all name it."""
-    options = sources[0].options
+    first = sources[0]
     topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
     registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
-    reached = settings(options.get("kafka", {}), catalog)
-    return Reader(name, options["brokers"], reached, topics, options.get(RATE), transactions.told(sources), registries)
+    reached = settings(first.kafka, catalog)
+    return Reader(name, first.brokers, reached, topics, first.max_records_per_second, transactions.told(sources), registries)
 
 
 def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], keep: Callable[[str], str]) -> Any:

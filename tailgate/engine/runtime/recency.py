@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.readers import reader_name
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.errors import QueryCanceled
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ class Recency:
     def _reached(self, offsets: Mapping[str, Any], id: int, bounds: dict[str, tuple[int, int]]) -> bool:
         """Returns whether the offsets of an entry have reached these bounds of a source's topic."""
         source = self._engine.catalog.items.get(id)
-        if source is None:
+        if not isinstance(source, Source):
             return True  # dropped meanwhile: the SELECT reports it
-        at = offsets.get(reader_name(source), {}).get(source.options["topic"])
+        at = offsets.get(reader_name(source), {}).get(source.topic)
         return at is None or all(at.get(p, 0) >= high for p, (_, high) in bounds.items())
 
 
-def sources(relations: Iterable[int], catalog: Catalog) -> list[Item]:
+def sources(relations: Iterable[int], catalog: Catalog) -> list[Source]:
     """Returns the Kafka sources among these relations and the relations that they depend on."""
-    found: dict[int, Item] = {}
+    found: dict[int, Source] = {}
     queue = [catalog[id] for id in relations if id in catalog.items]
     seen = {item.id for item in queue}
     while queue:
         item = queue.pop()
-        if item.kind == "source" and "topic" in item.options:
+        if isinstance(item, Source) and item.topic:
             found[item.id] = item
         for id in item.depends:
             if id not in seen and id in catalog.items:

@@ -12,13 +12,13 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.engine_log import EngineLog
 from tailgate.engine.runtime.readers import Reader, reader_name, readers
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Source
+from tailgate.lake.catalog.formats import Avro
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.secrets import Settings, Vault, settings
 
@@ -43,7 +43,7 @@ class SourceHealth:
     def __init__(self, engine_log: EngineLog, vault: Vault) -> None:
         self._log, self._vault = engine_log, vault
         self._registry = Registry(vault)
-        self.sources: tuple[Item, ...] = ()
+        self.sources: tuple[Source, ...] = ()
         self.stalls: dict[str, Stall] = {}
 
     # ---- stalls ----------------------------------------------------------------------------------
@@ -59,16 +59,16 @@ class SourceHealth:
         for channel in channels:
             self.stalls.pop(channel, None)
 
-    def of(self, source: Item) -> Stall | None:
+    def of(self, source: Source) -> Stall | None:
         """Returns why a source is not read, or None if it is read.
 
         A source with a transaction topic is also stalled while another topic of its reader is.
         """
         reader = reader_name(source)
-        own = self.stalls.get(source.options["channel"]) or self.stalls.get(reader)
+        own = self.stalls.get(source.channel) or self.stalls.get(reader)
         if own is not None or transactions.group(source) is None:
             return own
-        together = [s for s in self.sources if reader_name(s) == reader and not s.options.get("paused")]
+        together = [s for s in self.sources if reader_name(s) == reader and not s.paused]
         stalls = (self.stalls.get(f"{reader}/{t}") for s in together for t in transactions.topics(s))
         return next((s for s in stalls if s is not None), None)
 
@@ -77,7 +77,7 @@ class SourceHealth:
 
         The caller holds the boundary.
         """
-        live = [s for s in self.sources if self.of(s) is None and not s.options.get("paused")]
+        live = [s for s in self.sources if self.of(s) is None and not s.paused]
         return readers(live, self._log.catalog)
 
     # ---- topics ----------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ class SourceHealth:
         """
         of = [s for s in self.sources if reader_name(s) == reader.name]
         if topic == transactions.topic(reader.transactions):
-            return next((option["topic_id"] for s in of if (option := transactions.of(s)) is not None), None)
-        return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
+            return next((s.transactions.topic_id for s in of if s.transactions is not None), None)
+        return next((s.topic_id for s in of if s.topic == topic), None)
 
     def _known(self, reader: Reader, topic: str, current: kafka.Topic) -> Mapping[str, int]:
         """Returns the log's offsets of a topic.
@@ -172,9 +172,7 @@ class SourceHealth:
         return True
 
 
-def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
+def _registries(sources: Iterable[Source], catalog: Catalog) -> set[tuple[str, Settings]]:
     """Returns the URL and access settings of the schema registries that these sources use."""
-    formats: list[Mapping[str, Any]] = []
-    for s in sources:
-        formats += [*(s.options.get(part) or {} for part in ("key_format", "value_format")), *transactions.formats(s)]
-    return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
+    formats = [f for s in sources for f in (s.key_format, s.value_format, *transactions.formats(s))]
+    return {(f.registry, settings(f.access, catalog)) for f in formats if isinstance(f, Avro) and f.registry}

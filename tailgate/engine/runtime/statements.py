@@ -23,12 +23,12 @@ from tailgate.engine.runtime.control import Client
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.readers import apart, reader_name
-from tailgate.lake.catalog import CONNECTION, Catalog, Change, Item
-from tailgate.lake.dropping import dropping
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
+from tailgate.lake.catalog.dropping import dropping
+from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from tailgate.lake.events import Part
-from tailgate.lake.resolution import Resolution
-from tailgate.lake.roles import OPERATOR_ID
 from tailgate.lake.secrets import settings
 from tailgate.sql.statements import (
     AlterItem,
@@ -111,7 +111,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
-                self._validate(ddl.find_item(CONNECTION, name, names.over(self._engine.catalog)))
+                self._validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -159,7 +159,7 @@ class Statements:
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._turn(client):
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
             old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
@@ -177,7 +177,7 @@ class Statements:
             header = self._installation.install(Change(put=items), fill=fill)
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
-            views = [i for i in fill if i.kind == "materialized view"]
+            views = [i for i in fill if isinstance(i, MaterializedView)]
             told = [_notice(n) for item in views for n in notices(item, streams(item))]
         if fill:
             try:
@@ -189,7 +189,7 @@ class Statements:
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
-            item, told = ddl.create_index(statement, names.over(self._engine.catalog))
+            item, told = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": told}
@@ -245,31 +245,32 @@ class Statements:
                     self._validate(item)
                 return (item,)
             case CreateSource():
-                source, *others = ddl.create_source(statement, text, catalog, self._registry)
-                return (self._on_channel(source, catalog), *others)
+                source, letters = ddl.create_source(statement, text, catalog, self._registry)
+                return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateView():
-                item = ddl.create_view(statement, text, catalog)
-                return self._filled(item) if item.kind == "materialized view" else (item,)
+                view = ddl.create_view(statement, text, catalog)
+                return self._filled(view) if isinstance(view, MaterializedView) else (view,)
             case CreateSink():
-                view = ddl.sink_view(statement, catalog)
-                if view is None:
+                query_view = ddl.sink_view(statement, catalog)
+                if query_view is None:
                     return (ddl.create_sink(statement, text, catalog),)
-                items = self._filled(view)
+                items = self._filled(query_view)
                 return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
             case CreateTable():
                 return (ddl.create_table(statement, text, catalog),)
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
 
-    def _filled(self, view: Item) -> tuple[Item, Item]:
+    def _filled(self, view: MaterializedView) -> tuple[Item, Item]:
         """Returns a materialized view that is ready to be filled, and its errors relation."""
         (item,) = self._installation.numbered((replace(view, ready=False),))
+        assert isinstance(item, MaterializedView)
         return item, ddl.errors_item(item)
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
         with self._turn(client):
-            item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
+            item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
@@ -281,23 +282,22 @@ class Statements:
         Refills views whose plan changes.
         """
         with self._turn(client):
-            change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
+            change, said = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
-    def _validate(self, connection: Item) -> None:
+    def _validate(self, connection: Connection) -> None:
         """Connects to a broker or registry.
 
         Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
         """
-        said = connection.options["settings"]
-        if connection.options["type"] == "kafka":
-            kafka.listed(connection.options["brokers"], self._engine.opened(said))
+        if connection.type == "kafka":
+            kafka.listed(connection.brokers, self._engine.opened(connection.settings))
         else:
-            self._registry.latest(connection.options["url"], ddl.PROBE_SUBJECT, settings(said, self._engine.catalog))
+            self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
 
-    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
-        """Returns the source with the channel it reads: a reader and a topic.
+    def _on_channel(self, source: Source, start: ddl.StartOffsets | ddl.StartTime | None, catalog: Catalog) -> Source:
+        """Returns the source with the channel it reads, a reader and a topic, and its first offsets.
 
         Sources share a reader unless they need one for themselves. A stored source reads its topic
         from the beginning and shares no reader with another source of that topic. A source of a
@@ -306,29 +306,24 @@ class Statements:
         """
         brokers, topic, access = self._engine.place(source)
         found = kafka.topic(brokers, topic, access)
-        said = source.options.get("start")
-        start = {} if said is None else {"start": kafka.start(brokers, topic, access, found.bounds, said)}
-        others = [i for i in catalog.items.values() if i.kind == "source"]
-        alone = source.stored or source.options.get("on_error") == "fail"
-        taken = {
-            i.options["channel"]
-            for i in others
-            if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
-        }
+        first = None if start is None else kafka.start(brokers, topic, access, found.bounds, start)
+        others = catalog.each(Source)
+        alone = source.stored or source.on_error == "fail"
+        taken = {i.channel for i in others if alone or i.stored or i.on_error == "fail" or i.paused or i.topic_id != found.id}
         other_ways = {reader_name(i) for i in others if apart(i, source)}
         together = transactions.group(source)
         if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
-            return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{reader_name(member)}/{topic}"})
+            return replace(source, start=first, topic_id=found.id, channel=f"{reader_name(member)}/{topic}")
         number = 0
         while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1
-        return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
+        return replace(source, start=first, topic_id=found.id, channel=f"{brokers}#{number}/{topic}")
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
     def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case Drop(kind=kind):
                     tag = f"DROP {kind.upper()}"
@@ -348,7 +343,7 @@ class Statements:
         """Runs a statement that changes the catalog but not the running circuit."""
         said: list[ddl.Notice] = []
         with self._turn(client):
-            catalog = names.over(self._engine.catalog)
+            catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
@@ -370,10 +365,10 @@ class Statements:
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
             item = catalog.relation(target)
-            if analyze and item.kind != "materialized view":
+            if analyze and not isinstance(item, MaterializedView):
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
             item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
@@ -383,9 +378,9 @@ class Statements:
 
     def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
         """Returns the lines of EXPLAIN for the schema of a sink's messages."""
-        catalog = names.over(self._engine.catalog)
+        catalog = self._engine.catalog.with_resolution(names)
         if isinstance(target, Name):
-            item = ddl.find_item("sink", target, catalog)
+            item = ddl.find_item(Sink, target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))

@@ -9,7 +9,7 @@ from typing import Any
 from tailgate.engine.plan import nodes
 from tailgate.engine.runtime.attending import lags
 from tailgate.engine.runtime.installing import Installation
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import MaterializedView, Sink, Source
 from tailgate.lake.failed import failure
 
 Answer = dict[str, Any]
@@ -31,12 +31,12 @@ class Status:
         catalog = engine.catalog
         items = catalog.visible
         durations = sorted(engine.runner.durations)
-        sources = [i for i in items if i.kind == "source"]
+        sources = [i for i in items if isinstance(i, Source)]
         behind = lags((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place)
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
-            "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
-            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
+            "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},
+            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if isinstance(i, Sink)},
             "ticks": engine.runner.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
             "state_versions": engine.runner.pacing.lineage,
@@ -44,11 +44,11 @@ class Status:
             "time": engine.newest.time,
         }
 
-    def _source(self, item: Item, behind: int | None) -> Answer:
+    def _source(self, item: Source, behind: int | None) -> Answer:
         """Returns the status of a source. `behind` is its number of unread records."""
         engine, stall = self._engine, self._engine.health.of(item)
         counts = engine.runner.counters.get(nodes.source_node(item), {})
-        said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
+        said = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
             self._errors[item.id] = stall.error
         now, records = time.monotonic(), counts.get("records", 0)
@@ -59,7 +59,7 @@ class Status:
         more = {"lag": behind, "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
         return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
-    def _view(self, item: Item) -> Answer:
+    def _view(self, item: MaterializedView) -> Answer:
         """Returns the status of a view; `rows` and `percent` are the progress of its fill."""
         engine = self._engine
         error = engine.failing.error(item)
@@ -75,7 +75,7 @@ class Status:
         progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}
         return {"status": said, "error": told, **progress}
 
-    def _sink(self, item: Item) -> Answer:
+    def _sink(self, item: Sink) -> Answer:
         """Returns the status of a sink that the sinks process has recorded."""
         try:
             said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())

@@ -11,52 +11,45 @@ a transaction is not waited for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
-from tailgate.engine.ddl.kafka.transactions import OPTION
-from tailgate.lake.catalog import Item
-
-
-def of(source: Item) -> Mapping[str, Any] | None:
-    """Returns the transaction option of a source (`engine.ddl.transactions`), or None."""
-    found: Mapping[str, Any] | None = source.options.get(OPTION)
-    return found
+from tailgate.lake.catalog import Source
+from tailgate.lake.catalog.codec import encode
+from tailgate.lake.catalog.formats import Avro, ConnectionSettings, MessageFormat
 
 
-def group(source: Item) -> int | None:
+def group(source: Source) -> int | None:
     """Returns the id of the source of the transaction topic, or None."""
-    said = of(source)
-    return None if said is None else int(said["source"])
+    return None if source.transactions is None else source.transactions.source
 
 
-def formats(source: Item) -> list[Mapping[str, Any]]:
+def formats(source: Source) -> list[MessageFormat]:
     """Returns the formats of a source's transaction markers and transaction blocks."""
-    said = of(source)
-    return [] if said is None else [said["marks"], said["block"]]
+    of = source.transactions
+    return [] if of is None else [of.marks, of.block]
 
 
-def topics(source: Item) -> tuple[str, ...]:
+def topics(source: Source) -> tuple[str, ...]:
     """Returns the topics that a reader needs for a source: its own and its transaction topic."""
-    said = of(source)
-    return (source.options["topic"],) if said is None else (source.options["topic"], said["topic"])
+    return (source.topic,) if source.transactions is None else (source.topic, source.transactions.topic)
 
 
-def accesses(source: Item) -> list[Mapping[str, Any]]:
+def accesses(source: Source) -> list[ConnectionSettings]:
     """Returns the access settings of the registries for a source's transaction formats."""
-    return [f.get("access", {}) for f in formats(source)]
+    return [f.access if isinstance(f, Avro) else {} for f in formats(source)]
 
 
-def told(sources: Iterable[Item]) -> str:
+def told(sources: Iterable[Source]) -> str:
     """Returns the configuration for the JVM (TransactionScan) of a reader's sources, as JSON.
 
     It is empty if they have no transaction topic.
     """
-    all = [(s, said) for s in sources if (said := of(s)) is not None]
+    all = [(s.topic, s.transactions) for s in sources if s.transactions is not None]
     if not all:
         return ""
-    changes = {s.options["topic"]: {"collection": said["collection"], "block": said["block"]} for s, said in all}
-    return json.dumps({"topic": all[0][1]["topic"], "marks": all[0][1]["marks"], "changes": changes}, sort_keys=True)
+    changes = {topic: {"collection": of.collection, "block": encode(of.block)} for topic, of in all}
+    first = all[0][1]
+    return json.dumps({"topic": first.topic, "marks": encode(first.marks), "changes": changes}, sort_keys=True)
 
 
 def topic(told: str) -> str | None:

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake import crash
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
 from tailgate.lake.inbox import TABLE, Inbox, Record
@@ -81,7 +81,7 @@ class Writes:
         catalog = self._catalog()
         for table in {*write.reads, *(p.table for p in write.parts)}:
             item = catalog.items.get(table)
-            if item is None or item.kind != "table":
+            if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
 
     def _conflict(self, write: Write) -> int:

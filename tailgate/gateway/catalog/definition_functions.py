@@ -8,10 +8,10 @@ from tailgate.gateway.catalog import rows
 from tailgate.gateway.catalog.function_context import FunctionContext, FunctionGroup, Listed, nothing
 from tailgate.gateway.catalog.identifier_functions import IdentifierFunctions
 from tailgate.gateway.catalog.signatures import Signature
-from tailgate.lake.catalog import Item
-from tailgate.lake.indexes import definition
-from tailgate.lake.names import Name, quoted
-from tailgate.lake.routines import arguments_of, result_of
+from tailgate.lake.catalog import Function, Item
+from tailgate.lake.catalog.functions import arguments_of, result_of
+from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.names import Name, quoted
 from tailgate.sql.definitions import for_search_path
 
 
@@ -80,7 +80,7 @@ class DefinitionFunctions(FunctionGroup):
             names = [quoted(found.relation.columns[i].name) for i in found.columns]
             return names[column - 1] if column <= len(names) else ""
         table = self._names.regclass_out(found.relation.id) if pretty else self._qualified(found.relation)
-        return definition(found.name, table, found.relation, found.made)
+        return definition(found.index, table, found.relation)
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
         """Returns the definition of one of PostgreSQL's own indexes."""
@@ -93,14 +93,14 @@ class DefinitionFunctions(FunctionGroup):
         kind = "UNIQUE INDEX" if unique else "INDEX"
         return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
 
-    def _of_function(self, told: Callable[[Item], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
+    def _of_function(self, told: Callable[[Function], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
         """Returns a function from an oid to text: by `told` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
             if oid in self.facts.signatures:
                 return fixed(self.facts.signatures[oid])
             item = self.facts.item(oid)
-            return told(item) if item is not None and item.kind == "function" else None
+            return told(item) if item is not None and isinstance(item, Function) else None
 
         return by_oid
 
@@ -108,8 +108,8 @@ class DefinitionFunctions(FunctionGroup):
         if oid >= rows.CHECKS:
             id, number = divmod(oid - rows.CHECKS, rows.CHECKS_MAX)
             table = self.facts.item(id)
-            checks = table.options.get("checks", ()) if table is not None else ()
-            return f"CHECK (({checks[number]['text']}))" if number < len(checks) else None
+            checks = rows.checks_of(table) if table is not None else ()
+            return f"CHECK (({checks[number].text}))" if number < len(checks) else None
         if (index := self.facts.fixed_constraints.get(oid)) is not None:
             word, names = index
             return f"{word} ({', '.join(map(quoted, names))})"

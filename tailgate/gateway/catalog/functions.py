@@ -22,8 +22,8 @@ from tailgate.gateway.catalog.privileges import RELATION_KINDS, Privileges
 from tailgate.gateway.catalog.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, TailgateError, UndefinedObject
-from tailgate.lake.names import quoted
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 

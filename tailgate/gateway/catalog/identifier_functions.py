@@ -9,9 +9,9 @@ from typing import Any
 from tailgate.gateway.catalog import rows
 from tailgate.gateway.catalog.function_context import FunctionGroup, Listed, yes
 from tailgate.gateway.catalog.object_names import ALIASES, SQL_NAMES, name_text, parse_name
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
-from tailgate.lake.names import quoted
-from tailgate.lake.schemas import TEMPORARY, TEMPORARY_ID
 
 VISIBLE = ("ts_config", "ts_dict", "ts_parser", "ts_template", "opfamily", "conversion")
 

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import CONNECTION, SECRET, SUBSCRIPTION, Catalog, Item
-from tailgate.lake.schemas import TEMPORARY_ID
+from tailgate.lake.catalog import Catalog, Connection, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
+from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
 SCHEMA = "tailgate"  # the schema of the relations
 NAME = Field("name", TEXT)
 STATUS = (Field("status", TEXT), Field("error", TEXT))
 
-# by the words after SHOW: (kind of item, columns)
-LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
+# by the words after SHOW: (class of item, columns)
+LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
     "sources": (
-        "source",
+        Source,
         (
             NAME,
             Field("type", TEXT),
@@ -36,16 +36,16 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
             Field("last_error", TEXT),
         ),
     ),
-    "views": ("view", (NAME,)),
-    "materialized views": ("materialized view", (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
-    "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
+    "views": (View, (NAME,)),
+    "materialized views": (MaterializedView, (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
+    "sinks": (Sink, (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
     "subscriptions": (
-        SUBSCRIPTION,
+        Subscription,
         (NAME, Field("on_name", TEXT), Field("acknowledged", INT8), Field("lag_ms", INT8), Field("retention_ms", INT8), *STATUS),
     ),
-    "tables": ("table", (NAME,)),
-    "secrets": (SECRET, (NAME,)),
-    "connections": (CONNECTION, (NAME, Field("type", TEXT))),
+    "tables": (Table, (NAME,)),
+    "secrets": (Secret, (NAME,)),
+    "connections": (Connection, (NAME, Field("type", TEXT))),
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows
 MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of what it reads
@@ -90,7 +90,7 @@ def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str
     said = status.get(TOLD.get(what, what), {})
     found = []
     for item in items:
-        if item.kind == kind:
+        if isinstance(item, kind):
             of_item = said.get(catalog.stored.name_of(item).sql, {})
             if not of_item.keys().isdisjoint(ERRORS) and not may_see(item):
                 of_item = {name: value for name, value in of_item.items() if name not in ERRORS}
@@ -102,7 +102,7 @@ def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: M
     """Returns the rows of a relation. `status`: as in `rows`."""
     what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
     kind, fields = LISTS[what]
-    items = [i for i in catalog.visible if i.kind == kind and i.schema != TEMPORARY_ID]
+    items = [i for i in catalog.visible if isinstance(i, kind) and i.schema != TEMPORARY_ID]
     lines = rows(what, items, catalog, status, may_see)
     names = [f.name for f in fields]
     return [{"schema": catalog.schema_of(i).name, **dict(zip(names, line, strict=True))} for i, line in zip(items, lines, strict=True)]
@@ -110,7 +110,9 @@ def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: M
 
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
-    known: dict[str, Any] = {"name": item.name, "type": item.options.get("type", "kafka"), "topic": item.options.get("topic")}
+    type = item.type if isinstance(item, Connection) else "kafka"
+    topic = item.topic if isinstance(item, Source | Sink) else None
+    known: dict[str, Any] = {"name": item.name, "type": type, "topic": topic}
     known |= {"status": unknown, "last_message": _moment(said.get("last_message"))}
     return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
 

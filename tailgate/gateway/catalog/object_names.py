@@ -11,9 +11,9 @@ import duckdb
 
 from tailgate.gateway.catalog import rows
 from tailgate.gateway.catalog.signatures import Signature, index_definitions, signatures
-from tailgate.lake.catalog import FIRST_ID, Catalog, Item
+from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Item
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InvalidName
-from tailgate.lake.roles import Role
 
 
 class SessionSettings(Protocol):
@@ -116,7 +116,7 @@ class Facts:
             shared = connection.execute("SELECT classoid, objoid, description FROM pg.pg_shdescription").fetchall()
             self.shared_descriptions = {(a, b): text for a, b, text in shared}
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
-        self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if i.kind == "function"}}
+        self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if isinstance(i, Function)}}
         self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
 
         self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tailgate.gateway.catalog.object_names import Facts, Session
+from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
+from tailgate.lake.catalog.schemas import SYSTEM
 from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
-from tailgate.lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
-from tailgate.lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]

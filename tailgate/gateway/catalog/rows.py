@@ -9,15 +9,15 @@ restart:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.indexes import Index, index, indexes
-from tailgate.lake.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
-from tailgate.lake.routines import routine
-from tailgate.lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
+from tailgate.lake.catalog import Catalog, Function, Index, Item, Table, View
+from tailgate.lake.catalog.formats import CheckConstraint
+from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
 CHECKS_MAX = 1 << 4  # CHECK constraints of a table that have oids
@@ -50,7 +50,19 @@ def relkind(item: Item) -> str:
 
 
 def key_name(item: Item) -> str:
-    return str(item.options.get("constraint") or f"{item.name}_pkey") if is_primary(item) else f"{item.name}_key"
+    if not is_primary(item):
+        return f"{item.name}_key"
+    return (item.constraint if isinstance(item, Table) else None) or f"{item.name}_pkey"
+
+
+def checks_of(item: Item) -> tuple[CheckConstraint, ...]:
+    """Returns the check constraints of a table; other relations have none."""
+    return item.checks if isinstance(item, Table) else ()
+
+
+def defaults_of(item: Item) -> Mapping[str, str]:
+    """Returns the defaults of a table by column; other relations have none."""
+    return item.defaults if isinstance(item, Table) else {}
 
 
 def is_primary(item: Item) -> bool:
@@ -62,29 +74,34 @@ def is_primary(item: Item) -> bool:
 class Indexed:
     """A row of pg_index: the index of a relation's key, or one from CREATE INDEX."""
 
-    oid: int
-    name: str
     relation: Item
-    made: Index
+    index: Index
     primary: bool = False
 
     @property
+    def oid(self) -> int:
+        return self.index.id
+
+    @property
     def columns(self) -> tuple[int, ...]:
-        return self.made.columns + self.made.include
+        return self.index.positions + self.index.include
 
 
 def indexed(catalog: Catalog) -> list[Indexed]:
     found = []
     for item in keyed(catalog):
         key = item.key or ()
-        made = Index(key, (False,) * len(key), (False,) * len(key), unique=True)
-        found.append(Indexed(INDEXES + item.id, key_name(item), item, made, is_primary(item)))
-    return found + [Indexed(i.id, i.name, catalog[i.depends[0]], index(i)) for i in indexes(catalog)]
+        ascending = (False,) * len(key)
+        index = Index(
+            INDEXES + item.id, key_name(item), positions=key, descending=ascending, nulls_first=ascending, unique=True, schema=item.schema
+        )
+        found.append(Indexed(item, index, is_primary(item)))
+    return found + [Indexed(catalog[i.depends[0]], i) for i in indexes(catalog)]
 
 
 def keyed(catalog: Catalog) -> list[Item]:
     """Returns relations with a key index: not plain views, nor relations whose key has no columns."""
-    return [item for item in relations(catalog) if item.key and item.kind != "view"]
+    return [item for item in relations(catalog) if item.key and not isinstance(item, View)]
 
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
@@ -104,7 +121,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
-            "relnatts": len(item.columns), "relchecks": len(item.options.get("checks", ())),
+            "relnatts": len(item.columns), "relchecks": len(checks_of(item)),
             "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
@@ -112,9 +129,9 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
         }  # fmt: skip
     for i in indexed(catalog):
         yield {
-            "oid": i.oid, "relname": i.name, "relnamespace": i.relation.schema, "reltype": 0, "reloftype": 0,
+            "oid": i.oid, "relname": i.index.name, "relnamespace": i.relation.schema, "reltype": 0, "reloftype": 0,
             "relowner": i.relation.owner,
-            "relam": HASH if i.made.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
+            "relam": HASH if i.index.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
             "relallvisible": 0,
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
             "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
@@ -155,7 +172,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
     collation = COLLATION.get(type.name, 0)
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
-    has_default = relation == item.id and field.name in item.options.get("defaults", {})
+    has_default = relation == item.id and field.name in defaults_of(item)
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
         "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,
@@ -165,7 +182,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
     """Yields the defaults of tables' columns, as written in the statement."""
     for item in relations(catalog):
-        defaults = item.options.get("defaults", {}) if item.kind == "table" else {}
+        defaults = defaults_of(item)
         for number, field in enumerate(item.columns, 1):
             if field.name in defaults:
                 oid = DEFAULTS + item.id * 256 + number % 256
@@ -203,16 +220,16 @@ def pg_type(catalog: Catalog) -> Iterator[Row]:
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexed(catalog):
-        made, keys = i.made, len(i.made.columns)
-        types = [i.relation.columns[c].type for c in made.columns]
+        index, keys = i.index, len(i.index.positions)
+        types = [i.relation.columns[c].type for c in index.positions]
         nulls_equal = i.oid >= INDEXES and not i.primary  # the key index of a view
         yield {
-            "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": made.unique,
+            "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": index.unique,
             "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": True,
             "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
             "indisreplident": False, "indkey": [c + 1 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
             "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
-            "indoption": [down | first << 1 for down, first in zip(made.descending, made.nulls_first, strict=True)],
+            "indoption": [down | first << 1 for down, first in zip(index.descending, index.nulls_first, strict=True)],
         }  # fmt: skip
 
 
@@ -227,12 +244,12 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
                 "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
             }  # fmt: skip
     for item in relations(catalog):
-        for number, check in enumerate(item.options.get("checks", ())[:CHECKS_MAX]):
+        for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
             yield {
-                "oid": CHECKS + item.id * CHECKS_MAX + number, "conname": check["name"], "connamespace": item.schema, "contype": "c",
+                "oid": CHECKS + item.id * CHECKS_MAX + number, "conname": check.name, "connamespace": item.schema, "contype": "c",
                 "condeferrable": False, "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": 0,
                 "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
-                "coninhcount": 0, "connoinherit": False, "conkey": [i + 1 for i in check["columns"]], "conbin": check["text"],
+                "coninhcount": 0, "connoinherit": False, "conkey": [i + 1 for i in check.columns], "conbin": check.text,
             }  # fmt: skip
 
 
@@ -241,12 +258,12 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     found = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
     for item in relations(catalog):
         numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
-        for name, text in item.options.get("comments", {}).items():
+        for name, text in item.comments.items():
             if name in numbers:
                 found[CLASS, item.id, numbers[name]] = text
     for item in catalog.visible:
-        if item.kind in ("function", "index") and "" in item.options.get("comments", {}):
-            found[PROC if item.kind == "function" else CLASS, item.id, 0] = item.options["comments"][""]
+        if isinstance(item, Function | Index) and "" in item.comments:
+            found[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.comments[""]
     return found
 
 
@@ -273,19 +290,18 @@ def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
 
 def pg_proc(catalog: Catalog) -> Iterator[Row]:
     for item in catalog.visible:
-        if item.kind != "function":
+        if not isinstance(item, Function):
             continue
-        made = routine(item)
-        columns = made.rows if made.rows is not None and made.rows[0].name else ()
-        names = [a.name for a in made.arguments] + [c.name for c in columns]
+        columns = item.rows if item.rows is not None and item.rows[0].name else ()
+        names = [a.name for a in item.arguments] + [c.name for c in columns]
         yield {
             "oid": item.id, "proname": item.name, "pronamespace": item.schema, "proowner": item.owner, "prolang": SQL_LANGUAGE,
-            "procost": 100.0, "prorows": 1000.0 if made.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
-            "prosecdef": False, "proleakproof": False, "proisstrict": made.strict, "proretset": made.rows is not None,
-            "provolatile": made.volatility[0], "proparallel": "u", "pronargs": len(made.arguments), "pronargdefaults": len(made.defaults),
-            "prorettype": made.returns.oid, "proargtypes": [t.oid for t in made.types],
-            "proallargtypes": [*(t.oid for t in made.types), *(c.type.oid for c in columns)] if columns else None,
-            "proargmodes": ["i"] * len(made.arguments) + ["t"] * len(columns) if columns else None,
+            "procost": 100.0, "prorows": 1000.0 if item.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
+            "prosecdef": False, "proleakproof": False, "proisstrict": item.strict, "proretset": item.rows is not None,
+            "provolatile": item.volatility[0], "proparallel": "u", "pronargs": len(item.arguments), "pronargdefaults": len(item.defaults),
+            "prorettype": item.returns.oid, "proargtypes": [t.oid for t in item.types],
+            "proallargtypes": [*(t.oid for t in item.types), *(c.type.oid for c in columns)] if columns else None,
+            "proargmodes": ["i"] * len(item.arguments) + ["t"] * len(columns) if columns else None,
             "proargnames": names if any(names) else None, "prosrc": item.query, "probin": None,
         }  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from tailgate.lake.catalog import FIRST_ID
-from tailgate.lake.names import quoted
+from tailgate.lake.catalog.names import quoted
 
 MODES = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 # in the order of PostgreSQL's encoding numbers

@@ -18,7 +18,7 @@ from tailgate.gateway.catalog.functions import Functions
 from tailgate.gateway.catalog.object_names import Facts, Session
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.roles import OPERATOR_ID
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
 

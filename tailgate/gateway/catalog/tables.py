@@ -12,8 +12,8 @@ from sqlglot import exp
 from tailgate.gateway.catalog.database import relations, table_name
 from tailgate.gateway.catalog.trees import folded
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
-from tailgate.lake.names import Name
 
 # Functions in FROM that never return rows: Tailgate has no foreign tables, partitions or text search.
 EMPTY = {

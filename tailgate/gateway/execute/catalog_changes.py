@@ -17,9 +17,9 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LongWrite
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import SUBSCRIPTION
+from tailgate.lake.catalog import Subscription
+from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.control import Notice, StatementResult
-from tailgate.lake.passwords import kept
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
@@ -68,7 +68,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
-    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.progress.catalog.items.values())
+    count = sum(item.owner == role.id for item in session.serving.progress.catalog.each(Subscription))
     if count >= SUBSCRIPTIONS_EACH and not role.superuser:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
@@ -85,7 +85,7 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.progress.catalog
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
-        check_change(bound.statement, session.access.role, resolution.over(base), session.client.database)
+        check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
             return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
         except e.SerializationFailure:

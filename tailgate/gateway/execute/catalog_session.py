@@ -10,7 +10,7 @@ from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Item
-from tailgate.lake.roles import Role
+from tailgate.lake.catalog.roles import Role
 
 EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
 

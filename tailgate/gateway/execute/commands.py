@@ -10,7 +10,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake import errors as e
-from tailgate.lake.names import list_of
+from tailgate.lake.catalog.names import list_of
 from tailgate.sql import statements as s
 
 

@@ -27,7 +27,7 @@ from tailgate.gateway.writes.evaluation import Effect, Evaluation
 from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
@@ -227,7 +227,7 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
     catalog = session.serving.progress.catalog
     for relation in relations:
         item = catalog.items.get(relation)
-        if item is not None and item.kind == "materialized view" and writes.changes and _reaches(item, set(writes.changes), session):
+        if item is not None and isinstance(item, MaterializedView) and writes.changes and _reaches(item, set(writes.changes), session):
             raise FeatureNotSupported(
                 f'reading materialized view "{item.name}" in a transaction that has written a table below it is not supported',
                 hint="Commit first: the view has the rows when COMMIT answers.",

@@ -18,11 +18,12 @@ from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake import Lake, routines
-from tailgate.lake.catalog import INDEX, Catalog, Item
+from tailgate.lake import Lake
+from tailgate.lake.catalog import Catalog, Function, Index, Item
+from tailgate.lake.catalog import functions as routines
+from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
-from tailgate.lake.indexes import definition, index
-from tailgate.lake.schemas import TEMPORARY_ID
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
@@ -171,13 +172,13 @@ def _rows(
         case "objects":
             return [(i.name, i.kind) for i in items]
         case "functions":
-            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if i.kind == "function"]
+            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if isinstance(i, Function)]
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
             indexes = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
-            indexes.sort(key=lambda i: i.name)
-            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in indexes]
+            indexes.sort(key=lambda i: i.index.name)
+            return [(i.index.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.index.positions)) for i in indexes]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)
@@ -186,7 +187,7 @@ def _rows(
         assert show.name is not None
         if what == "create function":
             function = routines.find(show.name, show.types, catalog)
-            return [(function.shown, for_search_path(function, catalog).sql)]
+            return [(function.display_name, for_search_path(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     return item_status.rows(what, items, catalog, status, may_see)
 
@@ -207,11 +208,11 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
     if item is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
     if item.kind != kind:
-        article = "an" if kind == INDEX else "a"
+        article = "an" if kind == "index" else "a"
         raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
-    if item.kind == INDEX:
+    if isinstance(item, Index):
         relation = catalog[item.depends[0]]
-        return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
+        return item.name, definition(item, Name(relation.name, catalog.schema_of(relation).name).sql, relation)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
     return item.name, for_search_path(item, catalog).sql

@@ -28,7 +28,7 @@ from tailgate.gateway.session.subscription_readers import SubscriptionReader
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import Lake, subscriptions
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import SUBSCRIPTION, Catalog, Item
+from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 
@@ -36,12 +36,12 @@ ADVANCE_S = 60.0  # how far behind the place may be before a FETCH without chang
 FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
 
 
-def find(catalog: Catalog, name: s.Name) -> Item:
+def find(catalog: Catalog, name: s.Name) -> Subscription:
     """Returns the subscription with this name. Raises 42704 or 42809."""
     item = catalog.find(name)
     if item is None:
         raise e.UndefinedObject(f'subscription "{name}" does not exist', position=name.position)
-    if item.kind != SUBSCRIPTION:
+    if not isinstance(item, Subscription):
         raise e.WrongObjectType(f'"{item.name}" is not a subscription', position=name.position)
     return item
 
@@ -51,7 +51,7 @@ def bind_fetch(session: Session, bound: Bound, statement: s.FetchSubscription, o
     item = find(session.catalog, statement.name)
     known = session.subscriptions.get(item.id)  # keeps its columns, even if the relation has got more
     shape = shape_of(session.serving.progress.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
-    return replace(bound, columns=tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), body=shape)
+    return replace(bound, columns=tail.columns(shape, item.progress), body=shape)
 
 
 async def bind_acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, oids: Sequence[int]) -> Bound:
@@ -63,7 +63,7 @@ async def bind_acknowledge(session: Session, bound: Bound, statement: s.Acknowle
     return replace(bound, prepared=prepared, parameters=declared(prepared.parameters))
 
 
-def _authorized(session: Session, item: Item) -> Authorized[Followed]:
+def _authorized(session: Session, item: Subscription) -> Authorized[Followed]:
     """Returns the authorized plan of the relation that the subscription follows.
 
     Raises 42501 if the role does not own the subscription, whose place all sessions share, or may not read the relation any more.
@@ -81,13 +81,13 @@ def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     newest, oldest = lake.log.newest(), lake.since()
     found: dict[str, dict[str, Any]] = {}
     for id, place in subscriptions.places(lake, catalog).items():
-        item = catalog[id]
+        item = catalog.expect(Subscription, id)
         error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
         found[catalog.stored.name_of(item).sql] = {
             "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
             "acknowledged": None if place.snapshot else place.time,
             "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
-            "retention_ms": int(item.options[subscriptions.RETENTION]),
+            "retention_ms": item.retention_ms,
             "status": "running" if error is None else "stopped",
             "error": error,
         }
@@ -117,7 +117,7 @@ async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription, 
     return Tagged(TableRows(bound.columns or (), table), "FETCH")
 
 
-async def _reader(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> SubscriptionReader:
+async def _reader(session: Session, bound: Bound, item: Subscription, source: Authorized[Followed]) -> SubscriptionReader:
     """Returns the session's reader of a subscription.
 
     Creates it on first use, and again if another session has acknowledged a later time than this reader has read.
@@ -134,14 +134,14 @@ async def _reader(session: Session, bound: Bound, item: Item, source: Authorized
     session.subscriptions.rewind(item.id)
     if place.time < session.serving.progress.oldest():
         raise _behind(item, session.serving.progress.oldest())
-    progress = bool(item.options[subscriptions.PROGRESS])
+    progress = item.progress
     options = tail.TailOptions(place.time, place.snapshot, progress, durable=True)
     rows = tail.TailRows(session.serving, source, bound.body, options)
     reader = session.subscriptions[item.id] = SubscriptionReader(rows, bound.body, place, progress)
     return reader
 
 
-async def _fetched(session: Session, item: Item, reader: SubscriptionReader, count: int | None, timeout: float | None) -> pa.Table:
+async def _fetched(session: Session, item: Subscription, reader: SubscriptionReader, count: int | None, timeout: float | None) -> pa.Table:
     """Waits for rows. Advances the place while there are none, and raises 42704 as soon as the subscription is dropped."""
     serving = session.serving
     task = asyncio.ensure_future(reader.rows.fetch(count, timeout))
@@ -164,7 +164,7 @@ async def _fetched(session: Session, item: Item, reader: SubscriptionReader, cou
                 await task
 
 
-async def _advance(session: Session, item: Item, reader: SubscriptionReader) -> None:
+async def _advance(session: Session, item: Subscription, reader: SubscriptionReader) -> None:
     """Acknowledges the times after the place up to the reader's position, if they have no rows."""
     rows, place = reader.rows, reader.place
     nothing = reader.given < place.time if place.snapshot else reader.given <= place.time
@@ -173,7 +173,7 @@ async def _advance(session: Session, item: Item, reader: SubscriptionReader) -> 
         reader.place = taken or place
 
 
-def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
+def _behind(item: Subscription, oldest: int, reason: str = "") -> e.TailgateError:
     return e.ObjectNotInPrerequisiteState(
         f'subscription "{item.name}" has fallen behind: changes that it has not given are no longer kept',
         detail=f"The oldest time that can be read is {oldest}.{reason}",

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import Catalog, Change, Item
-from tailgate.lake.dropping import described, dropping
-from tailgate.lake.names import Name
-from tailgate.lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from tailgate.lake.catalog import Catalog, Change, Item, View
+from tailgate.lake.catalog.dropping import described, dropping
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
@@ -137,7 +137,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
     query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
-    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
+    item = View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)

@@ -27,7 +27,7 @@ from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.wake import Wake
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
 from tailgate.lake.stored import begun
 from tailgate.lake.types import WEIGHT
@@ -147,7 +147,7 @@ class Mirrors:
         """Starts to fill the mirror of an item, unless it exists."""
         with self._lock:
             entry = self._mirrored.get(item.id)
-            if entry is None and item.kind == "view errors":  # a view's errors are mirrored with the view
+            if entry is None and isinstance(item, ViewErrors):  # a view's errors are mirrored with the view
                 entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
             elif entry is None:
                 entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))

@@ -18,8 +18,8 @@ from tailgate.gateway.mirrors import mirror, overlay
 from tailgate.gateway.resources.concurrency import Quota, Requester
 from tailgate.lake import Lake, errors
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.names import quoted
-from tailgate.lake.roles import SCHEMA_ID
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.types import WEIGHT
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint

@@ -3,7 +3,7 @@
     statement ──► sql.statements.kinds: its needs ──► check_change: 42501 if the role lacks one
 
 The engine checks SELECT on the relations that a definition reads, while it holds the lock of the catalog (`engine.ddl.definitions`).
-Gateway and engine resolve names by the same `lake.resolution`. A name that does not exist passes here; the engine reports it.
+Gateway and engine resolve names by the same `lake.catalog.resolution`. A name that does not exist passes here; the engine reports it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Function, Item
+from tailgate.lake.catalog.functions import find as find_function
+from tailgate.lake.catalog.functions import matching
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import InsufficientPrivilege, TailgateError
-from tailgate.lake.names import Name
-from tailgate.lake.roles import Role
-from tailgate.lake.routines import find as find_function
-from tailgate.lake.routines import matching
-from tailgate.lake.schemas import Schema
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
 from tailgate.sql.statements import kinds
@@ -109,7 +109,7 @@ class _Check:
         """Returns the item that a new item with this name would replace, or None."""
         return self._catalog.find(Name(name.name, self._catalog.home(name).name))
 
-    def _functions(self, name: Name) -> tuple[Item, ...]:
+    def _functions(self, name: Name) -> tuple[Function, ...]:
         return self._catalog.functions(Name(name.name, self._catalog.home(name).name))
 
     # ---- ownership

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tailgate.gateway.encode.raw import values as raw_values
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.indexes import KEY_TYPES, index, indexes
+from tailgate.lake.catalog.indexes import KEY_TYPES, indexes
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
 from tailgate.values.style import Style
@@ -135,7 +135,7 @@ def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[AccessPath]:
     if scan.key:
         yield AccessPath(scan.relation, scan.key, scan.key, len(scan.columns))
     for item in indexes(catalog, scan.relation):
-        yield AccessPath(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, len(scan.columns), declared=True)
+        yield AccessPath(scan.relation, tuple(dict.fromkeys(item.positions)), scan.key, len(scan.columns), declared=True)
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:

@@ -11,8 +11,8 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.naming import Naming
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege, TailgateError
-from tailgate.lake.roles import Role
 from tailgate.sql.authorization import Authorized, Demand, Followed, P, Plan, authorize
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tailgate.gateway.protocol.startup import SECRET_BYTES
 from tailgate.gateway.security.authentication import Challenged, Peer
-from tailgate.lake.roles import OPERATOR
+from tailgate.lake.catalog.roles import OPERATOR
 
 
 @dataclass(slots=True)

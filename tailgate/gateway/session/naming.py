@@ -20,11 +20,11 @@ from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import Transaction
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, View
+from tailgate.lake.catalog.names import listed
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.names import listed
-from tailgate.lake.roles import Role
-from tailgate.lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.sql.definitions import bind_definition, rename_references
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
@@ -200,6 +200,6 @@ def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
         return then if then is not None and then is not item and then.columns != item.columns else None
 
     found = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
-    views = [item for item in base.items.values() if found and item.kind == "view"]
+    views = [item for item in base.items.values() if found and isinstance(item, View)]
     above = {view.id: then for view in views if (then := was(view)) is not None and not found.keys().isdisjoint(base.below(view))}
     return {**found, **above}

@@ -6,8 +6,8 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.client import Client
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.errors import InsufficientPrivilege, InvalidAuthorizationSpecification, InvalidParameterValue
-from tailgate.lake.roles import OPERATOR, Role
 
 
 class CurrentRole:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from tailgate.gateway.settings.definitions import Setting
+from tailgate.lake.catalog.names import listed
 from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidParameterValue,
     TailgateError,
 )
-from tailgate.lake.names import listed
 from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.values import zones
 from tailgate.values.registry import read_text

@@ -24,7 +24,7 @@ from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.writes.hashes import hashes
 from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Query, WritePlan
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.lake.weights import net
@@ -315,13 +315,13 @@ class Evaluation:
 
     def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
-        assert table.key is not None
-        texts = self._texts(table, row)
+        assert isinstance(table, Table) and table.key is not None
+        texts, constraint = self._texts(table, row), constraint_of(table)
         names = ", ".join(table.columns[k].name for k in table.key)
         return UniqueViolation(
-            f'duplicate key value violates unique constraint "{constraint_of(table)}"',
+            f'duplicate key value violates unique constraint "{constraint}"',
             detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
-            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint_of(table)},
+            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint},
         )
 
 

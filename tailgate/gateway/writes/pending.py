@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.entry import stream
 from tailgate.lake.types import WEIGHT
@@ -103,6 +103,6 @@ def _tables_below(relation: int, catalog: Catalog) -> set[int]:
     item = catalog.items.get(relation)
     if item is None:
         return set()
-    if item.kind == "table":
+    if isinstance(item, Table):
         return {relation}
     return set().union(*(_tables_below(d, catalog) for d in item.depends)) if item.depends else set()

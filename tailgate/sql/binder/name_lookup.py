@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
-from tailgate.lake.names import Name
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
 from tailgate.sql.binder.scope import Table
 from tailgate.sql.grammar.names import position

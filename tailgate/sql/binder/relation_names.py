@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Function, Item, View
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import SESSION, Demand
 from tailgate.sql.plan import Relation
@@ -38,7 +38,7 @@ class Names:
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
-    def within(self, function: Item) -> Names:
+    def within(self, function: Function) -> Names:
         """Returns the names for a function's body, whose owner needs the privileges, too."""
         readers = self.readers if function.id in self.readers else (*self.readers, function.id)
         inside = (*self.inside, function.id)
@@ -47,19 +47,19 @@ class Names:
             depth=self.depth,
             inside=inside,
             views=self.views,
-            widths=function.widths,
+            widths=function.known_columns,
             demands=self.demands,
             readers=readers,
         )
 
-    def below(self, view: Item) -> Names:
+    def below(self, view: View) -> Names:
         """Returns the names for a plain view's query. Only its owner needs the privileges."""
         return Names(
             self.catalog.stored,
             depth=self.depth + 1,
             inside=self.inside,
             views=self.views,
-            widths=view.widths,
+            widths=view.known_columns,
             demands=self.demands,
             readers=(view.id,),
         )

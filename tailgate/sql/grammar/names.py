@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from tailgate.lake import words
+from tailgate.lake.catalog import keywords
 from tailgate.sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)
@@ -27,7 +27,7 @@ def position(node: exp.Expr) -> int | None:
     return offset if isinstance(offset, int) else None
 
 
-def is_name(token: Token, refused: frozenset[str] = words.NOT_A_COLUMN) -> bool:
+def is_name(token: Token, refused: frozenset[str] = keywords.NOT_A_COLUMN) -> bool:
     """Returns whether a token is a quoted name, or a word other than the key words `refused`."""
     return token.kind == "quoted" or (token.kind == "word" and token.value not in refused)
 
@@ -37,7 +37,7 @@ def identifier(token: Token) -> exp.Identifier:
     return place(exp.Identifier(this=token.value, quoted=token.kind == "quoted"), token.position)
 
 
-def name(cursor: Cursor, refused: frozenset[str] = words.NOT_A_COLUMN) -> exp.Identifier:
+def name(cursor: Cursor, refused: frozenset[str] = keywords.NOT_A_COLUMN) -> exp.Identifier:
     """Parses a name; by default the name of a column or relation (ColId)."""
     if not is_name(cursor.token, refused):
         raise cursor.error()

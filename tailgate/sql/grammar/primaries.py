@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake import words
+from tailgate.lake.catalog import keywords
 from tailgate.lake.errors import SyntaxError_, TailgateError
 from tailgate.sql.grammar import calls
 from tailgate.sql.grammar.names import identifier, is_name, label, place
@@ -115,7 +115,7 @@ def _is_literal(cursor: Rules) -> bool:
         ahead += 1
         while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in ("with", "without", "time", "zone"):
             ahead += 1
-    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1)
+    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in keywords.COLUMN and ahead > 1)
 
 
 def _typed_literal(cursor: Rules) -> exp.Expr:
@@ -132,13 +132,13 @@ def _named(cursor: Rules) -> exp.Expr:
     """Parses a column, a call, or a literal that follows the name of its type."""
     token = cursor.token
     following = cursor.peek()
-    if following.kind == "string" and is_name(token, words.RESERVED | words.COLUMN):
+    if following.kind == "string" and is_name(token, keywords.RESERVED | keywords.COLUMN):
         return _typed_literal(cursor)
-    if cursor.at("(", 1) and is_name(token, words.NOT_A_FUNCTION):
+    if cursor.at("(", 1) and is_name(token, keywords.NOT_A_FUNCTION):
         cursor.advance()
         return calls.call(cursor, identifier(token))
     if not is_name(token):
-        if is_name(token, words.RESERVED | words.COLUMN):  # left('abc', 1): such a word can only be the name of a function
+        if is_name(token, keywords.RESERVED | keywords.COLUMN):  # left('abc', 1): such a word can only be the name of a function
             cursor.advance()
         raise cursor.error()
     cursor.advance()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake import words
+from tailgate.lake.catalog import keywords
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar import calls, primaries, tables
 from tailgate.sql.grammar.names import identifier, label, name, names, place, relation
@@ -184,7 +184,7 @@ def _labelled(cursor: Rules, node: exp.Expr) -> exp.Expr:
     if cursor.accept_word("as"):
         return exp.Alias(this=node, alias=label(cursor))
     token = cursor.token
-    if token.kind == "quoted" or (token.kind == "word" and token.value not in words.LABEL_NEEDS_AS):
+    if token.kind == "quoted" or (token.kind == "word" and token.value not in keywords.LABEL_NEEDS_AS):
         cursor.advance()
         return exp.Alias(this=node, alias=identifier(token))
     return node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake import words
+from tailgate.lake.catalog import keywords
 from tailgate.sql.grammar.names import is_name, label, place
 from tailgate.sql.lexer.tokens import Cursor
 
@@ -91,7 +91,7 @@ def simple_type(cursor: Cursor) -> exp.DataType:
             if fields := interval_fields(cursor):
                 node.meta["fields"] = fields
             return node
-    if not is_name(token, words.RESERVED | words.COLUMN):
+    if not is_name(token, keywords.RESERVED | keywords.COLUMN):
         raise cursor.error()
     cursor.advance()
     name = token.value

@@ -14,9 +14,9 @@ def mask_literals(text: str) -> str:
 
     The text after a lexical error is left out, because it may be part of a literal.
 
-    >>> masked("SELECT E'a\\\\'x', $$y$$ /* secret */, 1.5 FROM t WHERE a=$1")
+    >>> mask_literals("SELECT E'a\\\\'x', $$y$$ /* secret */, 1.5 FROM t WHERE a=$1")
     'SELECT ?, ? , ? FROM t WHERE a=$1'
-    >>> masked("ALTER ROLE r PASSWORD/**/'x")
+    >>> mask_literals("ALTER ROLE r PASSWORD/**/'x")
     'ALTER ROLE r PASSWORD …'
     """
     parts: list[str] = []

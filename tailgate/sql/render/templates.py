@@ -32,7 +32,7 @@ def fill_template(
     statement (now) and the clauses of an aggregate (DISTINCT, ORDER BY, FILTER).
 
     >>> from tailgate.lake.types import INT4
-    >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
+    >>> fill_template("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
     'CAST(a div b AS INT)'
     """
 

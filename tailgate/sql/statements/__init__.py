@@ -6,7 +6,7 @@ text ──► split ──► parse ──► the parser for the first word (`p
                      └─ anything else ──► 42601 with its position
 """
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,

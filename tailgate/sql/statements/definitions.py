@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tailgate.lake.names import Name
-from tailgate.lake.routines import Volatility
+from tailgate.lake.catalog.items import Volatility
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, OptionValue, QueryText
 

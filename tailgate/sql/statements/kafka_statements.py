@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, QueryText
 from tailgate.sql.statements.writes import Expression

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
 from tailgate.sql.statements import kafka_statements as k

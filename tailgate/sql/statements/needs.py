@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import FunctionName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.kafka_statements import CreateSink

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.sql.statements.kafka_statements import Avro, CreateConnection, CreateSink, CreateSource, Protobuf
 from tailgate.sql.statements.values import Options, SecretName
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import parse_query
 
 

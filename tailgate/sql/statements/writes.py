@@ -10,7 +10,7 @@ from sqlglot import exp
 from tailgate.lake.types import Type
 
 if TYPE_CHECKING:
-    from tailgate.lake.names import Name
+    from tailgate.lake.catalog.names import Name
     from tailgate.sql.statements.values import Options, QueryText
 
 

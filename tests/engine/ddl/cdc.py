@@ -123,7 +123,7 @@ class Source:
             key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
             at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
             headers = [(k, None if v is None else bytearray(base64.b64decode(v))) for k, v in m.get("headers") or ()]
-            rows.append((key, value, self.channel or self.item.options["channel"], m["partition"], m["offset"], at, 0, headers or None))
+            rows.append((key, value, self.channel or self.item.channel, m["partition"], m["offset"], at, 0, headers or None))
         frame = self.session.createDataFrame(rows, KAFKA).coalesce(1)
         result = self.circuit.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions)
         self.ids = result.stateIds()

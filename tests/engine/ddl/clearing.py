@@ -44,7 +44,7 @@ def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
     record = (
         None,
         bytearray(json.dumps(EVENTS[event]).encode()),
-        source.item.options["channel"],
+        source.item.channel,
         0,
         0,
         datetime.now(timezone.utc),

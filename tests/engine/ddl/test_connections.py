@@ -8,8 +8,9 @@ import pytest
 
 from tailgate.engine.ddl import alter, alter_secret, create_connection, create_secret, create_sink, create_source, drop
 from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog.codec import encode_catalog
+from tailgate.lake.catalog.formats import SecretReference
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.secrets import SEALED
 from tailgate.sql.statements import AlterItem, AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource, Drop, parse
 from tests.engine.ddl.test_statements import REGISTRY
 
@@ -61,12 +62,12 @@ CSR = "CREATE CONNECTION r TO CONFLUENT SCHEMA REGISTRY (URL 'https://registry/'
 def test_a_secret_keeps_no_value() -> None:
     catalog = made(SECRET)
     item = found(catalog, "s")
-    assert item.sql == "CREATE SECRET s AS '********'" and item.options == {SEALED: f"sealed 7 of {item.id}"}
-    assert "said" not in str(catalog.to_json()) and not item.is_relation
+    assert item.sql == "CREATE SECRET s AS '********'" and item.ciphertext == f"sealed 7 of {item.id}"
+    assert "said" not in str(encode_catalog(catalog)) and not item.is_relation
     statement = parse("ALTER SECRET s AS 'longer than before'")
     assert isinstance(statement, AlterSecret) and "longer" not in repr(statement)
     altered = alter_secret(statement, catalog, seal)
-    assert altered is not None and altered.options == {SEALED: f"sealed 18 of {item.id}"}
+    assert altered is not None and altered.ciphertext == f"sealed 18 of {item.id}"
 
 
 def test_what_a_source_and_a_sink_take() -> None:
@@ -76,13 +77,13 @@ def test_what_a_source_and_a_sink_take() -> None:
         f"CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) {AVRO} ENVELOPE UPSERT",
         f"CREATE SINK o FROM t INTO KAFKA CONNECTION k (TOPIC 'o', TOPIC CONFIG MAP['a' => 'b']) {AVRO}",
     )  # fmt: skip
-    secret = {"secret": found(catalog, "s").id}
+    secret = SecretReference(found(catalog, "s").id)
     kafka = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "ann", "password": secret}
     source, sink = found(catalog, "t"), found(catalog, "o")
-    assert (source.options["brokers"], source.options["kafka"], source.options["start"]) == ("a:9092,b:1", kafka, {"offsets": [3]})
-    assert source.options["value_format"]["access"] == {"username": "u", "password": secret}
+    assert (source.brokers, source.kafka) == ("a:9092,b:1", kafka)
+    assert source.value_format.access == {"username": "u", "password": secret}
     assert source.depends == (found(catalog, "k").id, found(catalog, "r").id)
-    assert (sink.options["brokers"], sink.options["kafka"], sink.options["with"]) == ("a:9092,b:1", kafka, {"topic.a": "b"})
+    assert (sink.brokers, sink.kafka, sink.settings) == ("a:9092,b:1", kafka, {"topic.a": "b"})
     assert sink.depends == (source.id, *source.depends)
     renamed = made(SECRET, KAFKA, "CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't') FORMAT TEXT", 'ALTER CONNECTION k RENAME TO "K"')
     assert found(renamed, "t").sql == "CREATE SOURCE t FROM KAFKA CONNECTION \"K\" (TOPIC 't') FORMAT TEXT"
@@ -143,7 +144,7 @@ def refused(text: str, sqlstate: str, message: str) -> None:
 
 def test_the_protocol_follows_from_the_options() -> None:
     def protocol(options: str) -> Any:
-        return found(made(SECRET, f"CREATE CONNECTION c TO KAFKA (BROKER 'a'{options})"), "c").options["settings"].get("protocol")
+        return found(made(SECRET, f"CREATE CONNECTION c TO KAFKA (BROKER 'a'{options})"), "c").settings.get("protocol")
 
     assert protocol("") is None
     assert protocol(", SSL CERTIFICATE AUTHORITY 'c'") == protocol(f", {PEM}") == "SSL"

@@ -12,7 +12,7 @@ import pytest
 from tailgate.engine.ddl import create_connection, create_secret, create_sink, create_source, create_view, sink_view
 from tailgate.engine.ddl.kafka.sink import OPTIONS
 from tailgate.engine.ddl.kafka.source import IGNORED, LIMITS
-from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.catalog import Catalog, Change, Table, ready
 from tailgate.lake.secrets import Settings
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sinks.settings import TOPIC_CONFIG, settings
@@ -52,7 +52,7 @@ def relations() -> Catalog:
     assert isinstance(view, CreateView)
     catalog = catalog.apply(Change(put=(ready(create_view(view, text, catalog)),)))
     columns = (Field("id", INT8, False), Field("name", TEXT))
-    totals = Item(catalog.next_id, "table", "totals", columns, key=(0,), stored=True)
+    totals = Table(catalog.next_id, "totals", columns, key=(0,), stored=True)
     return connected(catalog.apply(Change(put=(totals,))))
 
 

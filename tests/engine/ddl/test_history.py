@@ -9,7 +9,6 @@ import pytest
 from tailgate.engine.ddl import alter, create_source, create_table, create_view
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.reading import RETAIN_OPTION
 from tailgate.sql.statements import AlterItem, CreateSource, CreateTable, CreateView, parse
 from tests.engine.ddl.test_statements import KAFKA, REGISTRY
 
@@ -35,7 +34,7 @@ def after(*texts: str) -> Catalog:
 
 
 def retained(catalog: Catalog, name: str) -> int | None:
-    return next(i for i in catalog.items.values() if i.name == name).options.get(RETAIN_OPTION)
+    return next(i for i in catalog.items.values() if i.name == name).retain_history_ms or None
 
 
 def test_every_stored_relation_has_the_option() -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tailgate.engine.ddl import create_function, create_table, matching_letters
-from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Source
+from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.errors import FeatureNotSupported, InsufficientPrivilege
-from tailgate.lake.roles import OPERATOR, Role
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse
 
@@ -25,8 +25,8 @@ def catalog() -> Catalog:
     text = "CREATE FUNCTION high() RETURNS int LANGUAGE SQL AS 'SELECT max(n) FROM salaries'"
     function = create_function(parse(text), text, catalog, OPERATOR.id)[0]  # type: ignore[arg-type]
     catalog = catalog.apply(Change(put=(function,)))
-    source = Item(SOURCE, "source", "s", (), owner=LOW.id)
-    letters = Item(LETTERS, "dead letters", "s_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(SOURCE,), owner=LOW.id)
+    source = Source(SOURCE, "s", (), owner=LOW.id)
+    letters = DeadLetters(LETTERS, "s_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(SOURCE,), owner=LOW.id)
     return catalog.apply(Change(put=(source, letters)))
 
 

@@ -157,4 +157,4 @@ def test_protobuf(session: Any, tmp_path: Path, registry: Registry) -> None:
     bytes = header + b"\x08\x05\x18\x01\x20\x07"  # id = 5, k = 1, n = 7
     view = made.given([{"partition": 0, "offset": 1, "timestamp": 0, "key_b64": None, "value_b64": base64.b64encode(bytes).decode()}])
     assert view == [(5, None, "B")]
-    assert json.loads(made.item.options["value_format"]["schema"])["columns"][-1] == {"name": "n", "spark": "int"}
+    assert json.loads(made.item.value_format.schema)["columns"][-1] == {"name": "n", "spark": "int"}

@@ -13,10 +13,11 @@ import pytest
 from tailgate.engine import ddl
 from tailgate.engine.ddl.view import errors_item
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.catalog import Catalog, Change, Item, Table, View, ready
+from tailgate.lake.catalog.codec import decode_catalog, decode_change, encode_catalog
+from tailgate.lake.catalog.names import Name, list_of, listed
+from tailgate.lake.catalog.schemas import PUBLIC
 from tailgate.lake.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, TailgateError
-from tailgate.lake.names import Name, list_of, listed
-from tailgate.lake.schemas import PUBLIC
 from tailgate.lake.stored import relations
 from tailgate.sql.bind import bind_query
 from tailgate.sql.definitions import bind_definition, for_search_path
@@ -194,7 +195,7 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(12):
         names.path = tuple(chance.sample(("a", "b", "public"), 3))
-        there = [i for i in names.seen.visible if i.kind in ("table", "view")]
+        there = [i for i in names.seen.visible if isinstance(i, Table | View)]
         one, two = chance.choice(there), chance.choice(there)
         first, second = (names.seen.name_of(i).sql if chance.random() < 0.7 else names.seen.along(()).name_of(i).sql for i in (one, two))
         column = chance.choice([one.columns[0].name, f"p.{one.columns[0].name}"])
@@ -229,7 +230,7 @@ def test_a_lake_of_before(tmp_path: Path) -> None:
     """Objects from before schemas existed are in public, and their names keep their meaning."""
     made = Made(tmp_path / "lake")
     base = made.create("base")
-    view = Item(made.writer.catalog.next_id, "view", "v", base.columns[:1], depends=(base.id,), query="SELECT id FROM base")
+    view = View(made.writer.catalog.next_id, "v", base.columns[:1], depends=(base.id,), query="SELECT id FROM base")
     made.writer.append(kind="catalog", catalog=Change(put=(replace(view, sql="CREATE VIEW v AS SELECT id FROM base"),)))
     made.tick({base.id: [((1, "x", None), 1)]})
     made.writer.close()
@@ -246,8 +247,8 @@ def test_a_lake_of_before(tmp_path: Path) -> None:
     names.catalog = catalog
     names("CREATE SCHEMA old", "ALTER VIEW v SET SCHEMA old")
     assert names["old.v"].sql == "CREATE VIEW old.v AS SELECT id FROM base"
-    assert Change.from_json({"put": [], "drop": []}) == Change()
-    assert Catalog.from_json(json.loads(json.dumps(names.catalog.to_json()))) == names.catalog
+    assert decode_change({"put": [], "drop": []}) == Change()
+    assert decode_catalog(json.loads(json.dumps(encode_catalog(names.catalog)))) == names.catalog
 
 
 def test_lists_of_names() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tailgate.engine.ddl import create_sink, create_source, drop
-from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item
+from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
+from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure, TailgateError
 from tailgate.lake.secrets import Settings
 from tailgate.lake.types import INT8, TEXT, Field
@@ -89,7 +91,7 @@ def test_columns_by_format_and_envelope(text: str, columns: str) -> None:
     assert shown(item) == columns
     assert item.stored == (item.key is not None)
     assert (letters.name, letters.columns, letters.depends) == ("s_dead_letters", DEAD_LETTERS, (item.id,))
-    assert Catalog.from_json(json.loads(json.dumps(Catalog().apply(Change(put=(item, letters))).to_json()))).items[item.id] == item
+    assert decode_catalog(json.loads(json.dumps(encode_catalog(Catalog().apply(Change(put=(item, letters))))))).items[item.id] == item
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_a_name_is_taken_once() -> None:
 
 def test_readers_schema_holds_only_what_is_read() -> None:
     item, _ = source(f"FROM KAFKA BROKER 'kafka' TOPIC 'd' {CSR} ENVELOPE DEBEZIUM")
-    schema = json.loads(item.options["value_format"]["schema"])
+    schema = json.loads(item.value_format.schema)
     assert [f["name"] for f in schema["fields"]] == ["after", "op"]
     # the type is spelled out here, because the before image is removed
     assert schema["fields"][0]["type"][1]["name"] == "Value"
@@ -141,9 +143,9 @@ def world() -> Catalog:
     s, letters = source(f"{KAFKA} FORMAT BYTES")
     catalog = Catalog().apply(Change(put=(s, letters)))
     columns = (Field("id", INT8), Field("n", TEXT))
-    view = Item(catalog.next_id, "materialized view", "v", columns, (0,), True, catalog.next_id + 1, (s.id,))
+    view = MaterializedView(catalog.next_id, "v", columns, (0,), True, catalog.next_id + 1, (s.id,))
     catalog = catalog.apply(Change(put=(view,)))
-    second = Item(catalog.next_id, "materialized view", "w", columns, None, True, catalog.next_id + 1, (view.id,))
+    second = MaterializedView(catalog.next_id, "w", columns, None, True, catalog.next_id + 1, (view.id,))
     return catalog.apply(Change(put=(second,)))
 
 
@@ -160,11 +162,11 @@ def sink(text: str) -> Item:
 def test_a_sinks_options() -> None:
     item = sink(f"FROM v {INTO} KEY (id) WITH (partition_count = 3) {CSR} ENVELOPE UPSERT WITHOUT SNAPSHOT")
     assert item.depends == (world().relation("v").id,)
-    assert item.options["brokers"] == "kafka:9092"
-    chosen = {k: item.options[k] for k in ("topic", "key", "envelope", "snapshot", "with")}
-    assert chosen == {"topic": "out", "key": [0], "envelope": "upsert", "snapshot": False, "with": {"partition_count": 3}}
-    assert item.options["value_format"] == {"type": "avro", "registry": "http://registry", "access": {}}
-    assert sink(f"FROM v {INTO} {CSR}").options["envelope"] == "debezium"
+    assert item.brokers == "kafka:9092"
+    assert (item.topic, item.message_key, item.envelope, item.snapshot) == ("out", (0,), "upsert", False)
+    assert item.settings == {"partition_count": 3}
+    assert item.value_format == SinkFormat(type="avro", registry="http://registry", access={})
+    assert sink(f"FROM v {INTO} {CSR}").envelope == "debezium"
 
 
 @pytest.mark.parametrize(
@@ -219,10 +221,7 @@ def test_what_cannot_be_dropped(text: str, sqlstate: str, message: str) -> None:
 
 def test_retention_of_dead_letters() -> None:
     item, _ = source(f"{KAFKA} WITH (DEAD LETTER RETENTION = '1 day 2 hours', DEAD LETTER RETENTION BYTES = 5000) FORMAT TEXT")
-    assert {name: value for name, value in item.options.items() if "retention" in name} == {
-        "dead_letter_retention_ms": 26 * 3_600_000,
-        "dead_letter_retention_bytes": 5000,
-    }
+    assert (item.dead_letter_retention_ms, item.dead_letter_retention_bytes) == (26 * 3_600_000, 5000)
     for option in ("= '0 days'", "= 'never'", "= 7", "BYTES = 0", "BYTES = '1 GB'"):
         with pytest.raises(TailgateError) as e:
             source(f"{KAFKA} WITH (DEAD LETTER RETENTION {option}) FORMAT TEXT")

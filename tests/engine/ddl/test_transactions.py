@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tailgate.engine.ddl import create_source, drop
 from tailgate.engine.runtime import transactions
 from tailgate.engine.runtime.readers import apart, readers
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Source
+from tailgate.lake.catalog.formats import Avro, Json
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.definitions import rename_references
 from tailgate.sql.statements import CreateSource, Drop, parse
@@ -38,7 +40,7 @@ END = {
 REGISTRY = Subjects({"a-value": BLOCK, "a-key": KEY, "none-value": ENVELOPE, "none-key": KEY, "avro-value": END, "t-value": RECORD})
 
 
-def made(text: str, catalog: Catalog) -> Item:
+def made(text: str, catalog: Catalog) -> Source:
     statement = parse(text)
     assert isinstance(statement, CreateSource)
     return create_source(statement, text, catalog, REGISTRY)[0]
@@ -47,7 +49,7 @@ def made(text: str, catalog: Catalog) -> Item:
 def with_(catalog: Catalog, text: str, **options: Any) -> Catalog:
     """Adds a source. `options` are those that the engine adds after a request to Kafka."""
     item = made(text, catalog)
-    item = Item(**{**{f: getattr(item, f) for f in item.__slots__}, "options": {**item.options, **options}})
+    item = replace(item, **options)
     return catalog.apply(Change(put=(item,)))
 
 
@@ -66,16 +68,17 @@ CATALOG = with_(CATALOG, kept("one", "topic_of_one"), channel="kafka:9092#3/topi
 
 
 def test_what_is_kept() -> None:
-    said = transactions.of(made(kept("s", "a", CSR, "avro"), CATALOG))
-    assert said is not None
-    block, marks = said["block"], said["marks"]
-    assert [f["name"] for f in json.loads(block["schema"])["fields"]] == ["transaction"]
-    assert block["registry"] == marks["registry"] == "http://registry"
-    assert [f["name"] for f in json.loads(marks["schema"])["fields"]] == ["status", "id", "data_collections"]
-    said = transactions.of(made(kept("s", "a"), CATALOG))
-    assert said is not None
-    assert (said["source"], said["topic"], said["topic_id"]) == (CATALOG.relation("ends").id, "ends", "id-of-ends")
-    assert (said["collection"], said["block"], said["marks"]) == ("s", {"type": "json"}, {"type": "json"})
+    metadata = made(kept("s", "a", CSR, "avro"), CATALOG).transactions
+    assert metadata is not None
+    block, marks = metadata.block, metadata.marks
+    assert isinstance(block, Avro) and isinstance(marks, Avro)
+    assert [f["name"] for f in json.loads(block.schema)["fields"]] == ["transaction"]
+    assert block.registry == marks.registry == "http://registry"
+    assert [f["name"] for f in json.loads(marks.schema)["fields"]] == ["status", "id", "data_collections"]
+    metadata = made(kept("s", "a"), CATALOG).transactions
+    assert metadata is not None
+    assert (metadata.source, metadata.topic, metadata.topic_id) == (CATALOG.relation("ends").id, "ends", "id-of-ends")
+    assert (metadata.collection, metadata.block, metadata.marks) == ("s", Json(), Json())
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_the_transaction_topic_is_needed() -> None:
 
 def test_its_name_may_change() -> None:
     ends, one = CATALOG.relation("ends"), CATALOG.relation("one")
-    renamed = Item(**{**{f: getattr(ends, f) for f in ends.__slots__}, "name": "finished"})
+    renamed = replace(ends, name="finished")
     assert "(SOURCE finished, COLLECTION 'one')" in rename_references(one, CATALOG, CATALOG.apply(Change(put=(renamed,)))).sql
 
 

@@ -11,9 +11,11 @@ from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.keys import key
 from tailgate.engine.plan.sharing import Same, Sharing
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
-from tailgate.lake.dropping import dropping
-from tailgate.lake.types import BYTEA, INT8, TEXT, Field, field_to_json
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Item, MaterializedView, Source, ready
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
+from tailgate.lake.catalog.dropping import dropping
+from tailgate.lake.catalog.formats import DeclaredColumn, Json, Text
+from tailgate.lake.types import BYTEA, INT8, TEXT, Field
 from tailgate.sql import plan
 
 EVENTS = (Field("user_id", INT8), Field("kind", TEXT))
@@ -40,35 +42,37 @@ class Shop:
     def restarted(self) -> Shop:
         import json
 
-        return Shop(Catalog.from_json(json.loads(json.dumps(self.catalog.to_json()))), self.plans)
+        return Shop(decode_catalog(json.loads(json.dumps(encode_catalog(self.catalog)))), self.plans)
 
     def source(self, name: str, columns: tuple[Field, ...], key: str | None = None) -> plan.Scan:
         """Adds a JSON source, append-only or keyed by a column, and returns its scan."""
         id = self.catalog.next_id
-        options: dict[str, Any] = {
-            "topic": name,
-            "brokers": "kafka:9092",
-            "channel": f"kafka:9092/{name}",
-            "kafka": {},
-            "value_format": {"type": "json"},
-            "key_format": {"type": "text"} if key else None,
-            "envelope": "upsert" if key else "none",
-            "columns": [field_to_json(c) for c in columns],
-            "primary_key": [key] if key else [],
-            "include": [],
-        }
         positions = None if key is None else ([c.name for c in columns].index(key),)
-        item = Item(id, "source", name, columns, positions, stored=key is not None, options=options)
-        letters = Item(id + 1, "dead letters", f"{name}_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(id,))
+        item = Source(
+            id,
+            name,
+            columns,
+            positions,
+            stored=key is not None,
+            topic=name,
+            brokers="kafka:9092",
+            channel=f"kafka:9092/{name}",
+            value_format=Json(),
+            key_format=Text() if key else None,
+            envelope="upsert" if key else "none",
+            declared=tuple(DeclaredColumn(field=c) for c in columns),
+            primary_key=(key,) if key else (),
+        )
+        letters = DeadLetters(id + 1, f"{name}_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(id,))
         self.catalog = self.catalog.apply(Change(put=(item, letters)))
         return plan.Scan(id, columns, positions)
 
     def view(self, name: str, of: plan.Relation, *, starts: Any = None, filled: bool = True) -> plan.Scan:
         id = self.catalog.next_id
         depends = tuple(sorted({n.relation for n in _scans(of)}))
-        item = Item(id, "materialized view", name, of.columns, key(of), True, id + 1, depends, query="…", ready=False)
+        item = MaterializedView(id, name, of.columns, key(of), True, id + 1, depends, query="…", ready=False)
         if starts is not None:
-            item = replace(item, options={"starts": starts})
+            item = replace(item, starts={int(id): offsets for id, offsets in starts.items()})
         self.plans[id] = of
         catalog = self.catalog.apply(Change(put=(item,)))
         item = nodes.with_new_nodes(item, catalog, self.streams(catalog)(item))

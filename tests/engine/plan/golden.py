@@ -26,7 +26,7 @@ from tailgate.engine.plan.sharing import Sharing
 from tailgate.engine.plan.sizes import with_scan_sizes, with_sizes
 from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.streams import Streams, bound_plan
-from tailgate.lake.catalog import Catalog, Change, ready
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.plan.explain import tree
@@ -125,7 +125,7 @@ class World:
 
     def _view(self, statement: CreateView, text: str, *, filled: bool = True) -> str:
         item = ddl.create_view(statement, text, self.catalog)
-        if item.kind == "materialized view":
+        if isinstance(item, MaterializedView):
             after = self.catalog.apply(Change(put=(item,)))
             if self.rows:
                 item = with_sizes(item, self.rows, self.catalog, lambda view: Streams(after.apply(Change(put=(view,))))(view))
@@ -188,7 +188,7 @@ class Printer:
         return "\n".join(out)
 
     def _number(self, node: int, item: int) -> str:
-        if self.catalog.items[item].kind != "materialized view":
+        if not isinstance(self.catalog.items[item], MaterializedView):
             return ""
         slot = node % nodes.SLOTS
         return f" ({slot if slot < nodes.SLOTS - nodes.BACKFILLS else nodes.SLOTS - 1 - slot})"

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.plan import JoinKind
 from tests.engine.plan.coverage import features
@@ -133,7 +134,7 @@ class Law:
         made: list[View] = [(f"v{i}", *forms(number * FORMED + i)) for i in range(FORMED)]
         views.add_all(made)
         views.tick(())
-        items = [i for i in views.catalog.items.values() if i.kind == "materialized view" and not views.rows[i.errors]]
+        items = [i for i in views.catalog.items.values() if isinstance(i, MaterializedView) and not views.rows[i.errors]]
         below = [
             Table(i.id, i.name, tuple(c for c in i.columns if c.type.name != "jsonb")) for i in items
         ]  # which the reference cannot sort

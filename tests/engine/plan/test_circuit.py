@@ -10,7 +10,7 @@ from tailgate.engine.plan import circuit, nodes, operators
 from tailgate.engine.plan.decoders import ArrowDecoder, KafkaDecoder
 from tailgate.engine.plan.errors import errors_to_backfill
 from tailgate.engine.plan.graph import Graph, SourceNode
-from tailgate.lake.catalog import Change
+from tailgate.lake.catalog import Change, Source
 from tailgate.lake.types import INT8
 from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, equal, joined
@@ -116,7 +116,7 @@ def test_an_operator_below_one_that_is_not_shared_is_not_shared() -> None:
     made.view("third", counted(joined(events, users), 3))
     assert kinds(made.graph()) == {"Upsert": 3, "Join": 2, "Reduce": 2}
     assert {o.origin for o in made.graph().outputs if o.relation in (first.relation, made["third"].id)} == {
-        node for _, node in nodes.record(made["first"])[-1:]
+        node for _, node in made["first"].nodes[-1:]
     }
     sound(made.graph())
 
@@ -325,9 +325,8 @@ def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...]
 
 
 def _stored(id: int, columns: tuple[plan.Field, ...], key: tuple[int, ...] | None):  # type: ignore[no-untyped-def]
-    from tailgate.lake.catalog import Item
 
-    return Item(id, "source", f"r{id}", columns, key, stored=True)
+    return Source(id, f"r{id}", columns, key, stored=True)
 
 
 __all__ = ["SourceNode"]

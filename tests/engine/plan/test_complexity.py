@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.definitions import bind_definition
 from tests.limited import limited
 
-TABLE = Item(16384, "table", "t", (Field("x", INT8, False),), (0,), stored=True)
+TABLE = Table(16384, "t", (Field("x", INT8, False),), (0,), stored=True)
 
 
 def view(levels: int) -> tuple[Item, Catalog]:
     parts = ", ".join(f"c{i} AS (SELECT a.x FROM c{i - 1} a JOIN c{i - 1} b USING (x))" for i in range(1, levels + 1))
     text = f"WITH c0 AS (SELECT x FROM t), {parts} SELECT x FROM c{levels}"
     catalog = Catalog().apply(Change(put=(TABLE,)))
-    item = Item(catalog.next_id, "materialized view", "v", (Field("x", INT8),), sql=text, query=text, ready=False)
-    item = Item(item.id, item.kind, item.name, bind_definition(item, catalog).columns, sql=text, query=text, depends=(TABLE.id,))
+    item = MaterializedView(catalog.next_id, "v", (Field("x", INT8),), sql=text, query=text, ready=False)
+    item = replace(item, columns=bind_definition(item, catalog).columns, depends=(TABLE.id,), ready=True)
     return item, catalog.apply(Change(put=(item,)))
 
 

@@ -26,7 +26,8 @@ from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
 from tailgate.engine.plan.graph import Graph
 from tailgate.engine.plan.sharing import Sharing, Sum, equal_sums, total
 from tailgate.engine.plan.streams import Streams, bound_plan
-from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ready
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import CreateSource, CreateView, Drop, parse
@@ -76,7 +77,7 @@ class Engine:
 
     def install(self, change: Change) -> None:
         """Builds the circuit after a catalog change. The catalog passes through its stored form."""
-        after = Catalog.from_json(json.loads(json.dumps(self.catalog.apply(change).to_json())))
+        after = decode_catalog(json.loads(json.dumps(encode_catalog(self.catalog.apply(change)))))
         graph = circuit.compile_catalog(after, Streams(after))
         live = {o.node for o in graph.operators}
         forgotten = (self.forgotten | set(circuit.removed_operators(self.graph, graph))) - live
@@ -140,7 +141,7 @@ class Engine:
         records: list[Any] = []
         for table, row, weight in changes:
             value = None if weight < 0 else bytearray(as_json(table, row))
-            topic = self.catalog.relation(table.name).options["channel"]
+            topic = self.catalog.relation(table.name).channel
             self.offset += 1  # an upsert skips offsets that its key has seen
             records.append((bytearray(str(row[0]).encode()), value, topic, 0, self.offset, AT, 0))
         filling = [i for i in self.pieces if self.pieces[i]]
@@ -167,7 +168,7 @@ class Engine:
 
     @property
     def views(self) -> list[Item]:
-        return [i for i in self.catalog.items.values() if i.kind == "materialized view"]
+        return [i for i in self.catalog.items.values() if isinstance(i, MaterializedView)]
 
     def check(self) -> int:
         """Compares each ready view with its query. Returns how many were compared."""
@@ -191,7 +192,7 @@ class Engine:
     def _expected(self, item: Item, tables: dict[int, Counter[Row]]) -> tuple[Counter[Row], bool]:
         """Returns the rows, and whether any row fails here or in a view above."""
         result = evaluate(bound_plan(item, self.catalog), tables)
-        above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if self.catalog[d].kind == "materialized view")
+        above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if isinstance(self.catalog[d], MaterializedView))
         return result.rows, bool(result.errors) or above
 
 
@@ -228,7 +229,7 @@ def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
                 asked.append(query)
         elif choice < 0.7 and engine.views:
             engine.drop(world.random.choice(engine.views).name)
-        made = [n for v in engine.views if v.ready for _, n in v.options["nodes"]]
+        made = [n for v in engine.views if v.ready for _, n in v.nodes]
         shared = max(shared, len(made) - len(set(made)))
     assert compared > 2
     assert shared or WORLDS > 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from tailgate.engine.plan.replacements import readers, stored_inputs
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Function, MaterializedView, Table, View
+from tailgate.lake.types import INT8
 
 TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
 
 
 def catalog(*, cycle: bool) -> Catalog:
-    table = Item(TABLE, "table", "t", (), stored=True)
-    function = Item(FUNCTION, "function", "f", (), depends=(TABLE, VIEW) if cycle else (TABLE,))
-    view = Item(VIEW, "view", "v", (), depends=(FUNCTION,))
-    above = Item(ABOVE, "materialized view", "m", (), stored=True, depends=(TABLE, VIEW))
+    table = Table(TABLE, "t", (), stored=True)
+    function = Function(FUNCTION, "f", (), depends=(TABLE, VIEW) if cycle else (TABLE,), returns=INT8)
+    view = View(VIEW, "v", (), depends=(FUNCTION,))
+    above = MaterializedView(ABOVE, "m", (), stored=True, depends=(TABLE, VIEW))
     return Catalog().apply(Change(put=(above, table, function, view)))
 
 

@@ -16,7 +16,7 @@ from tailgate.engine.plan.rewrites import PASSES, early, equijoin, factor, merge
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.scalars import equated
 from tailgate.engine.plan.sizes import with_scan_sizes
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
@@ -93,7 +93,7 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
     """Returns the plan with estimated sizes of its scans, which differ from the actual ones."""
     scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
-    return with_scan_sizes(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
+    return with_scan_sizes(relation, MaterializedView(0, "v", sizes=sizes(str(seed), scans)))
 
 
 def compare(seeds: Iterable[int]) -> int:
@@ -129,7 +129,7 @@ def compare_forms(seeds: Iterable[int]) -> int:
         queries = [forms(seed * len(FORMS) + n)[0] for n in range(len(FORMS))]
         # when the history is complete and nothing is deleted yet
         time = next(step.time for step in steps(world) if step.compared)
-        put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
+        put = tuple(Table(t.id, t.name, t.columns, t.key, stored=True) for t in world.tables)
         catalog = Catalog().apply(Change(put=put))
         for query in queries:
             try:

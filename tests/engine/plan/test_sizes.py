@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from tailgate.engine.plan import circuit, nodes
 from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import SIZES, with_sizes
+from tailgate.engine.plan.sizes import with_sizes
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import Catalog, Change, Item, ready
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table, ready
+from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.bind import bind_query
 
@@ -20,7 +21,7 @@ SMALL_FIRST = {16384: 20, 16386: 10_000, 16388: 1_000_000}
 
 def world() -> Catalog:
     tables = [
-        Item(16384 + 2 * i, "table", name, tuple(Field(c, INT8, c != "id") for c in columns), (0,), stored=True)
+        Table(16384 + 2 * i, name, tuple(Field(c, INT8, c != "id") for c in columns), (0,), stored=True)
         for i, (name, columns) in enumerate(TABLES.items())
     ]
     return Catalog().apply(Change(put=tuple(tables)))
@@ -30,7 +31,7 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     """Returns a backfilled view that was planned with these table sizes."""
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
-    item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
+    item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
     item = with_sizes(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
     after = catalog.apply(Change(put=(item,)))
     item = nodes.with_new_nodes(item, after, Streams(after)(item))
@@ -42,9 +43,9 @@ def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
     catalog = world()
     view = planned(catalog, "v", SMALL_LAST)
     catalog = catalog.apply(Change(put=(view,)))
-    later = Catalog.from_json(catalog.to_json())
+    later = decode_catalog(encode_catalog(catalog))
     assert nodes.matches_record(later[view.id], later, Streams(later)(later[view.id]))
-    grown = replace(view, options={**view.options, SIZES: {str(id): n for id, n in SMALL_FIRST.items()}})
+    grown = replace(view, sizes=SMALL_FIRST)
     assert not nodes.matches_record(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
 
 
@@ -54,15 +55,15 @@ def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:
     catalog = catalog.apply(Change(put=(first,)))
     second = planned(catalog, "w", {id: 3 * n for id, n in SMALL_LAST.items()})
     assert nodes.digests(first) == nodes.digests(second)
-    assert second.options[SIZES] == first.options[SIZES]
-    assert planned(catalog, "x", {id: 5 * n for id, n in SMALL_LAST.items()}).options[SIZES] != first.options[SIZES]
+    assert second.sizes == first.sizes
+    assert planned(catalog, "x", {id: 5 * n for id, n in SMALL_LAST.items()}).sizes != first.sizes
 
 
 def test_a_join_that_is_there_already_is_kept_as_typed() -> None:
     catalog = world()
     pairs = planned(catalog, "pairs", {}, "SELECT o.id, c.nation_id FROM orders o JOIN customers c ON o.customer_id = c.id")
-    assert SIZES in planned(catalog, "v", SMALL_LAST).options
+    assert planned(catalog, "v", SMALL_LAST).sizes is not None
     catalog = catalog.apply(Change(put=(pairs,)))
     view = planned(catalog, "v", SMALL_LAST)
-    assert SIZES not in view.options
+    assert view.sizes is None
     assert nodes.digests(view) & nodes.digests(pairs)

@@ -13,7 +13,7 @@ import pytest
 
 from tailgate.engine.plan.streams import Streams
 from tailgate.engine.plan.temporal import bounds, reads_clock
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
 from tailgate.sql.bind import bind_query
@@ -26,7 +26,7 @@ from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 
 EVENTS = (Field("k", INT4), Field("ts", TIMESTAMPTZ), Field("local", TIMESTAMP), Field("ms", INT8))
-CATALOG = Catalog().apply(Change(put=(Item(1, "source", "e", EVENTS, (0,), stored=True),)))
+CATALOG = Catalog().apply(Change(put=(Source(1, "e", EVENTS, (0,), stored=True),)))
 START = datetime(2026, 1, 31, tzinfo=timezone.utc)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -105,7 +105,7 @@ def test_refused(text: str) -> None:
 def test_the_clock_outside_where() -> None:
     for query in ("SELECT now() FROM e", "SELECT max(now()) FROM e", "SELECT k FROM e GROUP BY k, now()"):
         bound = bind_query(query, CATALOG, view=True)
-        item = Item(10, "materialized view", "v", bound.columns, None, True, 11, bound.depends, query=query)
+        item = MaterializedView(10, "v", bound.columns, None, True, 11, bound.depends, query=query)
         catalog = CATALOG.apply(Change(put=(item,)))
         with pytest.raises(FeatureNotSupported, match="outside WHERE"):
             Streams(catalog)(item)

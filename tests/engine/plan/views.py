@@ -28,13 +28,13 @@ import pyarrow as pa
 from tailgate.engine.ddl import create_function
 from tailgate.engine.plan import change, circuit, nodes
 from tailgate.engine.plan.change import StoredRelation, View, leaves, stateful
-from tailgate.engine.plan.sizes import SIZES
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
+from tailgate.lake.catalog.formats import DeclaredColumn, Json
+from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.inbox import TABLE
-from tailgate.lake.roles import OPERATOR_ID
-from tailgate.lake.types import Field, arrow_schema, field_to_json
+from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan.traversal import bottom_up
@@ -106,8 +106,8 @@ class Views:
                 self.kinds[name] = kind
             try:
                 bound = bind_query(query, self.catalog, view=True)
-                item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query)
-                item = replace(item, options=self.planned_by(query, bound.depends))
+                item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query)
+                item = replace(item, sizes=self.planned_by(query, bound.depends))
                 after = self.catalog.apply(Change(put=(item,)))
                 stream = self.streams(after)(item)
             except FeatureNotSupported as e:
@@ -122,7 +122,7 @@ class Views:
     def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
         """Receives each query that cannot be maintained. Subclasses may override this method."""
 
-    def planned_by(self, query: str, depends: Iterable[int]) -> dict[str, Any]:
+    def planned_by(self, query: str, depends: Iterable[int]) -> dict[int, int] | None:
         """Returns the sizes that a view is planned with, as its options."""
         return sizes(query, [(d, self.catalog[d].key is not None) for d in depends])
 
@@ -146,7 +146,7 @@ class Views:
         """Builds the circuit of all views."""
         self.built = streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
-        views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
+        views = (i for i in self.catalog.items.values() if isinstance(i, MaterializedView))
         fills = (fill for item in views for fill in circuit.backfill_inputs(item, streams(item)))
         # views read these histories before their records
         self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}
@@ -171,7 +171,7 @@ class Views:
         for table in self.world.tables:
             mine = [(row, weight) for t, row, weight in changes if t == table]
             if table.append_only:
-                records += [(as_json(table, row), str(_item(table).options["channel"])) for row, weight in mine for _ in range(weight)]
+                records += [(as_json(table, row), _topic(table).channel) for row, weight in mine for _ in range(weight)]
             elif mine:
                 records.append((_arrow(table.columns, mine), f"{TABLE}{table.id}"))
         return records
@@ -290,35 +290,37 @@ class Straight(Views):
         return bytes(self.straight.tick(batch, self.time))
 
 
-def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[str, Any]:
-    """Returns the sizes of its inputs that a view is planned with, or no option.
+def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[int, int] | None:
+    """Returns the sizes of its inputs that a view is planned with, or None.
 
     They differ from the actual sizes: keyed inputs are small, or all sizes are random. `read` has
     the inputs' ids, and whether they have keys.
     """
     r = random.Random(query)
     told, by_key = r.random() > 0.1, r.random() < 0.6
-    rows = {str(id): (100 if key else 1_000_000) if by_key else r.choice([0, 3, 1000, 1_000_000]) for id, key in sorted(read)}
-    return {SIZES: rows} if told else {}
+    rows = {id: (100 if key else 1_000_000) if by_key else r.choice([0, 3, 1000, 1_000_000]) for id, key in sorted(read)}
+    return rows if told else None
 
 
 def _item(table: Table) -> Item:
     """Returns the catalog item of a table, or of a JSON topic that is not stored."""
     if not table.append_only:
-        return Item(table.id, "table", table.name, table.columns, table.key, stored=True)
-    options = {
-        "topic": table.name,
-        "brokers": "kafka:9092",
-        "channel": f"kafka:9092/{table.name}",
-        "kafka": {},
-        "value_format": {"type": "json"},
-        "key_format": None,
-        "envelope": "none",
-        "columns": [field_to_json(c) for c in table.columns],
-        "primary_key": [],
-        "include": [],
-    }
-    return Item(table.id, "source", table.name, table.columns, None, options=options)
+        return items.Table(table.id, table.name, table.columns, table.key, stored=True)
+    return _topic(table)
+
+
+def _topic(table: Table) -> Source:
+    """Returns the catalog item of a JSON topic that is not stored."""
+    return Source(
+        table.id,
+        table.name,
+        table.columns,
+        topic=table.name,
+        brokers="kafka:9092",
+        channel=f"kafka:9092/{table.name}",
+        value_format=Json(),
+        declared=tuple(DeclaredColumn(field=c) for c in table.columns),
+    )
 
 
 def as_json(table: Table, row: Row) -> bytes:

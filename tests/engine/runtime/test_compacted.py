@@ -44,7 +44,7 @@ def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     world.engine.execute("CREATE MATERIALIZED VIEW second AS SELECT count(*) AS n FROM compacted")
     world.engine.execute("CREATE MATERIALIZED VIEW third AS SELECT count(*) AS n FROM compacted")
     assert [world.rows(v) for v in ("first", "second", "third")] == [[(4,)], [(2,)], [(2,)]]
-    nodes = {v: world.lake.catalog().relation(v).options["nodes"] for v in ("first", "second", "third")}
+    nodes = {v: world.lake.catalog().relation(v).nodes for v in ("first", "second", "third")}
     assert nodes["first"][0][0] == nodes["second"][0][0]  # equal digests
     assert nodes["first"] != nodes["second"] == nodes["third"]
     world.send("compacted", "more", key="more")

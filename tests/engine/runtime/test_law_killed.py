@@ -22,6 +22,7 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake import Lake
+from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
@@ -121,10 +122,10 @@ class Shop:
         header = self.lake.log.newest()
         assert header is not None
         catalog, compared = self.lake.catalog(), 0
-        tables = {i.id: self.rows(i.id, header.time) for i in catalog.items.values() if i.kind == "table"}
+        tables = {i.id: self.rows(i.id, header.time) for i in catalog.items.values() if isinstance(i, Table)}
         assert sum(map(len, tables.values())) > 0
         for item in catalog.items.values():
-            if item.kind != "materialized view":
+            if not isinstance(item, MaterializedView):
                 continue
             assert item.ready
             expected = evaluate(at(bind_query(item.query, catalog, view=True).plan, header.time), tables)

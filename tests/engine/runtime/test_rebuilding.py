@@ -142,8 +142,8 @@ def test_digests_of_another_planner(world: World) -> None:
     world.engine.stop()
     writer = open_epoch(world.lake)
     item = writer.catalog.relation("by_city")
-    other = [["another planner's", node] for _, node in item.options["nodes"]]
-    writer.append(kind="catalog", catalog=Change(put=(replace(item, options={**item.options, "nodes": other}),)))
+    other = tuple(("another planner's", node) for _, node in item.nodes)
+    writer.append(kind="catalog", catalog=Change(put=(replace(item, nodes=other),)))
     n = writer.newest.n
     writer.close()
     world.engine.start()

@@ -113,7 +113,7 @@ def test_a_live_source_that_lost_records_stalls_until_the_loss_is_accepted(world
     until(lambda: world.rows("trimmed_v") == [(20, 29)])
     assert world.status("trimmed")["status"] == "running"
     assert f'source "trimmed": {loss}' in (world.lake.path.parent / "engine.log").read_text()
-    assert world.lake.catalog().relation("trimmed").options["lost"] == [loss]
+    assert world.lake.catalog().relation("trimmed").lost == (loss,)
     produce(world, "trimmed", 30, 31)
     until(lambda: world.rows("trimmed_v") == [(21, 30)])
     with pytest.raises(TailgateError, match="is not a source"):

@@ -24,9 +24,9 @@ from tailgate.gateway.catalog.catalog_query import CatalogQuery, catalog_query, 
 from tailgate.gateway.catalog.system_catalog import SystemCatalog
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, MaterializedView, Table, View
+from tailgate.lake.catalog.roles import OPERATOR
 from tailgate.lake.errors import SyntaxError_
-from tailgate.lake.roles import OPERATOR
 from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 from tailgate.sql.authorization import Authorized, authorize
 from tests.postgres import Postgres
@@ -64,10 +64,10 @@ VIEW = "SELECT kv.id,\n    kv.name\n   FROM kv"
 def items(oid: dict[str, int]) -> Catalog:
     return Catalog(
         {
-            oid["kv"]: Item(oid["kv"], "table", "kv", KV, (0,), True),
-            oid["kv_view"]: Item(oid["kv_view"], "view", "kv_view", KV[:2], depends=(oid["kv"],), query=VIEW),
-            oid["kv_mv"]: Item(
-                oid["kv_mv"], "materialized view", "kv_mv", (Field("cnt", INT4), Field("n", INT8)), None, True, depends=(oid["kv"],),
+            oid["kv"]: Table(oid["kv"], "kv", KV, (0,), True),
+            oid["kv_view"]: View(oid["kv_view"], "kv_view", KV[:2], depends=(oid["kv"],), query=VIEW),
+            oid["kv_mv"]: MaterializedView(
+                oid["kv_mv"], "kv_mv", (Field("cnt", INT4), Field("n", INT8)), None, True, depends=(oid["kv"],),
                 query="SELECT kv.cnt,\n    count(*) AS n\n   FROM kv\n  GROUP BY kv.cnt",
             ),
         }

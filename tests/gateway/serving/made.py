@@ -13,7 +13,7 @@ import pyarrow as pa
 from tailgate.gateway.resources.memory import Memory
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake import Lake
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, Item, MaterializedView
 from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
 from tailgate.lake.writing import open_epoch
 
@@ -35,7 +35,7 @@ class Made:
         id = self.writer.catalog.next_id
         form = tuple(Field(n, t) for n, t in columns.items())
         fields.setdefault("query", "SELECT " + ", ".join(f"NULL::{t} AS {n}" for n, t in columns.items()))
-        item = Item(id, "materialized view", name, form, key, stored=True, errors=id + 1, **fields)  # type: ignore[arg-type]
+        item = MaterializedView(id, name, form, key, stored=True, errors=id + 1, **fields)  # type: ignore[arg-type]
         self.put(item)
         return item
 

@@ -4,17 +4,17 @@ The same options occur in CREATE CONNECTION, in WITH together with the topic's o
 registry's URL:
 
     SASL USERNAME = 'ann'           {"username": "ann"}
-    SASL PASSWORD = SECRET s        {"password": {"secret": id of s}}
-    ssl_ca_location = 'ca.pem'      {"ca": {"file": "ca.pem"}}
+    SASL PASSWORD = SECRET s        {"password": SecretReference(id of s)}
+    ssl_ca_location = 'ca.pem'      {"ca": FileReference("ca.pem")}
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tailgate.engine.ddl.names import find_item
-from tailgate.lake.catalog import SECRET, Catalog
+from tailgate.lake.catalog import Catalog, Secret
+from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.statements import Options, OptionValue
 from tailgate.sql.statements.values import SecretName
@@ -48,9 +48,9 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Access settings, as an item stores them, and the ids of the secrets that they use."""
+    """Access settings, as an item has them, and the ids of the secrets that they use."""
 
-    settings: dict[str, Any]
+    settings: ConnectionSettings
     secrets: tuple[int, ...] = ()
 
 
@@ -64,8 +64,7 @@ def kafka(options: Options, catalog: Catalog) -> AccessSettings:
 
     Raises 22023 if options contradict each other, 0A000 if one is not supported.
     """
-    access = _settings(options, KAFKA, "Kafka", catalog)
-    settings = access.settings
+    settings, secrets = _settings(options, KAFKA, "Kafka", catalog)
     for name in ("protocol", "mechanism"):
         if name in settings:
             settings[name] = str(settings[name]).upper()
@@ -73,7 +72,7 @@ def kafka(options: Options, catalog: Catalog) -> AccessSettings:
     tls = {"ca", "certificate", "key"} & settings.keys()
     if "protocol" not in settings and (sasl or tls):
         settings["protocol"] = "SASL_SSL" if sasl else "SSL"
-    protocol = settings.get("protocol", "PLAINTEXT")
+    protocol = str(settings.get("protocol", "PLAINTEXT"))
     if protocol not in PROTOCOLS:
         raise InvalidParameterValue(f'security protocol "{protocol}" is not known', hint=f"It is one of {', '.join(PROTOCOLS)}.")
     if sasl and not protocol.startswith("SASL"):
@@ -83,19 +82,19 @@ def kafka(options: Options, catalog: Catalog) -> AccessSettings:
     if protocol.startswith("SASL"):
         _check_sasl(settings)
     _check_pair(settings)
-    return access
+    return AccessSettings(settings, secrets)
 
 
 def registry(options: Options, catalog: Catalog) -> AccessSettings:
     """Returns the settings for a schema registry. Raises 22023 or 0A000."""
-    access = _settings(options, REGISTRY, "a schema registry", catalog)
-    if "password" in access.settings and "username" not in access.settings:
+    settings, secrets = _settings(options, REGISTRY, "a schema registry", catalog)
+    if "password" in settings and "username" not in settings:
         raise InvalidParameterValue("a PASSWORD needs a USERNAME")
-    _check_pair(access.settings)
-    return access
+    _check_pair(settings)
+    return AccessSettings(settings, secrets)
 
 
-def _check_sasl(settings: dict[str, Any]) -> None:
+def _check_sasl(settings: ConnectionSettings) -> None:
     """Raises 22023 or 0A000 if the settings of SASL are incomplete or not supported."""
     mechanism = settings.get("mechanism")
     if mechanism is None:
@@ -107,7 +106,7 @@ def _check_sasl(settings: dict[str, Any]) -> None:
             raise InvalidParameterValue(f"SASL mechanism {mechanism} needs SASL {name.upper()}")
 
 
-def _check_pair(settings: dict[str, Any]) -> None:
+def _check_pair(settings: ConnectionSettings) -> None:
     """Raises 22023 for a certificate without its key, or a key without its certificate."""
     if ("certificate" in settings) != ("key" in settings):
         raise InvalidParameterValue("SSL CERTIFICATE and SSL KEY belong together")
@@ -115,9 +114,11 @@ def _check_pair(settings: dict[str, Any]) -> None:
         raise InvalidParameterValue("SSL KEY PASSWORD needs an SSL KEY")
 
 
-def _settings(options: Options, setting_names: dict[str, str], service: str, catalog: Catalog) -> AccessSettings:
-    """Returns the settings for options. `setting_names`: option → setting; `service`: for errors."""
-    settings: dict[str, Any] = {}
+def _settings(
+    options: Options, setting_names: dict[str, str], service: str, catalog: Catalog
+) -> tuple[dict[str, str | SecretReference | FileReference], tuple[int, ...]]:
+    """Returns the settings for options, and the ids of secrets. `setting_names`: option → setting; `service`: for errors."""
+    settings: dict[str, str | SecretReference | FileReference] = {}
     secrets: list[int] = []
     for option, value in options:
         setting = setting_names.get(option) or FILES.get(option)
@@ -126,19 +127,19 @@ def _settings(options: Options, setting_names: dict[str, str], service: str, cat
         if setting in settings:
             raise InvalidParameterValue(f'option "{option}" says again what another option says')
         if isinstance(value, SecretName) and option not in FILES and setting not in ("protocol", "mechanism"):
-            secrets.append(find_item(SECRET, value.name, catalog).id)
-            settings[setting] = {"secret": secrets[-1]}
+            secrets.append(find_item(Secret, value.name, catalog).id)
+            settings[setting] = SecretReference(secrets[-1])
         elif not isinstance(value, str):
             raise InvalidParameterValue(f'option "{option}" needs a text')
         elif option in FILES:
-            settings[setting] = {"file": value}
+            settings[setting] = FileReference(value)
         elif setting in SECRETS:
             raise InvalidParameterValue(
                 f'option "{option}" must be a SECRET', hint=f"CREATE SECRET name AS '…', then write {option} = SECRET name."
             )
         else:
             settings[setting] = value
-    return AccessSettings(settings, tuple(dict.fromkeys(secrets)))
+    return settings, tuple(dict.fromkeys(secrets))
 
 
 def text(value: OptionValue, option: str) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 
 from tailgate.engine.ddl.kafka import access
 from tailgate.engine.ddl.names import find_item, normalized, schema_for
-from tailgate.lake.catalog import CONNECTION, SECRET, Catalog, Item
+from tailgate.lake.catalog import Catalog, Connection, Secret
+from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
-from tailgate.lake.secrets import SEALED
 from tailgate.sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
 from tailgate.sql.statements.parsers.kafka.brokers import addresses
 
@@ -24,41 +24,44 @@ HIDDEN = "'********'"  # replaces the value in the stored text of a secret's sta
 Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
 
 
-def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Item:
+def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Secret:
     """Returns the item of a secret: the value is encrypted, and masked in the stored text."""
     schema = schema_for(statement.name, catalog)
     begin, end = statement.value_at
     id = catalog.next_id
-    options = {SEALED: seal(statement.value, id)}
-    item = Item(id, SECRET, statement.name.name, sql=text[:begin] + HIDDEN + text[end:], options=options, schema=schema.id)
+    masked = text[:begin] + HIDDEN + text[end:]
+    item = Secret(id, statement.name.name, sql=masked, schema=schema.id, ciphertext=seal(statement.value, id))
     return normalized(item, statement, catalog)
 
 
-def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item | None:
+def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Secret | None:
     """Returns the secret with its new value; None if it does not exist and IF EXISTS is given."""
     if statement.if_exists and catalog.find(statement.name) is None:
         return None
-    item = find_item(SECRET, statement.name, catalog)
-    return replace(item, options={**item.options, SEALED: seal(statement.value, item.id)})
+    item = find_item(Secret, statement.name, catalog)
+    return replace(item, ciphertext=seal(statement.value, item.id))
 
 
-def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Item:
+def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Connection:
     """Returns the item of a connection; `text` is the statement as typed."""
     schema = schema_for(statement.name, catalog)
-    options, settings = _kafka(statement.options, catalog) if statement.kind == "kafka" else _registry(statement.options, catalog)
-    item = Item(
+    to_kafka = statement.kind == "kafka"
+    address, settings = _kafka(statement.options, catalog) if to_kafka else _registry(statement.options, catalog)
+    item = Connection(
         id=catalog.next_id,
-        kind=CONNECTION,
         name=statement.name.name,
         depends=settings.secrets,
         sql=text,
-        options={"type": statement.kind, **options, "settings": settings.settings},
+        type="kafka" if to_kafka else "schema registry",
+        brokers=address if to_kafka else "",
+        url="" if to_kafka else address,
+        settings=settings.settings,
         schema=schema.id,
     )
     return normalized(item, statement, catalog)
 
 
-def _kafka(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.AccessSettings]:
+def _kafka(options: Options, catalog: Catalog) -> tuple[str, access.AccessSettings]:
     brokers: list[str] = []
     rest: list[tuple[str, Any]] = []
     for name, value in options:
@@ -68,10 +71,10 @@ def _kafka(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.A
             rest.append((name, value))
     if not brokers:
         raise InvalidParameterValue("a connection to Kafka needs a BROKER", hint="Write TO KAFKA (BROKER 'host:port').")
-    return {"brokers": addresses(",".join(brokers))}, access.kafka(tuple(rest), catalog)
+    return addresses(",".join(brokers)), access.kafka(tuple(rest), catalog)
 
 
-def _registry(options: Options, catalog: Catalog) -> tuple[dict[str, Any], access.AccessSettings]:
+def _registry(options: Options, catalog: Catalog) -> tuple[str, access.AccessSettings]:
     urls = [access.text(value, name) for name, value in options if name == "url"]
     if not urls:
         raise InvalidParameterValue("a connection to a schema registry needs a URL", hint="Write (URL 'http://host:port').")
@@ -83,7 +86,7 @@ def _registry(options: Options, catalog: Catalog) -> tuple[dict[str, Any], acces
     settings = access.registry(tuple(o for o in options if o[0] != "url"), catalog)
     if url.startswith("http:") and {"ca", "certificate"} & settings.settings.keys():
         raise InvalidParameterValue("options of SSL make no sense with a URL that begins with http:")
-    return {"url": url}, settings
+    return url, settings
 
 
 # ---- for sources and sinks ---------------------------------------------------------------------------------------------------------
@@ -97,7 +100,7 @@ class Endpoint:
     """
 
     address: str
-    settings: dict[str, Any]
+    settings: ConnectionSettings
     depends: tuple[int, ...]
 
 
@@ -128,7 +131,7 @@ def registry(connection: Name | None, url: str, options: Options, catalog: Catal
 
 def _connection(name: Name, kind: str, catalog: Catalog) -> Endpoint:
     """Returns the access that a connection gives. Raises 42809 if it has another kind."""
-    item = find_item(CONNECTION, name, catalog)
-    if item.options["type"] != kind:
+    item = find_item(Connection, name, catalog)
+    if item.type != kind:
         raise WrongObjectType(f'connection "{item.name}" is not to {SERVICE_NAMES[kind]}', position=name.position)
-    return Endpoint(item.options["brokers" if kind == "kafka" else "url"], item.options["settings"], (item.id,))
+    return Endpoint(item.brokers or item.url, item.settings, (item.id,))

@@ -1,10 +1,9 @@
-"""FORMAT PROTOBUF of a source: the format's options. They include the reader's schema."""
+"""FORMAT PROTOBUF of a source: the format with the reader's schema."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tailgate.engine.plan.sources import protobuf
+from tailgate.lake.catalog import formats
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.protobuf import File
 from tailgate.lake.protobuf.descriptors import described
@@ -14,8 +13,8 @@ from tailgate.sql.statements import Protobuf, option
 HEXADECIMAL = "\\x"  # prefix of a descriptor set
 
 
-def options_of_statement(format: Protobuf) -> dict[str, Any]:
-    """Returns the options for a schema in the statement.
+def format_of_statement(format: Protobuf) -> formats.Protobuf:
+    """Returns the format for a schema in the statement.
 
     Messages have no header unless `confluent_wire_format` is set.
     """
@@ -23,13 +22,13 @@ def options_of_statement(format: Protobuf) -> dict[str, Any]:
         if name != "confluent_wire_format":
             raise FeatureNotSupported(f'option "{name}" of a Protobuf schema is not supported')
     assert format.schema is not None
-    return options(_files(format.schema), format.message, wire=bool(option(format.options, "confluent_wire_format", False)))
+    return message_format(_files(format.schema), format.message, wire=bool(option(format.options, "confluent_wire_format", False)))
 
 
-def options(files: tuple[File, ...], message: str | None, *, wire: bool) -> dict[str, Any]:
-    """Returns the options for a message in a schema's files. `wire`: messages have Confluent's header."""
+def message_format(files: tuple[File, ...], message: str | None, *, wire: bool) -> formats.Protobuf:
+    """Returns the format for a message in a schema's files. `wire`: messages have Confluent's header."""
     name, indexes = protobuf.chosen(files, message)
-    return {"type": "protobuf", "schema": protobuf.spec(files, name, indexes if wire else None)}
+    return formats.Protobuf(schema=protobuf.spec(files, name, indexes if wire else None))
 
 
 def _files(schema: str) -> tuple[File, ...]:

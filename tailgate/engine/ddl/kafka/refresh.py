@@ -3,7 +3,7 @@
     the reader's schema, the newest one ──► the reader's with the new fields
                                         ──► columns: the old ones, then the new ones
 
-Items that read the source record the old number of its columns (`Item.widths`), so their texts keep
+Items that read the source record the old number of its columns (`known_columns`), so their texts keep
 their meaning.
 
 Rows that were decoded earlier, and messages with older schemas, have NULL in the new columns. A
@@ -19,12 +19,13 @@ from typing import Any
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
-from tailgate.engine.ddl.kafka.source_options import value_format
-from tailgate.engine.ddl.known_columns import READERS, with_recorded_width
+from tailgate.engine.ddl.kafka.source_item import value_format
+from tailgate.engine.ddl.known_columns import with_recorded_width
 from tailgate.engine.ddl.names import check_columns
 from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.envelopes import source_layout
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Item, Reader, Source, formats
+from tailgate.lake.catalog.formats import MessageFormat
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
 from tailgate.lake.types import Field
 from tailgate.sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
@@ -39,27 +40,27 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
     item = find_of_kind("source", statement.name, catalog, if_exists=statement.if_exists, word="relation")
     if item is None:
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
-    if item.kind != "source":
+    if not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a source', position=statement.name.position)
     _check_no_backfill(item, catalog)
     newest = value_format(_statement_with_registry(item), catalog.stored, registry)
-    options = {**item.options, "value_format": _merged_format(item, newest)}
-    added = [c.name for c in source_layout(options).columns if c.name not in {old.name for old in item.columns}]
-    options["added"] = [*item.options.get("added", ()), *added]
-    options["first_columns"] = item.options.get("first_columns", len(item.columns))
-    layout = source_layout(options)
+    merged = replace(item, value_format=_merged_format(item, newest))
+    added = [c.name for c in source_layout(merged).columns if c.name not in {old.name for old in item.columns}]
+    first = len(item.columns) if item.first_columns is None else item.first_columns
+    refreshed = replace(merged, added=(*item.added, *added), first_columns=first)
+    layout = source_layout(refreshed)
     check_columns(layout.columns)
     existing = layout.columns[: len(item.columns)]
     if layout.key != item.key or [(c.name, c.type) for c in existing] != [(c.name, c.type) for c in item.columns]:
         raise _incompatible(item)
-    notices = _column_notices(item, {**item.options, "value_format": newest}, layout.columns)
+    notices = _column_notices(item, replace(item, value_format=newest), layout.columns)
     if layout.columns == item.columns:
         return Change(), [*notices, notice(f'source "{item.name}" has all columns of its schema')]
-    readers = [other for other in catalog.dependents(item.id) if other.kind in READERS] if added else []
-    return Change(put=(replace(item, columns=layout.columns, options=options), *(with_recorded_width(r, item) for r in readers))), notices
+    readers = [other for other in catalog.dependents(item.id) if isinstance(other, Reader)] if added else []
+    return Change(put=(replace(refreshed, columns=layout.columns), *(with_recorded_width(r, item) for r in readers))), notices
 
 
-def _statement_with_registry(item: Item) -> CreateSource:
+def _statement_with_registry(item: Source) -> CreateSource:
     """Returns the source's CREATE statement. Raises if its schema is not the registry's newest."""
     statement = parse(item.sql)
     assert isinstance(statement, CreateSource)
@@ -85,17 +86,19 @@ def _check_no_backfill(item: Item, catalog: Catalog) -> None:
             raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
 
 
-def _merged_format(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
+def _merged_format(item: Source, newest: MessageFormat) -> MessageFormat:
     """Returns the source's format with the fields of the newest schema added."""
-    format = item.options["value_format"]
-    if format["type"] == "protobuf":
-        return {**format, "schema": protobuf.merged(format["schema"], newest["schema"])}
-    old, new = avro.parse(format["schema"]), avro.parse(newest["schema"])
-    if item.options["envelope"] == "debezium":
-        return {**format, "schema": avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]})}
+    format = item.value_format
+    if isinstance(format, formats.Protobuf) and isinstance(newest, formats.Protobuf):
+        return replace(format, schema=protobuf.merged(format.schema, newest.schema))
+    if not isinstance(format, formats.Avro) or not isinstance(newest, formats.Avro):
+        raise _incompatible(item)
+    old, new = avro.parse(format.schema), avro.parse(newest.schema)
+    if item.envelope == "debezium":
+        return replace(format, schema=avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]}))
     if avro.is_record(old) != avro.is_record(new):
         raise _incompatible(item)
-    return {**format, "schema": avro.written(avro.merged(old, new) if avro.is_record(old) else old)}
+    return replace(format, schema=avro.written(avro.merged(old, new) if avro.is_record(old) else old))
 
 
 def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
@@ -114,10 +117,10 @@ def _incompatible(item: Item) -> InvalidObjectDefinition:
     )
 
 
-def _column_notices(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> list[Notice]:
+def _column_notices(item: Source, newest: Source, columns: tuple[Field, ...]) -> list[Notice]:
     """Returns a notice for each added, missing or changed column.
 
-    `newest`: the source's options with the newest schema.
+    `newest`: the source with the newest schema.
     """
     notices = [notice(f'column "{c.name}" of type {c.type} was added') for c in columns[len(item.columns) :]]
     # raised for a column whose new type is not supported; the column does not change

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
 from tailgate.engine.ddl.kafka import access, connection
 from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.engine.ddl.view import create_view
 from tailgate.engine.plan.streams import Streams
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink
+from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
@@ -28,7 +30,6 @@ from tailgate.lake.errors import (
 from tailgate.lake.events import Part
 from tailgate.lake.events import schema as schema_of
 from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
-from tailgate.lake.names import Name
 from tailgate.lake.types import JSONB
 from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 
@@ -46,7 +47,7 @@ OPTIONS: dict[str, tuple[str, ...] | None] = {
 TOPIC_PREFIX = "topic."  # prefix of settings of the topic
 
 
-def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
+def sink_view(statement: CreateSink, catalog: Catalog) -> MaterializedView | None:
     """Returns the materialized view of a sink from a query, None for a sink from a relation.
 
     Positions of errors refer to the statement.
@@ -60,13 +61,15 @@ def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
     view_statement = parse(text)
     assert isinstance(view_statement, CreateView)
     try:
-        return create_view(view_statement, text, catalog)
+        view = create_view(view_statement, text, catalog)
     except TailgateError as e:
         e.position = None if e.position is None else e.position - view_statement.query.offset + query.offset
         raise
+    assert isinstance(view, MaterializedView)
+    return view
 
 
-def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
+def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Sink:
     """Returns the item of a sink; `text` is the statement as typed.
 
     If the sink is from a query, the catalog must contain the view of the query.
@@ -76,7 +79,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
         _check_option(name, value)
     relation, depends = _relation(statement, catalog)
     key = _key(statement, relation)
-    headers = _headers(statement, relation)
+    headers = _headers_column(statement, relation)
     envelope = statement.envelope or "debezium"
     if envelope == "none" and not _append_only(relation, catalog):
         raise FeatureNotSupported(
@@ -89,25 +92,23 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
     reached = connection.kafka(statement.connection, statement.brokers, statement.options, catalog)
     value_format, value_depends = _format(statement.value_format, catalog)
     key_format, key_depends = (None, ()) if statement.key_format is None else _format(statement.key_format, catalog)
-    item = Item(
+    item = Sink(
         id=catalog.next_id,
-        kind="sink",
         name=statement.name.name,
         depends=(relation.id, *sorted({*depends, *reached.depends, *value_depends, *key_depends} - {relation.id})),
         sql=text,
-        options={
-            "brokers": reached.address,
-            "topic": statement.topic,
-            "kafka": reached.settings,
-            "value_format": value_format,
-            "key_format": key_format,
-            "key": None if key is None else list(key),
-            "envelope": envelope,
-            "snapshot": statement.snapshot,
-            **headers,
-            **({} if isinstance(statement.from_item, Name) else {"query": True}),
-            "with": {name: _json(value) for name, value in statement.options if not access.is_access(name)},
-        },
+        brokers=reached.address,
+        topic=statement.topic,
+        kafka=reached.settings,
+        value_format=value_format,
+        key_format=key_format,
+        message_key=key,
+        envelope=envelope,
+        snapshot=statement.snapshot,
+        headers=headers,
+        constant_headers=() if isinstance(statement.headers, str) else tuple(statement.headers),
+        has_query=not isinstance(statement.from_item, Name),
+        settings={name: _json(value) for name, value in statement.options if not access.is_access(name)},
         schema=schema.id,
     )
     return normalized(item, statement, catalog)
@@ -126,22 +127,22 @@ def _check_option(name: str, value: object) -> None:
         raise InvalidParameterValue(f'option "{name}" is one of {", ".join(allowed)}')
 
 
-def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
+def sink_schema(sink: Sink, catalog: Catalog, part: Part) -> str:
     """Returns the schema of the values, or the keys, that a sink writes.
 
     Raises 42809 for a format without a schema, 42704 for a sink without a key.
     """
-    options, relation = sink.options, catalog[sink.depends[0]]
-    kind = (options["key_format"] if part == "key" and options["key_format"] else options["value_format"])["type"]
+    relation = catalog[sink.depends[0]]
+    kind = (sink.key_format if part == "key" and sink.key_format else sink.value_format).type
     if kind not in ("avro", "protobuf"):
         raise WrongObjectType(f"FORMAT {kind.upper()} has no schema", hint="FORMAT AVRO and PROTOBUF have.")
-    columns = relation.columns[: sink.widths.get(relation.id)]
+    columns = relation.columns[: sink.known_columns.get(relation.id)]
     if part == "key":
-        if options["key"] is None:
+        if sink.message_key is None:
             raise UndefinedObject(f'sink "{sink.name}" has no key', hint="Add KEY (column, …) to the sink.")
-        columns = tuple(columns[i] for i in options["key"])
-    name = options["with"].get(f"avro_{part}_fullname", KEY_NAME if part == "key" else VALUE_NAME)
-    schema = schema_of(kind, part, columns, options["envelope"], name)
+        columns = tuple(columns[i] for i in sink.message_key)
+    name = sink.settings.get(f"avro_{part}_fullname", KEY_NAME if part == "key" else VALUE_NAME)
+    schema = schema_of(kind, part, columns, sink.envelope, name)
     return schema if isinstance(schema, str) else json.dumps(schema, indent=2)
 
 
@@ -160,12 +161,10 @@ def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int,
     return relation, ()
 
 
-def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
-    """Returns the options for headers: `headers`, the position of the column, or `constant_headers`."""
-    if not isinstance(statement.headers, str):
-        return {"constant_headers": [list(header) for header in statement.headers]}
-    if not statement.headers:
-        return {}
+def _headers_column(statement: CreateSink, relation: Item) -> int | None:
+    """Returns the position of the column with headers, or None."""
+    if not isinstance(statement.headers, str) or not statement.headers:
+        return None
     names = [c.name for c in relation.columns]
     if statement.headers not in names:
         raise UndefinedColumn(f'column "{statement.headers}" named in HEADERS does not exist')
@@ -175,7 +174,7 @@ def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
             f'column "{statement.headers}" named in HEADERS is of type {relation.columns[position].type}, not jsonb',
             hint="Its value is an object of texts, or an array of objects with key and value, as INCLUDE HEADERS gives it.",
         )
-    return {"headers": position}
+    return position
 
 
 def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
@@ -203,7 +202,7 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
 
 def _append_only(relation: Item, catalog: Catalog) -> bool:
     """Returns whether the rows of a relation are never retracted."""
-    return relation.kind == "materialized view" and Streams(catalog)(relation).append_only
+    return isinstance(relation, MaterializedView) and Streams(catalog)(relation).append_only
 
 
 def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | None, envelope: str) -> None:
@@ -216,10 +215,10 @@ def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | No
         raise FeatureNotSupported("KEY FORMAT TEXT of a sink needs a key of one column", hint="Use KEY FORMAT JSON.")
 
 
-def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """Returns the options of a format, and the ids of its connection and secrets."""
+def _format(format: Format, catalog: Catalog) -> tuple[SinkFormat, tuple[int, ...]]:
+    """Returns a format, and the ids of its connection and secrets."""
     if isinstance(format, Json | Text):
-        return {"type": type(format).__name__.lower()}, ()
+        return SinkFormat(type="json" if isinstance(format, Json) else "text"), ()
     if not isinstance(format, Avro | Protobuf):
         raise FeatureNotSupported(
             f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
@@ -232,7 +231,8 @@ def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int
     if isinstance(format, Protobuf) and format.message is not None:
         raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Say WITH (avro_value_fullname = '…'): it names the message.")
     reached = connection.registry(format.connection, format.registry or "", format.options, catalog)
-    return {"type": type(format).__name__.lower(), "registry": reached.address, "access": reached.settings}, reached.depends
+    name: Literal["avro", "protobuf"] = "avro" if isinstance(format, Avro) else "protobuf"
+    return SinkFormat(type=name, registry=reached.address, access=reached.settings), reached.depends
 
 
 def _json(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""CREATE SOURCE: the items of the source and of its dead letters. `source_options` derives the source's options."""
+"""CREATE SOURCE: the items of the source and of its dead letters. `source_item` derives the source."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from tailgate.engine.ddl import dead_letters
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.kafka import access
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
-from tailgate.engine.ddl.kafka.source_options import LIMITS, SourceOptions
+from tailgate.engine.ddl.kafka.source_item import LIMITS, SourceDerivation
+from tailgate.engine.ddl.kafka.start import start_of
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.engine.plan.sources.envelopes import source_layout
-from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
 from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Regex
 
@@ -34,7 +35,7 @@ IGNORED = frozenset(
 DECIMALS = ("precise", "double", "string")
 
 
-def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
+def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Source, DeadLetters]:
     """Returns the items of a source and of its dead letters, `<name>_dead_letters`.
 
     `text` is the statement as typed.
@@ -43,26 +44,16 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
     name = f"{statement.name.name}_dead_letters"
     catalog.check_new(name, schema)
     _check_supported(statement)
-    derivation = SourceOptions(statement, catalog, registry)
-    options = derivation.options()
-    layout = source_layout(options)
+    source = SourceDerivation(statement, catalog, registry).source()
+    start_of(statement)  # raises its errors
+    layout = source_layout(source)
     check_columns(layout.columns)
-    id = catalog.next_id
-    source = Item(
-        id=id,
-        kind="source",
-        name=statement.name.name,
-        columns=layout.columns,
-        key=layout.key,
-        stored=layout.stored,
-        depends=tuple(sorted(derivation.depends)),
-        sql=text,
-        options=options,
-        schema=schema.id,
-    )
+    source = replace(source, columns=layout.columns, key=layout.key, stored=layout.stored, sql=text, schema=schema.id)
     source = normalized(source, statement, catalog)
-    others = Item(id + 1, "dead letters", name, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=(id,))
-    return source, replace(others, sql=source.sql, schema=schema.id)
+    depends = (source.id,)
+    return source, DeadLetters(
+        source.id + 1, name, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=depends, sql=source.sql, schema=schema.id
+    )
 
 
 def _check_supported(statement: CreateSource) -> None:

@@ -1,1 +1,1 @@
-"""Sources: `envelopes.source_layout` derives the decoder, the columns and the steps from a source's options."""
+"""Sources: `envelopes.source_layout` derives the decoder, the columns and the steps from a source."""

@@ -1,14 +1,16 @@
-"""Derives the layout of a source from its options, by envelope."""
+"""Derives the layout of a source, by envelope."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from typing_extensions import assert_never
+
 from tailgate.engine.plan.decoders import KafkaDecoder
 from tailgate.engine.plan.operators import DELETED, POSITION
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.debezium_layout import debezium_layout
-from tailgate.engine.plan.sources.format_specs import Options, format_spec, value_format_spec
+from tailgate.engine.plan.sources.format_specs import format_spec, value_format_spec
 from tailgate.engine.plan.sources.keys import key_columns
 from tailgate.engine.plan.sources.layout import Layout
 from tailgate.engine.plan.sources.row_columns import (
@@ -21,55 +23,57 @@ from tailgate.engine.plan.sources.row_columns import (
 )
 from tailgate.engine.plan.sources.spark_sql import required
 from tailgate.engine.plan.steps import Filter, Project, Steps
+from tailgate.lake.catalog import Source
 from tailgate.lake.types import BOOL, TEXT, Field
 
 # follow the columns of the row
 UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))
 
 
-def source_layout(options: Options) -> Layout:
-    """Returns the layout of a source with these options. Raises the errors of CREATE SOURCE."""
-    layout = _by_envelope(options)
-    return replace(layout, decoder=replace(layout.decoder, max_bytes=options.get("max_message_bytes")))
+def source_layout(source: Source) -> Layout:
+    """Returns the layout of a source. Raises the errors of CREATE SOURCE."""
+    layout = _by_envelope(source)
+    return replace(layout, decoder=replace(layout.decoder, max_bytes=source.max_message_bytes))
 
 
-def _by_envelope(options: Options) -> Layout:
-    match options["envelope"]:
+def _by_envelope(source: Source) -> Layout:
+    match source.envelope:
         case "none":
-            return _append_only(options)
+            return _append_only(source)
         case "upsert":
-            return _upsert(options)
+            return _upsert(source)
         case "debezium":
-            return debezium_layout(options)
-    raise ValueError(options["envelope"])
+            return debezium_layout(source)
+        case _:
+            assert_never(source.envelope)
 
 
-def _append_only(options: Options) -> Layout:
+def _append_only(source: Source) -> Layout:
     """Returns the layout of a source without an envelope."""
     at = Decoded()
-    value = value_columns(options, at.value)
-    checks = [required(f"{at.value} IS NOT NULL", "null value"), *not_null_checks(options, value)]
-    if options.get("on_error") == "null":  # a record that cannot be decoded is read as NULL
+    value = value_columns(source, at.value)
+    checks = [required(f"{at.value} IS NOT NULL", "null value"), *not_null_checks(source, value)]
+    if source.on_error == "null":  # a record that cannot be decoded is read as NULL
         value = [ColumnExpression(Field(c.field.name, c.field.type), c.expression) for c in value]
         checks = ["true"]
-    key = included_key(options)
-    columns = added_columns_last(options, [*value, *key, *included_columns(options, at)])
-    decoder = KafkaDecoder(format_spec(options["key_format"] if key else None), value_format_spec(options))
+    key = included_key(source)
+    columns = added_columns_last(source, [*value, *key, *included_columns(source, at)])
+    decoder = KafkaDecoder(format_spec(source.key_format if key else None), value_format_spec(source))
     shape = Steps((Filter(" AND ".join(checks)), Project(tuple(c.expression for c in columns))))
-    return Layout(decoder, fields(columns), None, shape, bool(options.get("materialized")), fields(columns))
+    return Layout(decoder, fields(columns), None, shape, source.materialized, fields(columns))
 
 
-def _upsert(options: Options) -> Layout:
+def _upsert(source: Source) -> Layout:
     """Returns the layout of a source with ENVELOPE UPSERT."""
     at = Decoded()
-    key = key_columns(options, alias=next((i[1] for i in options["include"] if i[0] == "key"), None))
-    value = [c for c in value_columns(options, at.value) if c.field.name not in {k.field.name for k in key}]
-    columns = [*key, *value, *included_columns(options, at)]
-    if options["columns"] is not None:  # in the order of their declaration
-        declared = [column["name"] for column in options["columns"]]
+    key = key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None))
+    value = [c for c in value_columns(source, at.value) if c.field.name not in {k.field.name for k in key}]
+    columns = [*key, *value, *included_columns(source, at)]
+    if source.declared is not None:  # in the order of their declaration
+        declared = [column.field.name for column in source.declared]
         columns.sort(key=lambda c: declared.index(c.field.name) if c.field.name in declared else -1 if c in key else len(declared))
-    columns = added_columns_last(options, columns)
-    where = Filter(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *not_null_checks(options, value, f"{at.value} IS NULL")]))
+    columns = added_columns_last(source, columns)
+    where = Filter(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *not_null_checks(source, value, f"{at.value} IS NULL")]))
     select = Project(
         (
             *(c.expression for c in columns),
@@ -77,6 +81,6 @@ def _upsert(options: Options) -> Layout:
             f"concat_ws('/', CAST({at.partition} AS STRING), lpad(CAST({at.offset} AS STRING), 20, '0'))",
         )
     )
-    decoder = KafkaDecoder(format_spec(options["key_format"]), value_format_spec(options))
+    decoder = KafkaDecoder(format_spec(source.key_format), value_format_spec(source))
     key_positions = tuple(columns.index(k) for k in key)
     return Layout(decoder, fields(columns), key_positions, Steps((where, select)), True, fields(columns) + UPSERT_COLUMNS)

@@ -1,50 +1,56 @@
-"""The decoders of a source's key and value, from the formats in the source's options."""
+"""The decoders of a source's key and value, from the formats of the source."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from typing_extensions import assert_never
 
 from tailgate.engine.plan.decoders import FormatSpec
 from tailgate.engine.plan.sources.accessors import native
 from tailgate.engine.plan.sources.spark_sql import name
-from tailgate.lake.types import Field, field_from_json
+from tailgate.lake.catalog import Source
+from tailgate.lake.catalog.codec import encode_settings
+from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, MessageFormat, Protobuf, Regex, Text
+from tailgate.lake.types import Field
 
-Options = Mapping[str, Any]
 
-
-def format_spec(format: Options | None) -> FormatSpec:
+def format_spec(format: MessageFormat | None) -> FormatSpec:
     """Returns the decoder of a format, `none` without one."""
-    if format is None:
-        return FormatSpec("none")
-    match format["type"]:
-        case "avro":
-            access = json.dumps(format["access"], sort_keys=True) if "access" in format else ""
-            return FormatSpec("avro", "", format["schema"], format.get("registry", ""), format.get("wire", True), access)
-        case "csv":
-            of = {"columns": len(format["names"]), "delimiter": format["delimiter"], "header": format["header"], "nulls": format["nulls"]}
+    match format:
+        case None:
+            return FormatSpec("none")
+        case Avro(schema=schema, registry=registry, wire=wire, access=settings):
+            access = json.dumps(encode_settings(settings), sort_keys=True) if settings else ""
+            return FormatSpec("avro", "", schema, registry, wire, access)
+        case Csv(names=names, header=header, delimiter=delimiter, nulls=nulls):
+            of = {"columns": len(names), "delimiter": delimiter, "header": header, "nulls": nulls}
             return FormatSpec("csv", schema=json.dumps(of))
-        case "regex":
-            return FormatSpec("regex", schema=format["pattern"])
-        case "protobuf":
-            return FormatSpec("protobuf", schema=format["schema"])
-    return FormatSpec(format["type"])
+        case Regex(pattern=pattern):
+            return FormatSpec("regex", schema=pattern)
+        case Protobuf(schema=schema):
+            return FormatSpec("protobuf", schema=schema)
+        case Bytes() | Text() | Json():
+            return FormatSpec(format.type)
+        case _:
+            assert_never(format)
 
 
-def value_format_spec(options: Options) -> FormatSpec:
+def value_format_spec(source: Source) -> FormatSpec:
     """Returns the decoder of the value; it reads declared JSON columns directly if it can."""
-    declared = declared_columns(options)
-    if options["value_format"]["type"] == "json" and options["columns"] is not None and native(declared):
+    declared = declared_columns(source)
+    if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))
-    return format_spec(options["value_format"])
+    return format_spec(source.value_format)
 
 
-def declared_columns(options: Options) -> tuple[Field, ...]:
-    return tuple(map(field_from_json, options["columns"] or ()))
+def declared_columns(source: Source) -> tuple[Field, ...]:
+    return tuple(column.field for column in source.declared or ())
 
 
-def connect_json_spec(options: Options, columns: Sequence[Options], *, envelope: bool, before: bool) -> FormatSpec:
+def connect_json_spec(source: Source, columns: Sequence[DeclaredColumn], *, envelope: bool, before: bool) -> FormatSpec:
     """Returns the format of Debezium's JSON.
 
     The declared columns define the meaning of values if the message has no schema (tailgate/engine/java,
@@ -54,20 +60,20 @@ def connect_json_spec(options: Options, columns: Sequence[Options], *, envelope:
         "columns": [_connect_column(c) for c in columns],
         "envelope": envelope,
         "before": before,
-        "decimals": options.get("decimals", "precise"),
+        "decimals": source.decimals,
     }
     return FormatSpec("connect_json", schema=json.dumps(spec))
 
 
-def _connect_column(column: Options) -> dict[str, Any]:
+def _connect_column(column: DeclaredColumn) -> dict[str, Any]:
     """Returns a column for the decoder.
 
     `precision` has the declared digits of a time or the scale of a numeric; it is absent if none
     was declared.
     """
-    field = field_from_json(dict(column))
+    field = column.field
     out: dict[str, Any] = {"name": field.name, "type": field.type.name, "spark": field.type.spark, "array": field.type.is_array}
-    precision = field.type.modifiers[1] if field.type.name == "numeric" and field.type.modifiers else column.get("precision")
+    precision = field.type.modifiers[1] if field.type.name == "numeric" and field.type.modifiers else column.precision
     return out if precision is None else {**out, "precision": precision}
 
 

@@ -4,98 +4,106 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from typing_extensions import assert_never
+
 from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.accessors import Accessor, Document, Struct, native
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
-from tailgate.engine.plan.sources.format_specs import Options, declared_columns
+from tailgate.engine.plan.sources.format_specs import declared_columns
 from tailgate.engine.plan.sources.keys import SCALARS, key_columns, record_columns
 from tailgate.engine.plan.sources.spark_sql import cast_of, jsonb_of, required, text
+from tailgate.lake.catalog import Source
+from tailgate.lake.catalog.formats import Avro, Bytes, Csv, Include, Json, Protobuf, Regex, Text
 from tailgate.lake.errors import InvalidObjectDefinition
 from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
 
 
-def value_columns(options: Options, at: str) -> list[ColumnExpression]:
+def value_columns(source: Source, at: str) -> list[ColumnExpression]:
     """Returns the columns of a value without an envelope."""
-    format = options["value_format"]
-    if format["type"] == "json" and options["columns"] is not None:
-        return row_columns(options, Struct(at) if native(declared_columns(options)) else Document(at))
-    if format["type"] == "avro":
-        schema = avro.parse(format["schema"])
-        if avro.is_record(schema):
-            return row_columns(options, Struct(at))
-        type, nullable, stored = avro.column(schema)
-        return [ColumnExpression(Field("data", type, nullable), stored(at))]
-    if format["type"] == "protobuf":
-        return [ColumnExpression(c, Struct(at).field(c.name)) for c in protobuf.columns(format["schema"])]
-    if format["type"] in ("csv", "regex"):
-        return _text_columns(options, at)
-    type = SCALARS[format["type"]]
-    return [ColumnExpression(Field("text" if type == TEXT else "data", type, False), at)]
+    match source.value_format:
+        case Json() if source.declared is not None:
+            return row_columns(source, Struct(at) if native(declared_columns(source)) else Document(at))
+        case Avro(schema=schema_text):
+            schema = avro.parse(schema_text)
+            if avro.is_record(schema):
+                return row_columns(source, Struct(at))
+            type, nullable, stored = avro.column(schema)
+            return [ColumnExpression(Field("data", type, nullable), stored(at))]
+        case Protobuf(schema=schema_text):
+            return [ColumnExpression(c, Struct(at).field(c.name)) for c in protobuf.columns(schema_text)]
+        case Csv(names=names) | Regex(names=names):
+            return _text_columns(source, names, at)
+        case Bytes() | Text() | Json() as format:
+            type = SCALARS[format.type]
+            return [ColumnExpression(Field("text" if type == TEXT else "data", type, False), at)]
+        case _:
+            assert_never(source.value_format)
 
 
-def _text_columns(options: Options, at: str) -> list[ColumnExpression]:
+def _text_columns(source: Source, names: tuple[str, ...], at: str) -> list[ColumnExpression]:
     """Returns the columns of a line; declared columns are cast from text as in PostgreSQL."""
-    texts = [f"{at}.c{i}" for i in range(len(options["value_format"]["names"]))]
-    declared = declared_columns(options)
+    texts = [f"{at}.c{i}" for i in range(len(names))]
+    declared = declared_columns(source)
     if not declared:
-        return [ColumnExpression(Field(n, TEXT), g) for n, g in zip(options["value_format"]["names"], texts, strict=True)]
+        return [ColumnExpression(Field(n, TEXT), g) for n, g in zip(names, texts, strict=True)]
     if len(declared) != len(texts):
         raise InvalidObjectDefinition(f"{len(declared)} columns are declared, and the format has {len(texts)}")
     return [ColumnExpression(f, cast_of(g, TEXT, f.type)) for f, g in zip(declared, texts, strict=True)]
 
 
-def row_columns(options: Options, at: Accessor, *path: str) -> list[ColumnExpression]:
+def row_columns(source: Source, at: Accessor, *path: str) -> list[ColumnExpression]:
     """Returns the columns of a row: the image at `path` (`after`, `before`), or the value itself."""
-    if options["value_format"]["type"] == "avro":
-        schema = avro.parse(options["value_format"]["schema"])
-        signed = options["envelope"] == "debezium" and avro.has_signed_times(schema)
-        if options["envelope"] == "debezium":
+    if isinstance(source.value_format, Avro):
+        schema = avro.parse(source.value_format.schema)
+        signed = source.envelope == "debezium" and avro.has_signed_times(schema)
+        if source.envelope == "debezium":
             schema = avro.fields(schema)["after"]
         columns = avro.columns(schema, signed_times=signed)
         return [ColumnExpression(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
-    if options["columns"] is None:
+    if source.declared is None:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
         )
     # in an envelope, the decoder returns the stored form
     if path:
-        return [ColumnExpression(f, at.field(*path, f.name)) for f in declared_columns(options)]
-    return [ColumnExpression(f, at.column(f)) for f in declared_columns(options)]
+        return [ColumnExpression(f, at.field(*path, f.name)) for f in declared_columns(source)]
+    return [ColumnExpression(f, at.column(f)) for f in declared_columns(source)]
 
 
-def not_null_checks(options: Options, columns: list[ColumnExpression], unless: str | None = None) -> list[str]:
+def not_null_checks(source: Source, columns: list[ColumnExpression], unless: str | None = None) -> list[str]:
     """Returns the conditions for columns that were declared NOT NULL; `unless` disables them."""
-    if options["columns"] is None:
+    if source.declared is None:
         return []
     exemption = f"{unless} OR " if unless else ""
     return [required(f"{exemption}{m.expression} IS NOT NULL", f'null in column "{m.field.name}"') for m in columns if not m.field.nullable]
 
 
-def included_key(options: Options) -> list[ColumnExpression]:
+def included_key(source: Source) -> list[ColumnExpression]:
     """Returns the columns of INCLUDE KEY for an append-only source; the key may be NULL there."""
-    aliases = [i[1] for i in options["include"] if i[0] == "key"]
+    aliases = [i.name for i in source.include if i.kind == "key"]
     if not aliases:
         return []
-    if options["key_format"] is None:
+    if source.key_format is None:
         raise InvalidObjectDefinition("INCLUDE KEY needs KEY FORMAT")
-    single = record_columns(options["key_format"]) is None
-    columns = key_columns({**options, "primary_key": []}, aliases[0] or ("key" if single else None))
+    single = record_columns(source.key_format) is None
+    columns = key_columns(replace(source, primary_key=()), aliases[0] or ("key" if single else None))
     return [ColumnExpression(Field(m.field.name, m.field.type, True), m.expression) for m in columns]
 
 
-def included_columns(options: Options, at: Decoded) -> list[ColumnExpression]:
+def included_columns(source: Source, at: Decoded) -> list[ColumnExpression]:
     """Returns the columns of INCLUDE, except for those of the key."""
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
     out = []
-    for kind, alias, *header in options["include"]:
-        if kind in places:
-            out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
-        elif kind == "headers":
-            out.append(ColumnExpression(Field(alias or kind, JSONB), _headers(at.headers)))
-        elif kind == "header":
-            out.append(_header(at.headers, alias, *header))
+    for include in source.include:
+        match include:
+            case Include(kind="headers", name=alias):
+                out.append(ColumnExpression(Field(alias or "headers", JSONB), _headers(at.headers)))
+            case Include(kind="header", name=str(alias), header=header, bytes=bytes):
+                out.append(_header(at.headers, alias, header, bytes))
+            case Include(kind=kind, name=alias) if kind in places:
+                out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
     return out
 
 
@@ -119,10 +127,9 @@ def _header(at: str, column: str, header: str, bytes: bool) -> ColumnExpression:
     )
 
 
-def added_columns_last(options: Options, columns: list[ColumnExpression]) -> list[ColumnExpression]:
+def added_columns_last(source: Source, columns: list[ColumnExpression]) -> list[ColumnExpression]:
     """Moves columns that were added later to the end; they are nullable, because older rows lack them."""
-    added = options.get("added", ())
-    places = {name: i for i, name in enumerate(added)}
+    places = {name: i for i, name in enumerate(source.added)}
     added_columns = sorted((m for m in columns if m.field.name in places), key=lambda m: places[m.field.name])
     return [m for m in columns if m.field.name not in places] + [
         ColumnExpression(replace(m.field, nullable=True), m.expression) for m in added_columns

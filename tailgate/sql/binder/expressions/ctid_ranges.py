@@ -12,6 +12,7 @@ import re
 
 from sqlglot import exp
 
+from tailgate.lake.catalog import View
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import ExpressionBinder
@@ -44,7 +45,7 @@ def _has_pages(binder: ExpressionBinder, alias: str) -> bool:
     if any(c.name == "ctid" for c in binder.scope.columns):
         return False
     catalog = binder.level.names.catalog
-    return any(t.item and catalog[t.item].kind != "view" for t in binder.scope.tables if alias in ("", t.alias))
+    return any(t.item and not isinstance(catalog[t.item], View) for t in binder.scope.tables if alias in ("", t.alias))
 
 
 def _tid(node: exp.Expr) -> tuple[int, int] | None:

@@ -19,7 +19,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Function as Routine
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -29,8 +30,6 @@ from tailgate.lake.errors import (
     TailgateError,
     UndefinedFunction,
 )  # fmt: skip
-from tailgate.lake.names import Name
-from tailgate.lake.routines import Routine, routine
 from tailgate.lake.types import FACTS, INT8, Field, Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
@@ -69,37 +68,37 @@ CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
-def named_functions(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Item, ...]:
+def named_functions(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[Routine, ...]:
     """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
-def bind_routine(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
+def bind_routine(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine, ...]) -> Scalar:
     """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
-    item, function, arguments = _chosen(binder, node, items)
+    function, arguments = _chosen(binder, node, items)
     if function.rows is not None:
         raise FeatureNotSupported(
             f"set-returning functions are not supported in {binder.clause}",
-            hint=f"Put it into FROM, as in FROM t, {item.name}(t.x).",
+            hint=f"Put it into FROM, as in FROM t, {function.name}(t.x).",
             position=position(node),
         )
-    result = value(_inside(binder, item, function, arguments, position(node)), function, tree_of(item.query))
+    result = value(_inside(binder, function, arguments, position(node)), function, tree_of(function.query))
     if _size(result) > INLINED_MAX:
-        raise ProgramLimitExceeded(f"the expression that function {item.name} becomes is too large", position=position(node))
+        raise ProgramLimitExceeded(f"the expression that function {function.name} becomes is too large", position=position(node))
     return result
 
 
-def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
+def bind_rows(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
     """Binds a call in FROM.
 
     Returns its rows, its columns, and whether the function's columns are unnamed.
     """
-    item, function, arguments = _chosen(binder, node, items)
-    inner = _inside(binder, item, function, arguments, position(node))
+    function, arguments = _chosen(binder, node, items)
+    inner = _inside(binder, function, arguments, position(node))
     if function.rows is None:
-        columns = (Field(item.name, function.returns),)
-        return Project(Values(((),), ()), (value(inner, function, tree_of(item.query)),), columns), columns, True
-    return rows(inner, function, tree_of(item.query)), function.rows, not function.rows[0].name
+        columns = (Field(function.name, function.returns),)
+        return Project(Values(((),), ()), (value(inner, function, tree_of(function.query)),), columns), columns, True
+    return rows(inner, function, tree_of(function.query)), function.rows, not function.rows[0].name
 
 
 def _size(scalar: Scalar) -> int:
@@ -118,13 +117,12 @@ class _Candidate:
     the function as `choose` takes it.
     """
 
-    item: Item
     routine: Routine
     places: tuple[int, ...]
     row: Function
 
 
-def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
+def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine, ...]) -> tuple[Routine, tuple[Scalar, ...]]:
     """Returns the function that a call refers to, and its arguments.
 
     The arguments are cast to the declared types; defaults replace omitted ones.
@@ -158,15 +156,14 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Item, ..
         hint = "No function matches the given name and argument types. " + CASTS_HINT
         raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
     candidate = next(c for c in candidates if c.row is choice)
-    return candidate.item, candidate.routine, _arguments(binder, candidate, operands)
+    return candidate.routine, _arguments(binder, candidate, operands)
 
 
-def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
+def _candidate(function: Routine, names: list[str | None]) -> _Candidate | None:
     """Returns the function as a candidate for a call, or None if the arguments do not fit.
 
     `names` has the name of each argument of the call, None for positional ones.
     """
-    function = routine(item)
     parameters = [a.name for a in function.arguments]
     places = []
     for i, name in enumerate(names):
@@ -177,7 +174,7 @@ def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
     if len(set(places)) < len(places) or not set(required) <= set(places):
         return None
     types = tuple(catalogue_name(function.arguments[p].type) for p in places)
-    return _Candidate(item, function, tuple(places), Function(item.name, types, catalogue_name(function.returns)))
+    return _Candidate(function, tuple(places), Function(function.name, types, catalogue_name(function.returns)))
 
 
 def _arguments(binder: ExpressionBinder, candidate: _Candidate, operands: list[Scalar]) -> tuple[Scalar, ...]:
@@ -188,9 +185,9 @@ def _arguments(binder: ExpressionBinder, candidate: _Candidate, operands: list[S
         if i in candidate.places:
             scalar = coerce(operands[candidate.places.index(i)], argument.type, binder.parameters)
         else:
-            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.item)))
+            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.routine)))
             scalar = default(own, argument, function.defaults[i - first])
-        assert scalar is not None, (candidate.item.name, argument)
+        assert scalar is not None, (candidate.routine.name, argument)
         scalars.append(scalar)
     return tuple(scalars)
 
@@ -226,20 +223,20 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _inside(binder: ExpressionBinder, item: Item, function: Routine, arguments: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
+def _inside(binder: ExpressionBinder, function: Routine, arguments: tuple[Scalar, ...], at: int | None) -> ExpressionBinder:
     """Returns the binder of a call's body.
 
     Records the use of the function. Raises 0A000 for recursion.
     """
     names = binder.level.names
-    if item.id in names.inside:
+    if function.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
-    names.demand(EXECUTE, item)
-    if item.id not in names.used:
-        names.used.append(item.id)
+    names.demand(EXECUTE, function)
+    if function.id not in names.used:
+        names.used.append(function.id)
     if at is not None:
-        names.places[at] = item.id
-    return body_binder(binder, item.name, function, arguments, names.within(item))
+        names.places[at] = function.id
+    return body_binder(binder, function.name, function, arguments, names.within(function))
 
 
 def body_binder(binder: ExpressionBinder, name: str, function: Routine, arguments: tuple[Scalar, ...], names: Names) -> ExpressionBinder:

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import View
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -17,7 +18,6 @@ from tailgate.lake.errors import (
     SyntaxError_,
     UndefinedColumn,
 )  # fmt: skip
-from tailgate.lake.names import Name
 from tailgate.lake.types import BOOL, Field
 from tailgate.sql.authorization import SELECT
 from tailgate.sql.binder import scope as scopes
@@ -157,11 +157,11 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if at is not None:
         names.places[at] = item.id
     columns = item.columns[: names.widths.get(item.id)]
-    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, columns, item.key, item.name, at)
+    plan = _expanded(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 
-def _expanded(item: Item, names: Names, queries: QueryBinder, at: int | None) -> Relation:
+def _expanded(item: View, names: Names, queries: QueryBinder, at: int | None) -> Relation:
     """Returns the plan of a plain view, with the view's column names.
 
     If a statement names the view several times, it gets the same object each time.

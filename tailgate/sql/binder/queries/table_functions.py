@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Function
 from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import scope as scopes
@@ -76,7 +76,7 @@ def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Ca
     return Call(row, casts, result(row, casts), at)
 
 
-def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
+def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Function, ...]) -> tuple[Relation, Scope]:
     """Binds a user-defined function in FROM. Raises 0A000, 42P10."""
     at = position(call)
     if node.args.get("ordinality"):

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Source, Table, View
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
@@ -24,7 +25,6 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.names import Name
 from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
@@ -41,23 +41,23 @@ from tailgate.sql.statements.writes import ColumnName, Insert
 from tailgate.values.integers import RANGES
 
 
-def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
+def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Table:
     """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
     item = catalog.relation(name)
-    if item.kind == "view":
+    if isinstance(item, View):
         raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
-    if item.kind != "table":
-        hint = "Rows come from Kafka." if item.kind == "source" else None
+    if not isinstance(item, Table):
+        hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
     return item
 
 
-def constraint_of(table: Item) -> str:
+def constraint_of(table: Table) -> str:
     """Returns the name of a table's primary key constraint."""
-    return str(table.options.get("constraint") or f"{table.name}_pkey")
+    return table.constraint or f"{table.name}_pkey"
 
 
-def check_arbiter(table: Item, statement: Insert) -> None:
+def check_arbiter(table: Table, statement: Insert) -> None:
     """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
     clause = statement.conflict
     assert clause is not None
@@ -81,7 +81,7 @@ def check_arbiter(table: Item, statement: Insert) -> None:
         raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
 
 
-def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
+def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
     """Returns the indexes of the columns that a statement names, or of all if it names none.
 
     Raises 42703, 42701.
@@ -129,9 +129,9 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     return Expressions(scopes.of(table, columns), empty_level(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
 
 
-def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
+def checks_of(table: Table) -> tuple[tuple[str, Scalar], ...]:
     """Returns the names and conditions of a table's checks, in the order of their evaluation."""
-    return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
+    return tuple((c.name, check_of(table.name, table.columns, c.text)) for c in table.checks)
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:

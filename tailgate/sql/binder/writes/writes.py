@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, items
 from tailgate.lake.errors import (
     SyntaxError_,
     UndefinedColumn,
@@ -123,7 +123,7 @@ class Writes:
         return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
 
     def _values(
-        self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], lists: tuple[tuple[InsertValue, ...], ...]
+        self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], lists: tuple[tuple[InsertValue, ...], ...]
     ) -> Relation:
         width = len(lists[0])
         for row in lists:
@@ -154,11 +154,11 @@ class Writes:
 
         return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
-    def _filled(self, table: Item, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
+    def _filled(self, table: items.Table, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
         """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
         return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
 
-    def _selected(self, table: Item, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText) -> Relation:
+    def _selected(self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for target, node in zip(targets, shown, strict=False):
@@ -184,19 +184,19 @@ class Writes:
         filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
 
-    def _default(self, table: Item, index: int) -> Scalar:
-        return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
+    def _default(self, table: items.Table, index: int) -> Scalar:
+        return default_of(table.columns[index], table.defaults.get(table.columns[index].name))
 
-    def _assigned(self, table: Item, index: int, value: InsertValue, binder: Expressions) -> Scalar:
+    def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
             return self._default(table, index)
         return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
 
-    def _fitted(self, table: Item, index: int, scalar: Scalar, place: int | None) -> Scalar:
+    def _fitted(self, table: items.Table, index: int, scalar: Scalar, place: int | None) -> Scalar:
         """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
         return assigned(table.columns[index], scalar, self.parameters, place)
 
-    def _existing(self, table: Item, statement: Insert) -> tuple[Relation | None, str]:
+    def _existing(self, table: items.Table, statement: Insert) -> tuple[Relation | None, str]:
         """Returns the plan of the stored rows that conflict with new ones, and the action for them.
 
         The plan is None if the table has no primary key. The action is 'error', 'nothing' or
@@ -239,7 +239,7 @@ class Writes:
         table = written_table(statement.table, self.catalog, "delete from")
         return self._changed(table, statement, None)
 
-    def _changed(self, table: Item, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+    def _changed(self, table: items.Table, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
         """Binds UPDATE, or DELETE if `assignments` is None.
 
         The rows of the plan are the old row, its number of copies, for UPDATE the new row, and then
@@ -287,7 +287,7 @@ class Writes:
         demands = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT")
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, _checks(table) if updates else ())
 
-    def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
+    def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """Returns the new row.
 
         Columns that are not set keep their old values, which begin at index `begin`.
@@ -331,7 +331,7 @@ class Writes:
                 outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return outputs
 
-    def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
+    def _demands(self, table: items.Table, *privileges: str) -> tuple[Demand, ...]:
         """Returns these privileges on the table and those that the plans need.
 
         All plans must be bound before.
@@ -347,14 +347,14 @@ class Writes:
         tables = []
         for name in statement.tables:
             item = self.catalog.named(replace(name, position=None))
-            if item.kind != "table":
+            if not isinstance(item, items.Table):
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)
         return TruncateTables(tuple(tables))
 
 
-def _checks(table: Item) -> Checks:
+def _checks(table: items.Table) -> Checks:
     """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
     incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
     place = Column(len(table.columns), INT8)
@@ -365,7 +365,7 @@ def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
     return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
-def _counted(table: Item) -> tuple[Relation, Scalar]:
+def _counted(table: items.Table) -> tuple[Relation, Scalar]:
     """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
     scan = Scan(table.id, table.columns, table.key, table.name)
     if table.key is not None:

@@ -10,8 +10,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
+from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, of
-from tailgate.lake.names import quoted
 from tailgate.sql.compute.regexp.ambiguity import analyze
 from tailgate.sql.compute.regexp.patterns import compiled, for_re2, translated
 from tailgate.sql.compute.regexp.search import Pattern

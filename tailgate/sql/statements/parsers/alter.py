@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.names import Name
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import AlterItem, Comment, CommentOnFunction, ObjectKind

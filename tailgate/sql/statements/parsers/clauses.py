@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.lake.names import Name
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.names import Name
 from tailgate.sql.grammar.names import names, place, relation
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import options

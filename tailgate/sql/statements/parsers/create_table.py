@@ -5,8 +5,8 @@ Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 
 from __future__ import annotations
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidTableDefinition, SyntaxError_, TailgateError
-from tailgate.lake.names import Name
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve

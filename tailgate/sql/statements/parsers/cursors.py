@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
-from tailgate.lake.names import Name
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tailgate.lake import words
+from tailgate.lake.catalog import keywords
+from tailgate.lake.catalog.items import Volatility
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject
-from tailgate.lake.names import Name
-from tailgate.lake.routines import Volatility
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import is_name, name, place
 from tailgate.sql.grammar.parentheses import at_query
@@ -35,7 +35,7 @@ TYPE_WORDS = {
     "double": ("precision",), "character": ("varying",), "char": ("varying",), "national": ("character", "char"), "bit": ("varying",),
     "time": ("with", "without"), "timestamp": ("with", "without"), "interval": ("year", "month", "day", "hour", "minute", "second"),
 }  # fmt: skip
-NAMES = words.RESERVED | words.COLUMN  # key words that cannot be names of arguments
+NAMES = keywords.RESERVED | keywords.COLUMN  # key words that cannot be names of arguments
 RESULTLESS = ("void", "trigger", "event_trigger", "record")
 LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.names import Name
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
-from tailgate.lake.names import Name
-from tailgate.lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name

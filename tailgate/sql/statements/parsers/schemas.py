@@ -5,8 +5,8 @@ Source: PostgreSQL 15, "CREATE SCHEMA", "ALTER SCHEMA", "DROP SCHEMA".
 
 from __future__ import annotations
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.names import Name
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import AlterSchema, CreateSchema, DropSchema

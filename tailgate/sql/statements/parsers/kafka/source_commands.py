@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.names import Name
+from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import DeleteDeadLetters, Pause, Print, RetryDeadLetters

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
-from tailgate.lake.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser

@@ -39,11 +39,13 @@ final class DateTokens {
   private static final int LENGTH_MAX = 128;
   static final int WORD_LENGTH = 10;  // characters of a word that count
   private static final String SPACES = "[ \\t\\n\\r\\f\\x0B]";
+  // A repeated group takes stack for each repetition, so its length is bounded; a longer token is refused in any case.
+  private static final String REPEATED = "{0," + (LENGTH_MAX + TOKENS_MAX) + "}";
   private static final Pattern TOKEN = Pattern.compile(
       SPACES + "*(?:"
           + "(?<time>\\d+:[\\d:.]*)"
-          + "|(?<numeric>\\d+(?<delimiter>[-/.])\\d+)(?<third>\\k<delimiter>(?:\\d|\\k<delimiter>)*)?"
-          + "|(?<mixed>\\d+(?<between>[-/.])(?:[A-Za-z0-9]|\\k<between>)*)"
+          + "|(?<numeric>\\d+(?<delimiter>[-/.])\\d+)(?<third>\\k<delimiter>(?:\\d|\\k<delimiter>)" + REPEATED + ")?"
+          + "|(?<mixed>\\d+(?<between>[-/.])(?:[A-Za-z0-9]|\\k<between>)" + REPEATED + ")"
           + "|(?<number>\\d+|\\.\\d*)"
           + "|(?<word>[A-Za-z]+)"
           + "|(?<sign>[-+])" + SPACES + "*(?:(?<signed>\\d[\\d:.-]*)|(?<special>[A-Za-z]+))"

@@ -46,6 +46,14 @@ class TimeInputTest {
   }
 
   @Test
+  void longTextsAreRefused() {
+    for (String repeated : new String[] {"-1", "-a"}) {
+      String text = "1" + repeated.repeat(20_000);
+      assertResults("tg_text_to_timestamp(x)", text, "22007 invalid input syntax for type timestamp: \"" + text + "\"");
+    }
+  }
+
+  @Test
   void castsTextToIntervals() {
     assertResults("tg_interval_to_text(tg_text_to_interval(x))",
         "1-2", "1 year 2 mons",

@@ -4,10 +4,10 @@ A gateway checks a statement that changes the catalog, and the engine executes i
 resolves the names, checks privileges on the resolved objects, and sends their ids. The engine does
 not resolve the names again, so it changes exactly the objects that were checked:
 
-    gateway: text, catalog with the session's path ──► Resolution ──► `over(catalog)` ──► checks of ownership and privileges
-    engine:  Resolution, its own catalog           ──────────────► `over(catalog)` ──► execution; 40001 if something changed
+    gateway: text, catalog with the session's path ──► Resolution ──► `Catalog.with_resolution` ──► checks of ownership and privileges
+    engine:  Resolution, its own catalog           ──────────────► `Catalog.with_resolution` ──► execution; 40001 if something changed
 
-`over` returns a catalog in which only the names of the statement exist, with these ids. Temporary
+`with_resolution` returns a catalog in which only the names of the statement exist, with these ids. Temporary
 views have no id in it, so the engine does not see them.
 """
 
@@ -19,9 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog.items import Function, Item
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import SerializationFailure
-from tailgate.lake.names import Name
 from tailgate.lake.types import field_to_json
 
 DIGEST_BYTES = 8  # a digest detects changes; it does not protect against deliberate collisions
@@ -44,22 +46,13 @@ class Resolution:
     versions: Mapping[int, str] = field(default_factory=dict)
     authority: str = ""
 
-    def over(self, catalog: Catalog) -> Catalog:
-        """Returns the catalog with these meanings of names. Raises 40001 if an item, role or schema has changed."""
-        if authority(catalog) != self.authority:
-            raise _changed("roles or schemas")
-        for id, known in self.versions.items():
-            if id not in catalog.items or version(catalog.items[id]) != known:
-                raise _changed("an object that the statement names")
-        return replace(catalog, path=self.path, resolution=self)
-
-    def including(self, items: Iterable[Item], catalog: Catalog) -> Resolution:
-        """Returns the resolution with items added that the statement itself creates, by their names in `catalog`."""
+    def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
+        """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
         relations, functions = dict(self.relations), dict(self.functions)
         for item in items:
-            schema = catalog.schema_of(item).name
+            schema = schemas[item.schema].name
             for name in (Name(item.name, schema), *((Name(item.name),) if schema in self.path else ())):
-                if item.kind == "function":
+                if isinstance(item, Function):
                     functions[name] = (*functions.get(name, ()), item.id)
                 else:
                     relations.setdefault(name, item.id)
@@ -94,15 +87,30 @@ def version(item: Item) -> str:
     return _digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
 
 
-def authority(catalog: Catalog) -> str:
+def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema]) -> str:
     """Returns a digest of everything that decides about privileges, except passwords: roles with grants, schemas with owners."""
-    roles = [{**role.to_json(), "verifier": None} for _, role in sorted(catalog.roles.items())]
-    return _digest([roles, [[s.id, s.name, s.owner] for _, s in sorted(catalog.schemas.items())]])
+    known_roles = [_role(role) for _, role in sorted(roles.items())]
+    return _digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())]])
+
+
+def _role(role: Role) -> dict[str, Any]:
+    members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
+    grants = {str(o): sorted(privileges) for o, privileges in role.grants.items()}
+    return {
+        "id": role.id,
+        "name": role.name,
+        "login": role.login,
+        "superuser": role.superuser,
+        "verifier": None,
+        "grants": grants,
+        **members,
+    }
 
 
 def _digest(value: object) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _changed(what: str) -> SerializationFailure:
+def changed(what: str) -> SerializationFailure:
+    """Returns the error for a catalog that is not the one in which the names were resolved."""
     return SerializationFailure(f"{what} changed while the statement was checked", hint="The statement might succeed if retried.")

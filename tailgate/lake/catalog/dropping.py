@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tailgate.lake.catalog import GOING_ALONG, Catalog, Item
+from tailgate.lake.catalog.catalog import Catalog
+from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
-from tailgate.lake.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
                 because[dependent.id] = this
                 visit(dependent)
         going[this.id] = this
-        view = this.own_view if isinstance(this, Item) else None
+        view = this.query_view if isinstance(this, Sink) else None
         if view is not None and view not in because and view not in named:
             own.add(view)
             because[view] = this
@@ -49,7 +50,9 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     for root in roots:
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
-    followers = [i for i in reversed(items) if i.id not in named and i.kind not in GOING_ALONG and not i.replaces and i.id not in own]
+    followers = [
+        i for i in reversed(items) if i.id not in named and not isinstance(i, DroppedWithOwner) and not i.replaces and i.id not in own
+    ]
     if followers and not cascade:
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(
@@ -70,4 +73,4 @@ def described(catalog: Catalog, this: Item | Schema) -> str:
     """Returns an object's description as in PostgreSQL's messages: `view s.v`."""
     if isinstance(this, Schema):
         return f"schema {this.name}"
-    return f"{this.kind} {catalog.name_of(this).sql}{this.shown.removeprefix(this.name)}"
+    return f"{this.kind} {catalog.name_of(this).sql}{this.display_name.removeprefix(this.name)}"

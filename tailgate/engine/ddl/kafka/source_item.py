@@ -1,14 +1,15 @@
-"""The options of a source, derived from its CREATE SOURCE statement and the schema registry.
+"""The item of a source, derived from its CREATE SOURCE statement and the schema registry.
 
 The reader's Avro schema is the newest in the registry at the time of the statement. It is stored
 with the source, without the parts that are not read. Records with older and newer schemas are
-resolved to it. `engine.plan.sources.layout` documents the options.
+resolved to it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from tailgate.engine.ddl import dead_letters
@@ -17,14 +18,14 @@ from tailgate.engine.ddl.kafka import connection, protobuf_format
 from tailgate.engine.ddl.kafka.connection import Endpoint
 from tailgate.engine.ddl.kafka.envelope import envelope_of
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
-from tailgate.engine.ddl.kafka.transactions import OPTION as TRANSACTIONS
-from tailgate.engine.ddl.kafka.transactions import transaction_options
+from tailgate.engine.ddl.kafka.transactions import transaction_metadata
 from tailgate.engine.plan.sources import avro
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import Catalog, Source, formats
+from tailgate.lake.catalog.formats import DeclaredColumn, Include, MessageFormat
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
 from tailgate.lake.protobuf.text import parsed
 from tailgate.lake.secrets import settings
-from tailgate.lake.types import Field, field_to_json
+from tailgate.lake.types import Field
 from tailgate.sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
 
 GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the syntax of Python or Java
@@ -32,15 +33,15 @@ GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the
 LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_second": 10_000_000}
 
 
-def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> dict[str, Any]:
-    """Returns the option `value_format` that this statement would give a source now."""
-    return SourceOptions(statement, catalog, registry).value_format()
+def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> MessageFormat:
+    """Returns the format of the value that this statement would give a source now."""
+    return SourceDerivation(statement, catalog, registry).value_format()
 
 
-class SourceOptions:
-    """The derivation of a source's options from a CREATE SOURCE statement.
+class SourceDerivation:
+    """The derivation of a source from a CREATE SOURCE statement.
 
-    `depends`: ids of connections and secrets, complete after the options have been derived.
+    `depends`: ids of connections and secrets, complete after the formats have been derived.
     """
 
     def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
@@ -48,43 +49,38 @@ class SourceOptions:
         self.depends: set[int] = set()
         self._envelope: avro.Schema | None = None  # the complete Avro schema of an envelope
 
-    def options(self) -> dict[str, Any]:
-        """Returns the options of the source (`engine.plan.sources.layout`)."""
+    def source(self) -> Source:
+        """Returns the source without its columns and without its text."""
         statement = self._statement
         endpoint = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
         self.depends |= set(endpoint.depends)
-        options: dict[str, Any] = {
-            "brokers": endpoint.address,
-            "topic": statement.topic,
-            "channel": f"{endpoint.address}/{statement.topic}",
-            "kafka": endpoint.settings,
-            "envelope": statement.envelope,
-            "value_format": self.value_format(),
-            "key_format": self._key_format(),
-            "columns": None,
-            "primary_key": list(statement.primary_key),
-            "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
-        }
-        if statement.materialized:
-            options["materialized"] = True
-        if statement.columns is not None:
-            options["columns"] = [_column(c) for c in statement.columns]
-        if option(statement.options, "decimal_handling_mode") == "string":
-            options["decimals"] = "string"
-        if statement.on_error != "dead letter":
-            options["on_error"] = statement.on_error
-        options |= {name: value for name, value in statement.options if name in LIMITS} | split_retention(statement.options)[0]
-        for name, value in statement.options:
-            options |= dead_letters.retention_options(name, value) if dead_letters.retention_option(name) is not None else {}
-        if (start := _start(statement)) is not None:
-            options["start"] = start
-        for format in (options["value_format"], options["key_format"]):
-            if format is not None and "registry" in format:
-                options["registry"] = format["registry"]
+        value, key = self.value_format(), self._key_format()
+        registries = [f.registry for f in (value, key) if isinstance(f, formats.Avro) and f.registry]
+        source = Source(
+            self._catalog.next_id,
+            statement.name.name,
+            brokers=endpoint.address,
+            topic=statement.topic,
+            channel=f"{endpoint.address}/{statement.topic}",
+            kafka=endpoint.settings,
+            envelope=statement.envelope,
+            value_format=value,
+            key_format=key,
+            declared=None if statement.columns is None else tuple(map(_column, statement.columns)),
+            primary_key=tuple(statement.primary_key),
+            include=tuple(Include(i.kind, i.name, i.header, i.bytes) for i in statement.include),
+            materialized=statement.materialized,
+            decimals="string" if option(statement.options, "decimal_handling_mode") == "string" else "precise",
+            on_error=statement.on_error,
+            registry=registries[-1] if registries else "",
+            retain_history_ms=split_retention(statement.options)[0],
+            **_limits(statement),
+        )
         if statement.transactions is not None:
-            options[TRANSACTIONS] = transaction_options(statement.transactions, options, self._envelope, self._catalog)
-            self.depends.add(options[TRANSACTIONS]["source"])
-        return options
+            transactions = transaction_metadata(statement.transactions, source, self._envelope, self._catalog)
+            self.depends.add(transactions.source)
+            source = replace(source, transactions=transactions)
+        return replace(source, depends=tuple(sorted(self.depends)))
 
     # ---- formats
 
@@ -108,7 +104,7 @@ class SourceOptions:
             raise UndefinedObject(f"schema registry has no schema {strategy}")
         return schema
 
-    def value_format(self) -> dict[str, Any]:
+    def value_format(self) -> MessageFormat:
         """Returns the format of the value. Raises 42704 if the registry lacks its schema."""
         statement, format = self._statement, self._statement.value_format
         if isinstance(format, Protobuf):
@@ -120,7 +116,7 @@ class SourceOptions:
             if statement.envelope == "debezium":
                 self._envelope = schema
                 envelope_of(schema, "the statement", before=statement.key_format is None)  # also the writer's schema, so nothing is removed
-            return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
+            return formats.Avro(schema=avro.written(schema), wire=_wire(format))
         at = self._registry(format)
         subject = f"{statement.topic}-value"
         schema_text = self._schema(at, "value", format.value_strategy)
@@ -133,7 +129,7 @@ class SourceOptions:
             schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
         return _registry_format(at, schema)
 
-    def _key_format(self) -> dict[str, Any] | None:
+    def _key_format(self) -> MessageFormat | None:
         """Returns the format of the key, or None.
 
         It is the KEY FORMAT of the statement. With one FORMAT for both, it is the registry's schema
@@ -147,7 +143,7 @@ class SourceOptions:
         if isinstance(format, Avro) and format.schema is not None:
             if statement.key_format is None:
                 return None
-            return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
+            return formats.Avro(schema=avro.written(avro.parse(_json(format.schema))), wire=_wire(format))
         if isinstance(format, Avro):
             at = self._registry(format)
             schema_text = self._schema(at, "key", format.key_strategy)
@@ -169,13 +165,13 @@ class SourceOptions:
             raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
         return _plain(format)
 
-    def _protobuf(self, format: Protobuf, part: str) -> dict[str, Any] | None:
+    def _protobuf(self, format: Protobuf, part: str) -> formats.Protobuf | None:
         """Returns a Protobuf format, or None if the registry does not have the subject."""
         if format.schema is not None:
-            return protobuf_format.options_of_statement(format)
+            return protobuf_format.format_of_statement(format)
         at = self._registry(format)
         files = self._lookup.protobuf(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
-        return None if files is None else protobuf_format.options(tuple(map(parsed, files)), format.message, wire=True)
+        return None if files is None else protobuf_format.message_format(tuple(map(parsed, files)), format.message, wire=True)
 
 
 def _no_subject(subject: str) -> NoReturn:
@@ -186,58 +182,39 @@ def _no_subject(subject: str) -> NoReturn:
     )
 
 
-def _registry_format(at: Endpoint, schema: Any) -> dict[str, Any]:
-    format = {"type": "avro", "registry": at.address, "schema": avro.written(schema)}
-    return {**format, "access": at.settings} if at.settings else format
+def _registry_format(at: Endpoint, schema: Any) -> formats.Avro:
+    return formats.Avro(registry=at.address, schema=avro.written(schema), access=at.settings)
 
 
-def _start(statement: CreateSource) -> dict[str, Any] | None:
-    """Returns the start of the source, or None for the first record.
-
-    It is {"offsets": [one per partition]} or {"time": ms, relative to now if negative}. The runtime
-    looks up the offsets in Kafka.
-    """
-    offsets, time = option(statement.options, "start_offset"), option(statement.options, "kafka_time_offset")
-    if offsets is not None and time is not None:
-        raise InvalidParameterValue("a start offset and a start timestamp exclude one another")
-    if time is not None:
-        if not isinstance(time, int) or isinstance(time, bool):
-            raise InvalidParameterValue("a start timestamp is a number of milliseconds")
-        return {"time": time}
-    if offsets is None:
-        return None
-    starts = list(offsets) if isinstance(offsets, tuple) else [offsets]
-    if not all(isinstance(o, int) and not isinstance(o, bool) and o >= 0 for o in starts):
-        raise InvalidParameterValue("start offsets are numbers from 0 up")
-    return {"offsets": starts}
+def _limits(statement: CreateSource) -> dict[str, Any]:
+    """Returns the fields of a source that limit its input, and the retention of its dead letters."""
+    limits: dict[str, Any] = {name: value for name, value in statement.options if name in LIMITS}
+    for name, value in statement.options:
+        limits |= dead_letters.retention_options(name, value) if dead_letters.retention_option(name) is not None else {}
+    return limits
 
 
-def _column(column: ColumnDefinition) -> dict[str, Any]:
-    """Returns the JSON form of a declared column."""
-    out = field_to_json(Field(column.name, column.type, column.nullable))
-    return out if column.precision is None else {**out, "precision": column.precision}
+def _column(column: ColumnDefinition) -> DeclaredColumn:
+    return DeclaredColumn(field=Field(column.name, column.type, column.nullable), precision=column.precision)
 
 
-def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
-    """Returns the options of a format without a schema."""
+def _plain(format: Format, *, declared: bool = False) -> MessageFormat:
+    """Returns a format without a schema."""
     match format:
         case Csv(columns, header, delimiter):
             names = list(header) or [f"column{i + 1}" for i in range(columns)]
-            return {"type": "csv", "names": names, "header": list(header), "delimiter": delimiter, "nulls": declared}
+            return formats.Csv(names=tuple(names), header=tuple(header), delimiter=delimiter, nulls=declared)
         case Regex(pattern):
             group_names = {at: name for name, at in re.compile(GROUP.sub("(?P<", pattern)).groupindex.items()}
             count = re.compile(GROUP.sub("(?P<", pattern)).groups
-            return {
-                "type": "regex",
-                "pattern": GROUP.sub("(?<", pattern),
-                "names": [group_names.get(i + 1, f"column{i + 1}") for i in range(count)],
-            }
+            names = [group_names.get(i + 1, f"column{i + 1}") for i in range(count)]
+            return formats.Regex(pattern=GROUP.sub("(?<", pattern), names=tuple(names))
         case Bytes():
-            return {"type": "bytes"}
+            return formats.Bytes()
         case Text():
-            return {"type": "text"}
+            return formats.Text()
         case _:
-            return {"type": "json"}
+            return formats.Json()
 
 
 def _wire(format: Avro) -> bool:

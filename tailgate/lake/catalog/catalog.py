@@ -9,133 +9,19 @@ errors of its rows (`errors`). The log treats both alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
+from tailgate.lake.catalog.items import Function, Index, Item, ItemType
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
+from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
-from tailgate.lake.names import Name
-from tailgate.lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, SCHEMA_ID, Role
-from tailgate.lake.schemas import BUILT_IN as SCHEMAS
-from tailgate.lake.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
-from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
-
-if TYPE_CHECKING:
-    from tailgate.lake.resolution import Resolution
+from tailgate.lake.types import Type
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
-
-# columns of a source's dead letters: records that could not be decoded, with the error
-DEAD_LETTERS = (
-    Field("topic", TEXT, False),
-    Field("partition", INT4, False),
-    Field("offset", INT8, False),
-    Field("time", TIMESTAMPTZ),
-    Field("key", BYTEA),
-    Field("value", BYTEA),
-    Field("error", TEXT, False),
-    Field("attempts", INT4, False),
-    Field("since", TIMESTAMPTZ),
-    Field("backfill", BOOL),
-)
-DEAD_LETTERS_KEY = (0, 1, 2)
-DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
-
-# columns of a maintained item's errors
-ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
-
-SUBSCRIPTION, SECRET, CONNECTION = "subscription", "secret", "connection"
-NO_RELATIONS = ("sink", "function", "index", SUBSCRIPTION, SECRET, CONNECTION)  # kinds that are not relations
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", *NO_RELATIONS)
-COMPANIONS = ("dead letters", "view errors")  # kinds that are created and dropped with another item
-INDEX = "index"
-GOING_ALONG = (*COMPANIONS, INDEX)  # kinds that are dropped with the item that they depend on
-WIDTHS = "widths"  # option of an item that reads a source with columns added later: {source id: number of columns that the item knows}
-ON_ERROR = "on_error"  # option of a materialized view: 'skip' omits rows that fail
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An object in the catalog.
-
-    - `kind`: one of KINDS.
-    - `columns`: empty if the item is not a relation; the arguments of a function (`lake.routines`).
-    - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
-    - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
-    - `errors`: id of the relation with its errors; 0 if the item is not maintained.
-    - `depends`: ids of the items that its definition names.
-    - `sql`: the statement that created it, as typed, but without the value of a secret.
-    - `query`: the text of a view after AS, or the body of a function.
-    - `options`: further properties of the kind, as JSON values (a source: topic, brokers, formats; a
-      sink: topic, formats, envelope).
-    - `ready`: whether the backfill has finished. Clients cannot read an item that is not ready. A
-      change that puts an item as not ready, even again, makes its relations empty.
-    - `owner`: id of the role that created it.
-    - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
-      then only the engine sees this item.
-    - `schema`: id of the schema that contains the name.
-
-    Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
-    qualified.
-    """
-
-    id: int
-    kind: str
-    name: str
-    columns: tuple[Field, ...] = ()
-    key: tuple[int, ...] | None = None
-    stored: bool = False
-    errors: int = 0
-    depends: tuple[int, ...] = ()
-    sql: str = ""
-    query: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    ready: bool = True
-    owner: int = OPERATOR_ID
-    replaces: int = 0
-    schema: int = SCHEMA_ID
-
-    @property
-    def is_relation(self) -> bool:
-        """Returns whether the item has rows and columns."""
-        return self.kind not in NO_RELATIONS
-
-    @property
-    def shown(self) -> str:
-        """Returns the name for messages; a function's includes the types of its arguments."""
-        return f"{self.name}({','.join(str(a.type) for a in self.columns)})" if self.kind == "function" else self.name
-
-    @property
-    def widths(self) -> dict[int, int]:
-        """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
-        return {int(id): width for id, width in self.options.get(WIDTHS, {}).items()}
-
-    @property
-    def own_view(self) -> int | None:
-        """Returns the id of the materialized view that belongs to a sink with a query, else None. It is dropped with the sink."""
-        return self.depends[0] if self.kind == "sink" and self.options.get("query") else None
-
-    @property
-    def append_only(self) -> bool:
-        """Returns whether rows are only added: dead letters, and sources without an envelope even if stored."""
-        if self.kind == "source":
-            return not self.stored or self.options.get("envelope") == "none"
-        return self.kind == "dead letters"
-
-    def to_json(self) -> dict[str, Any]:
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            **data,
-            "columns": [field_to_json(c) for c in self.columns],
-            "depends": list(self.depends),
-            "key": None if self.key is None else list(self.key),
-        }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Item:
-        columns = tuple(field_from_json(c) for c in data["columns"])
-        key = None if data["key"] is None else tuple(data["key"])
-        return Item(**{**data, "columns": columns, "depends": tuple(data["depends"]), "key": key})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,27 +37,6 @@ class Change:
     drop_roles: tuple[int, ...] = ()
     put_schemas: tuple[Schema, ...] = ()
     drop_schemas: tuple[int, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        items = {"put": [i.to_json() for i in self.put], "drop": list(self.drop)}
-        others = {
-            "put_roles": [r.to_json() for r in self.put_roles],
-            "drop_roles": list(self.drop_roles),
-            "put_schemas": [s.to_json() for s in self.put_schemas],
-            "drop_schemas": list(self.drop_schemas),
-        }
-        return {**items, **{key: value for key, value in others.items() if value}}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Change:
-        return Change(
-            tuple(map(Item.from_json, data["put"])),
-            tuple(data["drop"]),
-            tuple(map(Role.from_json, data.get("put_roles", ()))),
-            tuple(data.get("drop_roles", ())),
-            tuple(map(Schema.from_json, data.get("put_schemas", ()))),
-            tuple(data.get("drop_schemas", ())),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +67,7 @@ class Catalog:
         if self.resolution is None:
             return after
         created = tuple(item for item in change.put if item.id not in self.items)
-        return replace(after, resolution=self.resolution.including(created, after))
+        return replace(after, resolution=self.resolution.including(created, after.all_schemas()))
 
     def along(self, path: tuple[str, ...]) -> Catalog:
         """Returns the same catalog with another search path."""
@@ -212,6 +77,18 @@ class Catalog:
     def stored(self) -> Catalog:
         """Returns the same catalog with the search path that the texts of its items assume."""
         return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None)
+
+    def with_resolution(self, resolution: Resolution) -> Catalog:
+        """Returns the catalog in which the names of one statement have these meanings, and no other names exist.
+
+        Raises 40001 if an item, role or schema has changed since the names were resolved.
+        """
+        if authority(self.roles, self.schemas) != resolution.authority:
+            raise changed("roles or schemas")
+        for id, known in resolution.versions.items():
+            if id not in self.items or version(self.items[id]) != known:
+                raise changed("an object that the statement names")
+        return replace(self, path=resolution.path, resolution=resolution)
 
     # ---- roles
 
@@ -305,6 +182,10 @@ class Catalog:
 
     # ---- items
 
+    def each(self, kind: type[ItemType]) -> tuple[ItemType, ...]:
+        """Returns all items of a class."""
+        return tuple(item for item in self.items.values() if isinstance(item, kind))
+
     def find(self, name: Name | str) -> Item | None:
         """Returns the item with this name, or None. Functions are not considered.
 
@@ -315,27 +196,28 @@ class Catalog:
             name = Name(name)
         if self.resolution is not None:
             return self.items.get(self.resolution.relations.get(name, 0))
-        named = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.kind != "function"]
+        named = [i for i in self.items.values() if i.name == name.name and not i.replaces and not isinstance(i, Function)]
         places = self._places(name) if named else []
         return next((i for place in places for i in named if i.schema == place), None)
 
     def at(self, name: str, schema: Schema) -> Item | None:
         """Returns the item with this name in a schema, or None. Functions are not considered."""
         named = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
-        return next((i for i in named if not i.replaces and i.kind != "function"), None)
+        return next((i for i in named if not i.replaces and not isinstance(i, Function)), None)
 
-    def functions(self, name: Name | str) -> tuple[Item, ...]:
+    def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
         if isinstance(name, str):
             name = Name(name)
         if self.resolution is not None:
-            return tuple(self.items[id] for id in self.resolution.functions.get(name, ()) if id in self.items)
-        named = [i for i in self.items.values() if i.kind == "function" and i.name == name.name and not i.replaces]
-        found: dict[tuple[Any, ...], Item] = {}
+            resolved = (self.items.get(id) for id in self.resolution.functions.get(name, ()))
+            return tuple(item for item in resolved if isinstance(item, Function))
+        named = [i for i in self.each(Function) if i.name == name.name and not i.replaces]
+        found: dict[tuple[Type, ...], Function] = {}
         for schema in self._places(name) if named else ():
             for item in named:
                 if item.schema == schema:
-                    found.setdefault(tuple(c.type for c in item.columns), item)
+                    found.setdefault(item.types, item)
         return tuple(found.values())
 
     def _places(self, name: Name) -> list[int]:
@@ -352,7 +234,7 @@ class Catalog:
             return Name(item.name, schema)
         if schema == self.path[0]:
             return Name(item.name)
-        found = self.functions(item.name) if item.kind == "function" else (self.find(item.name),)
+        found: tuple[Item | None, ...] = self.functions(item.name) if isinstance(item, Function) else (self.find(item.name),)
         return Name(item.name, None if any(f is not None and f.schema == item.schema for f in found) else schema)
 
     @property
@@ -375,7 +257,7 @@ class Catalog:
     def relation(self, name: Name | str) -> Item:
         """Returns the relation with this name. Raises 42P01 or 42809 at the position of the name."""
         item, position = self.find(name), name.position if isinstance(name, Name) else None
-        if item is not None and item.kind == INDEX:
+        if item is not None and isinstance(item, Index):
             raise WrongObjectType(f'"{item.name}" is an index', position=position)
         if item is None or not item.is_relation:
             raise UndefinedTable(f'relation "{name}" does not exist', position=position)
@@ -393,6 +275,12 @@ class Catalog:
 
     def __getitem__(self, id: int) -> Item:
         return self.items[id]
+
+    def expect(self, kind: type[ItemType], id: int) -> ItemType:
+        """Returns the item with this id, which is of this class."""
+        item = self.items[id]
+        assert isinstance(item, kind), f"item {id} is a {item.kind}"
+        return item
 
     def check_new(self, name: str, schema: Schema) -> None:
         """Raises 42P07 if the schema has an item with this name."""
@@ -414,25 +302,3 @@ class Catalog:
                 if through(other := self[id]):
                     queue += other.depends
         return found
-
-    def to_json(self) -> dict[str, Any]:
-        roles = {"roles": [r.to_json() for r in self.roles.values()]} if self.roles else {}
-        schemas = {"schemas": [s.to_json() for s in self.schemas.values()]} if self.schemas else {}
-        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id, **roles, **schemas}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Catalog:
-        items: Iterable[Item] = map(Item.from_json, data["items"])
-        roles = map(Role.from_json, data.get("roles", ()))
-        schemas = map(Schema.from_json, data.get("schemas", ()))
-        return Catalog({i.id: i for i in items}, data["next_id"], {r.id: r for r in roles}, {s.id: s for s in schemas})
-
-
-def ready(item: Item) -> Item:
-    """Returns the item marked as ready."""
-    return replace(item, ready=True)
-
-
-def skips(item: Item) -> bool:
-    """Returns whether a view omits rows that fail, instead of reporting them as errors of the view."""
-    return item.options.get(ON_ERROR) == "skip"

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from tailgate.lake.catalog.formats import Record, option
 
 SCHEMA_ID = 2200  # PostgreSQL's oid of the schema public
 PUBLIC_ID, OPERATOR_ID = 0, 10
@@ -27,7 +28,7 @@ CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class Role(Record):
     """A user or group with its privileges.
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
@@ -37,27 +38,11 @@ class Role:
 
     id: int
     name: str
-    login: bool = False
-    superuser: bool = False
-    verifier: str | None = field(default=None, repr=False)
-    grants: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    login: bool = field(default=False, metadata=option(always=True))
+    superuser: bool = field(default=False, metadata=option(always=True))
+    verifier: str | None = field(default=None, repr=False, metadata=option(always=True))
+    grants: Mapping[int, frozenset[str]] = field(default_factory=dict, metadata=option(always=True))
     member_of: Mapping[int, bool] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "login": self.login,
-            "superuser": self.superuser,
-            "verifier": self.verifier,
-            "grants": {str(o): sorted(p) for o, p in self.grants.items()},
-            **({"member_of": {str(r): admin for r, admin in self.member_of.items()}} if self.member_of else {}),
-        }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Role:
-        grants = {int(o): frozenset(p) for o, p in data["grants"].items()}
-        return Role(**{**data, "grants": grants, "member_of": {int(r): admin for r, admin in data.get("member_of", {}).items()}})
 
 
 OPERATOR = Role(OPERATOR_ID, "tailgate", login=True, superuser=True)

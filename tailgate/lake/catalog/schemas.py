@@ -8,10 +8,10 @@ Source: PostgreSQL 15, section 5.9, "Schemas".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from tailgate.lake.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.formats import Record, option
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
@@ -21,20 +21,13 @@ TEMPORARY_ID = 3 << 28  # id of that schema; its views follow. These ids are loc
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Record):
     """A namespace. `owner`: id of the role that may drop it."""
 
     id: int
     name: str
-    owner: int = OPERATOR_ID
-    comment: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Schema:
-        return Schema(**data)
+    owner: int = field(default=OPERATOR_ID, metadata=option(always=True))
+    comment: str = field(default="", metadata=option(always=True))
 
 
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")

@@ -1,0 +1,199 @@
+"""Values that items of the catalog contain: settings of connections, formats of messages, and other options of a source or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from tailgate.lake.types import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A value that the catalog stores as a JSON object (`lake.catalog.codec`).
+
+    - `unknown`: the fields that this version does not know. They are written back unchanged.
+    """
+
+    _: KW_ONLY
+    unknown: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+
+def option(name: str = "", *, always: bool = False) -> dict[str, Any]:
+    """Returns the metadata of a field of a record: its name in JSON if that differs, and whether its default is written, too."""
+    return {"json": name, "always": always}
+
+
+# ---- settings of connections -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReference(Record):
+    """A setting whose value is a secret. `secret`: the id of its item."""
+
+    secret: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference(Record):
+    """A setting whose value is the content of a file in the folder of `--secrets-dir`."""
+
+    file: str
+
+
+ConnectionSettings: TypeAlias = Mapping[str, str | SecretReference | FileReference]  # by the names of `lake.clients`
+
+
+# ---- formats of a source's messages ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes(Record):
+    """One column of type bytea."""
+
+    type: ClassVar[Literal["bytes"]] = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Record):
+    """One column of type text."""
+
+    type: ClassVar[Literal["text"]] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Json(Record):
+    """The declared columns from a JSON object, or one column of type jsonb."""
+
+    type: ClassVar[Literal["json"]] = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Csv(Record):
+    """One column for each field of a line.
+
+    - `header`: the names in the first record of each file, or empty.
+    - `nulls`: whether an empty field is NULL.
+    """
+
+    type: ClassVar[Literal["csv"]] = "csv"
+    names: tuple[str, ...]
+    header: tuple[str, ...]
+    delimiter: str
+    nulls: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regex(Record):
+    """One column for each group of a regular expression in Java's syntax."""
+
+    type: ClassVar[Literal["regex"]] = "regex"
+    pattern: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Avro(Record):
+    """The columns of an Avro schema.
+
+    - `schema`: the reader's schema.
+    - `registry`: the URL of the registry with the writers' schemas; empty if they have the reader's schema.
+    - `wire`: whether messages begin with Confluent's header.
+    - `access`: the settings for access to the registry.
+    """
+
+    type: ClassVar[Literal["avro"]] = "avro"
+    registry: str = ""
+    schema: str
+    wire: bool = True
+    access: ConnectionSettings = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protobuf(Record):
+    """The columns of a Protobuf message. `schema`: the message and the types that it contains (`engine.plan.sources.protobuf`)."""
+
+    type: ClassVar[Literal["protobuf"]] = "protobuf"
+    schema: str
+
+
+MessageFormat: TypeAlias = Bytes | Text | Json | Csv | Regex | Avro | Protobuf
+
+
+# ---- other options ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredColumn(Record):
+    """A declared column of a source. `precision`: the declared digits of a time, or None."""
+
+    field: Field
+    precision: int | None = None
+
+
+IncludeKind = Literal["key", "partition", "offset", "timestamp", "headers", "header"]
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """An INCLUDE clause of a source. `name`: the column. `header` and `bytes`: the name of one header, and whether it is a bytea."""
+
+    kind: IncludeKind
+    name: str | None
+    header: str = ""
+    bytes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionMetadata(Record):
+    """How the transactions of a source's database are kept whole (`engine.runtime.transactions`).
+
+    - `source`, `topic`, `topic_id`: the source of the transaction topic, and that topic.
+    - `collection`: the name of the source's table in the transaction topic.
+    - `marks`, `block`: the formats of the transaction topic's messages, and of the transaction field of the changes.
+    """
+
+    source: int
+    topic: str
+    topic_id: str | None
+    collection: str
+    marks: MessageFormat
+    block: MessageFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckConstraint(Record):
+    """A check constraint of a table. `text`: its condition. `columns`: the positions of the columns that the condition reads."""
+
+    name: str
+    text: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Record):
+    """The reason of a view's failure. `time`: the view's last tick. `message`: the text of the row in its errors."""
+
+    time: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """The part of a source that a backfill of a view covers: the records before `ends`, by partition.
+
+    - `done`: the time in ms when all were read, None before that.
+    """
+
+    ends: Mapping[str, int]
+    done: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkFormat(Record):
+    """The format of a sink's keys or values. `registry`, `access`: the URL of the registry of its schemas, and the settings for access."""
+
+    type: Literal["avro", "json", "text", "protobuf"]
+    registry: str | None = None
+    access: ConnectionSettings | None = None

@@ -1,0 +1,400 @@
+"""The objects of the catalog: a closed union with a class for each kind.
+
+    Item = Source | DeadLetters | Table | View | MaterializedView | ViewErrors
+         | Sink | Function | Index | Subscription | Secret | Connection
+
+Code that treats the kinds differently uses `match` with `assert_never`, so that the type checker lists every place that a new
+kind concerns. `lake.catalog.codec` reads and writes the stored form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from tailgate.lake.catalog.formats import (
+    Backfilled,
+    Bytes,
+    CheckConstraint,
+    ConnectionSettings,
+    DeclaredColumn,
+    Failure,
+    Include,
+    MessageFormat,
+    Record,
+    SinkFormat,
+    TransactionMetadata,
+    option,
+)
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type
+
+# columns of a source's dead letters: records that could not be decoded, with the error
+DEAD_LETTERS = (
+    Field("topic", TEXT, False),
+    Field("partition", INT4, False),
+    Field("offset", INT8, False),
+    Field("time", TIMESTAMPTZ),
+    Field("key", BYTEA),
+    Field("value", BYTEA),
+    Field("error", TEXT, False),
+    Field("attempts", INT4, False),
+    Field("since", TIMESTAMPTZ),
+    Field("backfill", BOOL),
+)
+DEAD_LETTERS_KEY = (0, 1, 2)
+DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
+
+# columns of a maintained item's errors
+ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Item(Record):
+    """The fields that every item has.
+
+    - `columns`: empty if the item is not a relation; the arguments of a function.
+    - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
+    - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
+    - `errors`: id of the relation with its errors; 0 if the item is not maintained.
+    - `depends`: ids of the items that its definition names.
+    - `sql`: the statement that created it, as typed, but without the value of a secret.
+    - `query`: the text of a view after AS, or the body of a function.
+    - `ready`: whether the backfill has finished. Clients cannot read an item that is not ready. A
+      change that puts an item as not ready, even again, makes its relations empty.
+    - `owner`: id of the role that created it.
+    - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
+      then only the engine sees this item.
+    - `schema`: id of the schema that contains the name.
+    - `comments`: its comment under "", comments of its columns under their names.
+    - `unknown_options`: options that this version does not know. They are written back unchanged.
+
+    Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
+    qualified.
+    """
+
+    id: int
+    name: str
+    columns: tuple[Field, ...] = ()
+    key: tuple[int, ...] | None = None
+    stored: bool = False
+    errors: int = 0
+    depends: tuple[int, ...] = ()
+    sql: str = ""
+    query: str = ""
+    ready: bool = True
+    owner: int = OPERATOR_ID
+    replaces: int = 0
+    schema: int = SCHEMA_ID
+    comments: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    unknown_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+
+    is_relation: ClassVar[bool] = True  # whether the item has rows and columns
+
+    @property
+    def display_name(self) -> str:
+        """Returns the name for messages; a function's includes the types of its arguments."""
+        return self.name
+
+    @property
+    def append_only(self) -> bool:
+        """Returns whether rows are only added: dead letters, and sources without an envelope even if stored."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader(_Item):
+    """An item whose definition reads relations.
+
+    - `known_columns`: for each relation that got columns after the item was defined, by id, the number of columns that
+      the item knows.
+    """
+
+    known_columns: Mapping[int, int] = field(default_factory=dict, metadata=option("widths"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replaceable(_Reader):
+    """An item that CREATE OR REPLACE may replace. `group`: the id of the group of replacements that it belongs to, else 0."""
+
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(_Item):
+    """A Kafka topic as a relation (`engine.plan.sources.layout` describes how records become rows).
+
+    - `channel`: "<reader>/<topic>".
+    - `kafka`: the settings for access to the brokers.
+    - `declared`: the declared columns, or None.
+    - `primary_key`: the names of PRIMARY KEY (…) NOT ENFORCED.
+    - `materialized`: whether the rows of a source without an envelope are stored.
+    - `decimals`: how Debezium's JSON without a schema represents decimals.
+    - `paused`: whether the source is not read.
+    - `max_message_bytes`: limit for key and value together, or None.
+    - `added`, `first_columns`: the names of the columns that REFRESH SCHEMA added at the end; the number of the other columns.
+    - `start`: the first offset of each partition, or None for the first record.
+    - `topic_id`: distinguishes the topic from another one of the same name.
+    - `registry`: the URL of the schema registry, or empty.
+    - `lost`: descriptions of the newest losses of records.
+    - `dead_letter_retention_ms`, `dead_letter_retention_bytes`: None for the default.
+    - `retain_history_ms`: how long past states of the relation stay readable.
+    """
+
+    kind: ClassVar[Literal["source"]] = "source"
+    brokers: str = field(default="", metadata=option(always=True))
+    topic: str = field(default="", metadata=option(always=True))
+    channel: str = field(default="", metadata=option(always=True))
+    kafka: ConnectionSettings = field(default_factory=dict, metadata=option(always=True))
+    envelope: Literal["none", "upsert", "debezium"] = field(default="none", metadata=option(always=True))
+    value_format: MessageFormat = field(default=Bytes(), metadata=option(always=True))
+    key_format: MessageFormat | None = field(default=None, metadata=option(always=True))
+    declared: tuple[DeclaredColumn, ...] | None = field(default=None, metadata=option("columns", always=True))
+    primary_key: tuple[str, ...] = field(default=(), metadata=option(always=True))
+    include: tuple[Include, ...] = field(default=(), metadata=option(always=True))
+    materialized: bool = False
+    decimals: Literal["precise", "string"] = "precise"
+    on_error: Literal["dead letter", "fail", "null"] = "dead letter"
+    paused: bool = False
+    transactions: TransactionMetadata | None = None
+    max_message_bytes: int | None = None
+    max_records_per_second: int | None = None
+    added: tuple[str, ...] = ()
+    first_columns: int | None = None
+    start: Mapping[str, int] | None = None
+    topic_id: str | None = None
+    registry: str = ""
+    lost: tuple[str, ...] = ()
+    dead_letter_retention_ms: int | None = None
+    dead_letter_retention_bytes: int | None = None
+    retain_history_ms: int = 0
+
+    @property
+    def append_only(self) -> bool:
+        return not self.stored or self.envelope == "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters(_Item):
+    """The records of a source that could not be decoded. It is created and dropped with the source."""
+
+    kind: ClassVar[Literal["dead letters"]] = "dead letters"
+
+    @property
+    def append_only(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(_Item):
+    """A table. `defaults`: expressions by column. `constraint`: the name of the primary key, or None. `checks`: in order of evaluation."""
+
+    kind: ClassVar[Literal["table"]] = "table"
+    defaults: Mapping[str, str] = field(default_factory=dict, metadata=option(always=True))
+    constraint: str | None = field(default=None, metadata=option(always=True))
+    checks: tuple[CheckConstraint, ...] = ()
+    retain_history_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(_Replaceable):
+    """A view that is evaluated when it is read."""
+
+    kind: ClassVar[Literal["view"]] = "view"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaterializedView(_Replaceable):
+    """A view that the engine maintains.
+
+    - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.nodes`).
+    - `sizes`: the numbers of rows of its inputs that its plan assumes, by id, or None (`engine.plan.sizes`).
+    - `starts`: for each source that is not stored, by id, the first offset of each partition that the view contains.
+    - `backfilled`: the part of each source that the view got by its backfill, by id.
+    - `stale`: the time of the last tick of a view whose state is lost, or True if that time is unknown; None with intact state.
+    - `failed`: why the view is no longer maintained, or None.
+    - `on_error`: 'skip' omits rows that fail, instead of reporting them as errors of the view.
+    - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
+      id, and the item that it replaces is dropped.
+    """
+
+    kind: ClassVar[Literal["materialized view"]] = "materialized view"
+    nodes: tuple[tuple[str, int], ...] = ()
+    next_node: int = 0
+    numberings: int = field(default=0, metadata=option("fills"))
+    sizes: Mapping[int, int] | None = None
+    starts: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    backfilled: Mapping[int, Backfilled] = field(default_factory=dict, metadata=option("filled"))
+    stale: int | Literal[True] | None = None
+    failed: Failure | None = None
+    on_error: Literal["fail", "skip"] = "fail"
+    has_new_columns: bool = field(default=False, metadata=option("anew"))
+    retain_history_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewErrors(_Item):
+    """The errors of a materialized view's rows. It is created and dropped with the view. `group`, `has_new_columns`: as of the view."""
+
+    kind: ClassVar[Literal["view errors"]] = "view errors"
+    group: int = 0
+    has_new_columns: bool = field(default=False, metadata=option("anew"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink(_Reader):
+    """A Kafka topic that receives the changes of a relation, the first item of `depends`.
+
+    - `kafka`: the settings for access to the brokers.
+    - `message_key`: positions of the key's columns in the relation, or None.
+    - `snapshot`: whether it begins with the rows at the time of its creation.
+    - `headers`: the position of the column with headers, or None. `constant_headers`: names and values.
+    - `has_query`: whether the relation is a materialized view that was created with the sink, and is dropped with it.
+    - `settings`: the options of WITH, without those for access.
+    """
+
+    kind: ClassVar[Literal["sink"]] = "sink"
+    is_relation: ClassVar[bool] = False
+    brokers: str = field(default="", metadata=option(always=True))
+    topic: str = field(default="", metadata=option(always=True))
+    kafka: ConnectionSettings = field(default_factory=dict, metadata=option(always=True))
+    value_format: SinkFormat = field(default=SinkFormat(type="avro"), metadata=option(always=True))
+    key_format: SinkFormat | None = field(default=None, metadata=option(always=True))
+    message_key: tuple[int, ...] | None = field(default=None, metadata=option("key", always=True))
+    envelope: Literal["debezium", "upsert", "none"] = field(default="debezium", metadata=option(always=True))
+    snapshot: bool = field(default=True, metadata=option(always=True))
+    headers: int | None = None
+    constant_headers: tuple[tuple[str, str], ...] = ()
+    has_query: bool = field(default=False, metadata=option("query"))
+    settings: Mapping[str, Any] = field(default_factory=dict, metadata=option("with", always=True))
+
+    @property
+    def query_view(self) -> int | None:
+        """Returns the id of the materialized view that was created with the sink, or None."""
+        return self.depends[0] if self.has_query else None
+
+
+Volatility = Literal["immutable", "stable", "volatile"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function(_Replaceable):
+    """A user-defined function.
+
+    `columns` are the arguments (names may be empty). `query` is the body: a query in which `$n` and the
+    names of the arguments stand for the arguments.
+
+    - `returns`: the type of the result; record for rows with several columns.
+    - `defaults`: expressions for the last arguments, as text.
+    - `rows`: the columns of a set-returning function; None if it returns one value.
+    - `strict`: a NULL argument gives NULL, or an empty set.
+    - `volatility`: as declared. It is only shown to users; the planner looks at the body.
+    """
+
+    kind: ClassVar[Literal["function"]] = "function"
+    is_relation: ClassVar[bool] = False
+    returns: Type
+    defaults: tuple[str, ...] = field(default=(), metadata=option(always=True))
+    rows: tuple[Field, ...] | None = field(default=None, metadata=option(always=True))
+    strict: bool = field(default=False, metadata=option(always=True))
+    volatility: Volatility = field(default="volatile", metadata=option(always=True))
+
+    @property
+    def arguments(self) -> tuple[Field, ...]:
+        """Returns the arguments."""
+        return self.columns
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """Returns the types of the arguments."""
+        return tuple(a.type for a in self.columns)
+
+    @property
+    def display_name(self) -> str:
+        return f"{self.name}({','.join(map(str, self.types))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index(_Item):
+    """A user-defined index of a relation, the first item of `depends`, and dropped with it. Uniqueness is not checked.
+
+    An index has no rows: gateways build it from the relation's changes.
+
+    - `positions`: the indexed columns, by their positions in the relation.
+    - `descending`, `nulls_first`: for each column, as declared. They have no effect.
+    - `include`: positions of the INCLUDE columns. They have no effect.
+    """
+
+    kind: ClassVar[Literal["index"]] = "index"
+    is_relation: ClassVar[bool] = False
+    positions: tuple[int, ...] = field(metadata=option("columns"))
+    descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    include: tuple[int, ...] = field(default=(), metadata=option(always=True))
+    unique: bool = field(default=False, metadata=option(always=True))
+    method: str = field(default="btree", metadata=option(always=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription(_Item):
+    """A durable position in the changes of a relation, the first item of `depends` (`lake.subscriptions`).
+
+    - `retention_ms`: how long unacknowledged changes are kept.
+    - `snapshot`: whether it begins with the rows at the time of its creation.
+    - `progress`: whether it reports times that are complete.
+    """
+
+    kind: ClassVar[Literal["subscription"]] = "subscription"
+    is_relation: ClassVar[bool] = False
+    retention_ms: int
+    snapshot: bool
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret(_Item):
+    """An encrypted text (`lake.secrets`). `ciphertext`: its value."""
+
+    kind: ClassVar[Literal["secret"]] = "secret"
+    is_relation: ClassVar[bool] = False
+    ciphertext: str = field(metadata=option("sealed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection(_Item):
+    """The access to a Kafka or a schema registry. Of `brokers` and `url`, it has the one of its type."""
+
+    kind: ClassVar[Literal["connection"]] = "connection"
+    is_relation: ClassVar[bool] = False
+    type: Literal["kafka", "schema registry"]
+    brokers: str = ""
+    url: str = ""
+    settings: ConnectionSettings = field(default_factory=dict, metadata=option(always=True))
+
+
+Item: TypeAlias = (
+    Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Subscription | Secret | Connection
+)
+ItemType = TypeVar("ItemType", bound=Item)
+
+Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with another item
+DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index  # dropped with the item that they depend on
+HistoryItem: TypeAlias = Source | Table | MaterializedView  # with `retain_history_ms`
+Replaceable: TypeAlias = View | MaterializedView | Function  # with `group`
+Reader: TypeAlias = View | MaterializedView | Function | Sink  # with `known_columns`
+
+
+def ready(item: ItemType) -> ItemType:
+    """Returns the item marked as ready."""
+    return replace(item, ready=True)
+
+
+def skips(item: Item) -> bool:
+    """Returns whether a view omits rows that fail, instead of reporting them as errors of the view."""
+    return isinstance(item, MaterializedView) and item.on_error == "skip"
+
+
+def known_columns(item: Item) -> Mapping[int, int]:
+    """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
+    return item.known_columns if isinstance(item, _Reader) else {}
