@@ -71,8 +71,14 @@ public final class TickLoop implements AutoCloseable {
       this.watch = watch;
     }
 
-    /** Fixes the end of the next tick. Returns whether there is something to read. */
+    /**
+     * Fixes the end of the next tick. Returns whether there is something to read.
+     *
+     * <p>A tick that is repeated reads the same range as before. It would otherwise grow with every
+     * attempt, without limit while the disk is full.
+     */
     boolean look() {
+      if (moved()) return true;
       Offset newest = stream instanceof SupportsAdmissionControl limited ? limited.latestOffset(start, limited.getDefaultReadLimit()) : stream.latestOffset();
       end = newest == null ? start : newest;
       return moved();
