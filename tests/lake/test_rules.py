@@ -38,6 +38,7 @@ from tailgate.lake import (
     writing,
 )  # fmt: skip
 from tailgate.lake.catalog import Change
+from tailgate.lake.engines import Announcement
 from tailgate.lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
 from tailgate.lake.retention import sweep
 from tailgate.lake.tables import Follower
@@ -227,6 +228,25 @@ def check_w4_age(lake: Lake) -> None:
         began = time.monotonic()
         open_epoch(Lake(lake.path)).close()
         assert time.monotonic() - began < 0.9
+
+
+def test_the_announcement_has_one_writer_at_a_time(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that the check of the announcement, in another thread, does not repeat it while it is first written."""
+    writer, written = open_epoch(lake), list[int]()
+    write = Announcement.write
+
+    def slow(self: Announcement, lake: Lake) -> None:
+        written.append(self.epoch)
+        if len(written) < 3:
+            writer.keep_announced()
+        write(self, lake)
+
+    monkeypatch.setattr(Announcement, "write", slow)
+    writer.announce(address="127.0.0.1:1", token="t")
+    assert len(written) == 1
+    writer.keep_announced()
+    assert len(written) == 1, "nothing has changed the announcement"
+    writer.close()
 
 
 def _refused(lake: Lake) -> None:
