@@ -109,8 +109,8 @@ def main() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        options = f"Path({str(writer.lake.path)!r}), port={port}"
-        words = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options({options}))"
+        settings = f"Path({str(writer.lake.path)!r}), port={port}"
+        words = f"from tailgate.gateway.main import Options, run; from pathlib import Path; run(Options({settings}))"
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as gateway:
             try:

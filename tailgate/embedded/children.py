@@ -26,6 +26,7 @@ import socket
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -285,6 +286,41 @@ class Child:
 
 
 _given_out: set[int] = set()
+
+
+class ChildServer(ABC):
+    """A server that runs as a child process over a data folder. It may be started again after it was stopped."""
+
+    ready_timeout: timedelta
+    _child: Child | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None, "not started"
+        return self._child.pid
+
+    def running(self) -> bool:
+        return self._child is not None and self._child.running()
+
+    def start(self) -> None:
+        """Starts the server and waits until clients can connect. Raises ChildFailed with its last lines of output."""
+        if self.running():
+            return
+        child = self.launch()
+        try:
+            child.wait_ready(child.announced, self.ready_timeout)
+        except ChildFailed:
+            child.kill()
+            raise
+
+    @abstractmethod
+    def launch(self) -> Child:
+        """Starts the server without waiting; it announces itself when clients can connect. Raises ChildFailed if its port is in use."""
+
+    def stop(self) -> None:
+        """Ends the server; its data is on disk. May be called again."""
+        if self._child is not None:
+            self._child.stop()
 
 
 def free_port() -> int:

@@ -30,7 +30,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tailgate.embedded.children import Child, ChildFailed, await_free, free, free_port
+from tailgate.embedded.children import Child, ChildFailed, ChildServer, await_free, free, free_port
 
 JARS = Path(__file__).parents[1] / "jars" / "kafka"  # from `make setup`, or part of an installed wheel
 
@@ -127,13 +127,15 @@ class Guard:
         return found
 
 
-class Kafka:
+class Kafka(ChildServer):
     """A broker on 127.0.0.1 over a data folder.
 
     `port` applies to the first start with a folder. After that the folder keeps its port, and another one
     is refused. With a `guard`, the broker also listens on `guarded`; its users are those of the first
     start. `environment`: variables added to ours. `jvm`: options of the JVM.
     """
+
+    ready_timeout = READY_TIMEOUT
 
     def __init__(
         self,
@@ -146,7 +148,6 @@ class Kafka:
         self.data = data.absolute()
         self._environment = environment
         self._jvm = jvm
-        self._child: Child | None = None
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.port, self._controller_port = self._ports(port)
         self._guard = guard
@@ -162,25 +163,6 @@ class Kafka:
         """Returns the address of the second listener."""
         assert self._guard is not None
         return f"127.0.0.1:{self._guarded_port}"
-
-    @property
-    def pid(self) -> int:
-        assert self._child is not None, "not started"
-        return self._child.pid
-
-    def running(self) -> bool:
-        return self._child is not None and self._child.running()
-
-    def start(self) -> None:
-        """Starts the broker and waits until clients can connect. Raises ChildFailed with its last lines of output."""
-        if self.running():
-            return
-        child = self.launch()
-        try:
-            child.wait_ready(child.announced, READY_TIMEOUT)
-        except ChildFailed:
-            child.kill()
-            raise
 
     def launch(self) -> Child:
         """Starts the broker without waiting; it announces itself when clients can connect. Raises ChildFailed if its port is in use."""
@@ -199,11 +181,6 @@ class Kafka:
             announces=STARTED,
         )
         return self._child
-
-    def stop(self) -> None:
-        """Ends the broker; its data is on disk. May be called again."""
-        if self._child is not None:
-            self._child.stop()
 
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
         """Creates a topic unless it exists, and waits until its partitions have a leader."""

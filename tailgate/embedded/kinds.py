@@ -68,7 +68,7 @@ def _avro_content(text: str) -> Any:
 
 
 def _avro_cannot_read(reader: avro.schema.Schema, writer: avro.schema.Schema) -> list[str]:
-    result = ReaderWriterCompatibilityChecker().get_compatibility(reader, writer)  # type: ignore[no-untyped-call]
+    result = ReaderWriterCompatibilityChecker().get_compatibility(reader, writer)  # type: ignore[no-untyped-call]  # avro has no types
     return [] if result.compatibility is SchemaCompatibilityType.compatible else sorted(result.messages)
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tailgate.embedded.children import Child, ChildFailed, await_free, free_port
+from tailgate.embedded.children import Child, ChildServer, await_free, free_port
 from tailgate.embedded.kinds import KINDS
 from tailgate.embedded.subjects import Reference, RegistryError, Schema, Subjects
 from tailgate.lake.http import BadRequest, body_length
@@ -333,8 +333,10 @@ class RegistryServer(ThreadingHTTPServer):
         self.subjects.close()
 
 
-class Registry:
+class Registry(ChildServer):
     """The registry as a child process over a data folder, which remembers its port. `environment`: variables added to ours."""
+
+    ready_timeout = READY_TIMEOUT
 
     def __init__(self, data: Path, port: int | None = None, environment: Mapping[str, str] | None = None) -> None:
         self.data = data.absolute()
@@ -348,30 +350,10 @@ class Registry:
         else:
             self.port = port or free_port()
             remembered.write_text(f"{self.port}\n")
-        self._child: Child | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        assert self._child is not None, "not started"
-        return self._child.pid
-
-    def running(self) -> bool:
-        return self._child is not None and self._child.running()
-
-    def start(self) -> None:
-        """Starts it and waits until it accepts requests. Raises ChildFailed with its last lines of output."""
-        if self.running():
-            return
-        child = self.launch()
-        try:
-            child.wait_ready(child.announced, READY_TIMEOUT)
-        except ChildFailed:
-            child.kill()
-            raise
 
     def launch(self) -> Child:
         """Starts it without waiting; it announces itself when it accepts requests. Raises ChildFailed if its port is in use."""
@@ -380,10 +362,6 @@ class Registry:
         log = self.data / "registry.log"
         self._child = Child("schema registry", command, log=log, environment=self._environment, announces=ANNOUNCEMENT)
         return self._child
-
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.stop()
 
 
 def main() -> None:

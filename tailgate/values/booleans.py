@@ -5,6 +5,9 @@ Source: PostgreSQL 15, src/backend/utils/adt/bool.c.
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tailgate.lake.errors import ProtocolViolation
 from tailgate.lake.types import Type
 from tailgate.values.binary import TrailingData
@@ -41,4 +44,9 @@ def write_binary(value: bool) -> bytes:
     return b"\1" if value else b"\0"
 
 
-BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary)
+def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
+    true, false = pc.equal(texts, "t"), pc.equal(texts, "f")
+    return true if pc.all(pc.or_(true, false)).as_py() in (True, None) else None
+
+
+BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary, read_column)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias, Union
 
 from tailgate.lake.types import Type
+from tailgate.values.columns import ColumnReader, value_by_value
 from tailgate.values.style import Style
 
 # A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
@@ -22,13 +23,15 @@ Writer: TypeAlias = Callable[[Any], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """The four functions of a type.
+    """The functions of a type.
 
-    Both readers apply the type's modifiers, such as a length. Errors have PostgreSQL's SQLSTATE and
-    message. `read_binary` raises `TrailingData` if bytes follow the value.
+    The readers apply the type's modifiers, such as a length. Errors have PostgreSQL's SQLSTATE and
+    message. `read_binary` raises `TrailingData` if bytes follow the value. `read_column` reads texts
+    in a common spelling; it returns None if `read_text` must read each value.
     """
 
     read_text: Callable[[str, Type, Style], Value]
     read_binary: Callable[[bytes, Type], Value]
     text_writer: Callable[[Type, Style], Writer]
     binary_writer: Callable[[Type], Writer]
+    read_column: ColumnReader = value_by_value

@@ -27,6 +27,7 @@ from tailgate.values.calendar import (
     civil,
 )
 from tailgate.values.codec import Codec, Writer
+from tailgate.values.columns import spelled
 from tailgate.values.date_decoding import Moment, date_and_time, time_of_day
 from tailgate.values.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
 from tailgate.values.style import Style
@@ -227,7 +228,17 @@ def write_timestamp_binary(value: int) -> bytes:
     return b"\x80" + b"\0" * 7 if value <= -(2**63) + 1 else pack("!q", value - MICROS_TO_2000)
 
 
-DATE = Codec(read_date, read_date_binary, lambda type, style: write_date, lambda type: write_date_binary)
+# Days up to the 28th exist in every month.
+_COMMON_DATE = "[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+_COMMON_TIMESTAMP = _COMMON_DATE + r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+
+DATE = Codec(read_date, read_date_binary, lambda type, style: write_date, lambda type: write_date_binary, spelled(_COMMON_DATE))
 TIME = Codec(read_time, read_time_binary, lambda type, style: write_time, packed("!q"))
-TIMESTAMP = Codec(read_timestamp, read_timestamp_binary, lambda type, style: write_timestamp, lambda type: write_timestamp_binary)
+TIMESTAMP = Codec(
+    read_timestamp,
+    read_timestamp_binary,
+    lambda type, style: write_timestamp,
+    lambda type: write_timestamp_binary,
+    spelled(_COMMON_TIMESTAMP),
+)
 TIMESTAMPTZ = Codec(read_timestamptz, read_timestamptz_binary, timestamptz_writer, lambda type: write_timestamp_binary)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from struct import pack, unpack
+from struct import Struct, pack, unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.values.binary import fixed, packed
 from tailgate.values.codec import Codec, Writer
+from tailgate.values.columns import spelled
 from tailgate.values.style import Style
 from tailgate.values.texts import BLANKS, invalid
 
@@ -29,6 +30,8 @@ SPECIAL_NUMBERS = {
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
 _EXACT_8, _EXACT_4 = 2.0**52, 2.0**23  # from here on, a text can be halfway between two numbers
+_NORMAL_4 = 2.0**-126  # smaller numbers have fewer digits
+_FLOAT = Struct("f")
 
 
 def read(text: str, type: Type, style: Style) -> float:
@@ -112,19 +115,40 @@ def write_single(value: float) -> bytes:
     """
     if value == 0 or not math.isfinite(value):
         return write_double(value)
-    text = np.format_float_scientific(np.float32(value), unique=True, trim="-", exp_digits=2)
-    if abs(value) >= _EXACT_4:
-        bits = unpack("i", pack("f", value))[0]
-        neighbours = [unpack("f", pack("i", bits + step))[0] for step in (-1, 1)]
-        if not _is_nearest(text, value, *neighbours):
-            texts = (f"{value:.{digits}e}" for digits in range(6, 10))
-            text = next(t for t in texts if _is_nearest(t, value, *neighbours))
-    mantissa, _, exponent = text.partition("e")
-    if -4 <= int(exponent) < 6:
-        return np.format_float_positional(np.float32(value), unique=True, trim="-").encode()
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{exponent}".encode()
+    text = f"{value:.6g}"
+    # Every text of six digits is a normal number of its own, so it is the shortest one.
+    if abs(value) < _NORMAL_4 or not _reads_back(text, value):
+        text = _shortest_single(value)
+    return text.encode()
+
+
+def _shortest_single(value: float) -> str:
+    """Returns the fewest digits that read back as the same number, if six are too few or too many."""
+    if abs(value) < _NORMAL_4 or _is_power_of_two(value):  # subnormal, or its neighbours are not equally far
+        text = np.format_float_scientific(np.float32(value), unique=True, trim="-", exp_digits=2)
+        if _reads_back(text, value) and not 1e-4 <= abs(value) < 1e6:
+            return text
+    form = "g" if 1e-4 <= abs(value) < 1e6 else "e"
+    digits = (7, 8, 9) if form == "g" else (6, 7, 8)
+    return next(text for n in digits if _reads_back(text := f"{value:.{n}{form}}", value))
+
+
+def _reads_back(text: str, value: float) -> bool:
+    """Returns whether PostgreSQL reads a text as this real, and not as halfway between two."""
+    number = float(text)
+    if _FLOAT.unpack(_FLOAT.pack(number))[0] != value:
+        return False
+    if abs(value) < _EXACT_4:
+        return True
+    gap = math.ulp(value) * 2.0**29
+    if abs(number - value) / gap not in (0.5, 0.25):
+        return True
+    nearer = math.copysign(gap / 2 if _is_power_of_two(value) else gap, value)
+    return _is_nearest(text, value, value - nearer, value + math.copysign(gap, value))
+
+
+def _is_power_of_two(value: float) -> bool:
+    return abs(math.frexp(value)[0]) == 0.5
 
 
 def _fewer_digits(digits: int) -> Writer:
@@ -145,4 +169,4 @@ def double_writer(type: Type, style: Style) -> Writer:
 
 
 REAL = Codec(read, fixed("!f"), single_writer, packed("!f"))
-DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"))
+DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"), spelled(r"-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?"))

@@ -11,6 +11,7 @@ from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.values.binary import fixed, packed
 from tailgate.values.codec import Codec
+from tailgate.values.columns import ColumnReader, spelled, value_by_value
 from tailgate.values.style import Style
 from tailgate.values.texts import BLANKS, invalid
 
@@ -41,8 +42,12 @@ def write(value: int) -> bytes:
     return b"%d" % value
 
 
-def _codec(format: str) -> Codec:
-    return Codec(read, fixed(format), lambda type, style: write, packed(format))
+_COMMON = spelled("-?[0-9]{1,18}")
 
 
-SMALLINT, INTEGER, BIGINT, OID = _codec("!h"), _codec("!i"), _codec("!q"), _codec("!I")
+def _codec(format: str, read_column: ColumnReader) -> Codec:
+    return Codec(read, fixed(format), lambda type, style: write, packed(format), read_column)
+
+
+SMALLINT, INTEGER, BIGINT = _codec("!h", _COMMON), _codec("!i", _COMMON), _codec("!q", _COMMON)
+OID = _codec("!I", value_by_value)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Context, Decimal
 from struct import pack, unpack_from
 
+import pyarrow as pa
+
 from tailgate.lake.errors import FeatureNotSupported, InvalidBinaryRepresentation, NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import Type
 from tailgate.values.binary import TrailingData, insufficient
 from tailgate.values.codec import Codec, Writer
+from tailgate.values.columns import spelled
 from tailgate.values.floats import NUMBER, SPECIAL_NUMBERS
 from tailgate.values.style import Style
 from tailgate.values.texts import BLANKS, invalid
@@ -47,9 +50,11 @@ def exact(text: str) -> Decimal:
     if len(exponent.lstrip("+-0")) > 6:
         raise overflow()
     value = Decimal(number)
-    if (value.adjusted() >= DIGITS_MAX and value) or -value.as_tuple().exponent > SCALE_MAX:  # type: ignore[operator]  # finite
+    power = value.as_tuple().exponent
+    assert isinstance(power, int)  # the value is finite
+    if (value.adjusted() >= DIGITS_MAX and value) or -power > SCALE_MAX:
         raise overflow()
-    if value.as_tuple().exponent > 0:  # type: ignore[operator]
+    if power > 0:
         value = value.quantize(Decimal(1), context=EXACT)
     return value or value.copy_abs()
 
@@ -182,4 +187,10 @@ def text_writer(type: Type, style: Style) -> Writer:
     return write
 
 
-NUMERIC = Codec(read, read_binary, text_writer, binary_writer)
+def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
+    precision, scale = type.decimal
+    digits = f"-?[0-9]{{1,{precision - scale}}}" + (rf"(\.[0-9]{{1,{scale}}})?" if scale else "")
+    return spelled(digits)(texts, type) if precision > scale else None
+
+
+NUMERIC = Codec(read, read_binary, text_writer, binary_writer, read_column)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
+
+from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
 from tailgate.values import arrays, records
 from tailgate.values.booleans import BOOLEAN
@@ -13,6 +18,7 @@ from tailgate.values.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.intervals import INTERVAL
 from tailgate.values.jsonb import JSONB
 from tailgate.values.numerics import NUMERIC
+from tailgate.values.stored import stored
 from tailgate.values.strings import CHARACTER, NAME, TEXT, VARCHAR
 from tailgate.values.style import DEFAULT, Style
 from tailgate.values.uuids import UUID
@@ -56,6 +62,25 @@ def read_text(text: str, type: Type, style: Style = DEFAULT) -> Value:
     ((14, 0, 0), None)
     """
     return codec(type).read_text(text, type, style)
+
+
+def read_column(texts: pa.ChunkedArray, type: Type, style: Style = DEFAULT) -> pa.ChunkedArray:
+    """Returns the values of a column of strings in stored form; NULL stays NULL.
+
+    Raises PostgreSQL's error for the first invalid value, with its row number.
+    """
+    known = codec(type)
+    found = known.read_column(texts, type)
+    if found is not None:
+        return found
+    values: list[Any] = []
+    try:
+        for text in texts.to_pylist():
+            values.append(None if text is None else stored(known.read_text(text, type, style), type))
+    except TailgateError as error:
+        error.row = len(values)
+        raise
+    return pa.chunked_array([pa.array(values, type.arrow)])
 
 
 def read_binary(data: bytes, type: Type) -> Value:

@@ -5,9 +5,13 @@ Source: PostgreSQL 15, src/backend/utils/adt/varlena.c, varchar.c, name.c.
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tailgate.lake.errors import StringDataRightTruncation, of
 from tailgate.lake.types import Type
 from tailgate.values.codec import Codec, Writer
+from tailgate.values.columns import texts_themselves
 from tailgate.values.style import Style
 from tailgate.values.texts import utf8
 
@@ -71,7 +75,16 @@ def _padded(value: bytes, width: int) -> bytes:
     return value + b" " * (width - len(value.decode("utf-8", "replace")))
 
 
-TEXT = Codec(read_text, read_text_binary, lambda type, style: bytes, lambda type: bytes)
-VARCHAR = Codec(read_limited, read_limited_binary, lambda type, style: bytes, lambda type: bytes)
+def read_limited_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
+    longest = pc.max(pc.utf8_length(texts)).as_py() if type.modifiers else None
+    return texts if longest is None or longest <= type.modifiers[0] else None
+
+
+def read_name_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
+    return texts if (pc.max(pc.binary_length(texts)).as_py() or 0) <= NAME_BYTES_MAX else None
+
+
+TEXT = Codec(read_text, read_text_binary, lambda type, style: bytes, lambda type: bytes, texts_themselves)
+VARCHAR = Codec(read_limited, read_limited_binary, lambda type, style: bytes, lambda type: bytes, read_limited_column)
 CHARACTER = Codec(read_limited, read_limited_binary, character_writer, character_writer)
-NAME = Codec(read_name, read_name_binary, lambda type, style: bytes, lambda type: bytes)
+NAME = Codec(read_name, read_name_binary, lambda type, style: bytes, lambda type: bytes, read_name_column)

@@ -10,10 +10,12 @@ import re
 from tailgate.lake.types import Type
 from tailgate.values.binary import check_size
 from tailgate.values.codec import Codec
+from tailgate.values.columns import spelled
 from tailgate.values.style import Style
 from tailgate.values.texts import invalid
 
 _UUID = re.compile(r"(\{)?[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}(?(1)\})")
+_COMMON = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 def read(text: str, type: Type, style: Style) -> str:
@@ -35,4 +37,4 @@ def write_binary(value: bytes) -> bytes:
     return bytes.fromhex(value.decode().replace("-", ""))
 
 
-UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary)
+UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON))

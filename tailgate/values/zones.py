@@ -143,7 +143,8 @@ def offset(time_zone: str, second: int) -> int:
 def to_utc(local: datetime, at: tzinfo) -> datetime:
     """Converts a local time to UTC."""
     before, after = local.replace(tzinfo=at, fold=0), local.replace(tzinfo=at, fold=1)
-    skipped = before.utcoffset() < after.utcoffset()  # type: ignore[operator]
+    east_before, east_after = before.utcoffset(), after.utcoffset()
+    skipped = east_before is not None and east_after is not None and east_before < east_after
     try:
         return (before if skipped else after).astimezone(timezone.utc)
     except OverflowError:

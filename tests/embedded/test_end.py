@@ -13,23 +13,25 @@ END_S = 60.0
 
 # A command that ends while a thread writes a Delta table.
 WRITES = """
-import sys, threading, time
+import sys, threading
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from tailgate import cli
 
 path = sys.argv.pop()
 rows = pa.table({"k": list(range(2000))})
+written = threading.Event()
 
 def write():
     while True:
         write_deltalake(path, rows, mode="append")
+        written.set()
         merge = DeltaTable(path).merge(rows, "t.k = s.k", source_alias="s", target_alias="t")
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
 def run(options):
     threading.Thread(target=write, daemon=True).start()
-    time.sleep(1.5)
+    written.wait()
     print("ends")
     return 1
 

@@ -26,12 +26,15 @@ REFUSED = ("0A000", "42883")
 LIMITS = ("54000", "54001")
 # Errors of PostgreSQL for statements that Tailgate supports.
 MORE = ("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",)
+# Errors of constraints. Tailgate checks all rows of a statement together, so it may report another one than PostgreSQL.
+OF_CONSTRAINTS = ("23502", "23505")
 # Messages of errors about a row's values whose SQLSTATE is not in class 21 or 22 and not 54000, with which PostgreSQL
 # reports values that are too large.
 OF_ROWS = (
     "timestamps cannot be binned into intervals containing months or years",
     "invalid Unicode escape",
     "null character not permitted",
+    "searching for elements in multidimensional arrays is not supported",
 )
 BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # unique binary form
 TEXT, NAME = FACTS["text"].oid, FACTS["name"].oid  # a parameter of type name counts as text
@@ -70,6 +73,10 @@ def _failed(theirs: Answer, ours: Answer) -> str:
         return "limit"
     if theirs.failed and (theirs.sqlstate == ours.sqlstate or of_rows(theirs) or of_rows(ours)):
         return "failed"
+    if theirs.sqlstate in OF_CONSTRAINTS and ours.sqlstate in OF_CONSTRAINTS:
+        return "failed"
+    if theirs.message.startswith(MORE) and ours.sqlstate in OF_CONSTRAINTS:
+        return "more"
     if of_rows(ours):
         return "evaluated"
     return f"error {ours.sqlstate}, not {theirs.sqlstate or 'rows'}"

@@ -18,7 +18,7 @@ from tests.generator.expressions import Expressions, Name
 from tests.generator.queries import Queries, Relation
 from tests.generator.servers import Answer, Server
 from tests.generator.signatures import Signature
-from tests.generator.trees import Node, expression, listed, node, optional
+from tests.generator.trees import Node, expression, fixed, listed, node, optional
 from tests.generator.values import quoted
 
 HERE = "§"  # placeholder for the tree's text in a step
@@ -176,13 +176,17 @@ class Statements:
         relation, queries = r.choice(self.written), self._queries(r)
         columns = [c for c in relation.columns if c[0] == relation.key or r.random() < 0.7] or list(relation.columns)
         types = [t for _, t in columns]
-        inner = queries._values(types, [], 0) if r.random() < 0.6 else queries.select(types, [], 1)
+        plain = r.random() < 0.6
+        inner = queries._values(types, [], 0) if plain else queries.select(types, [], 1)
         conflict = ""
         if relation.key is not None:
             others = [c for c, _ in columns if c != relation.key]
             conflict = r.choice(["", f" ON CONFLICT ({relation.key}) DO NOTHING", " ON CONFLICT DO NOTHING"])
             if others and r.random() < 0.4:
                 conflict = f" ON CONFLICT ({relation.key}) DO UPDATE SET {others[0]} = excluded.{others[0]}"
+        if conflict and not plain:  # the first row with a key is inserted
+            order = ", ".join(str(i + 1) for i in range(len(types)))
+            inner = node("query", "SELECT * FROM (", inner, ") AS o", fixed(f" ORDER BY {order}"))
         target = f"INSERT INTO {relation.name} ({', '.join(c for c, _ in columns)}) "
         tree = node("write", target, inner, conflict, optional(" RETURNING *"))
         return self._write("insert", tree, relation, queries)

@@ -23,7 +23,9 @@ def make_catalog() -> Catalog:
     catalog = Catalog()
     for name, columns in COLUMNS.items():
         key = KEYS.get(name)
-        catalog = catalog.apply(Change((Source(catalog.next_id, name, columns, key, stored=key is not None),)))
+        catalog = catalog.apply(
+            Change((Source(catalog.next_id, name, columns, key, stored=key is not None, envelope="upsert" if key is not None else "none"),))
+        )
     return catalog
 
 

@@ -243,7 +243,7 @@ class Lookups:
                 self._indexes[way] = kept
             self._holds()
             with contextlib.suppress(Exception):
-                await changes.aclose()  # type: ignore[attr-defined]
+                await changes.aclose()
 
 
 def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from tailgate.gateway.catalog import database, item_status
 from tailgate.gateway.catalog.functions import Functions
@@ -32,7 +32,7 @@ PARAMETERS_MAX = 65_535  # the maximum of a Bind message
 TOLD = frozenset(f"{item_status.SCHEMA}.{what.replace(' ', '_')}" for what in item_status.TOLD) | {item_status.INTERNAL_ERRORS}
 
 
-def catalog_tree(text: str) -> exp.Expression | None:
+def catalog_tree(text: str) -> exp.Query | None:
     """Parses a text that may be a query of the system catalog; otherwise returns None.
 
     Texts that cannot be one, such as most polls, cost only a regular expression search.
@@ -45,7 +45,7 @@ def catalog_tree(text: str) -> exp.Expression | None:
         return None
 
 
-def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
+def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
     """Tells whether a query reads a relation of the system catalog.
 
     Also true if it reads no relation but calls functions or casts that only the catalog has.
@@ -67,12 +67,12 @@ def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
     return not found and any(_is_system(node) for node in tree.walk())
 
 
-def _listed(tree: exp.Expression) -> set[str]:
+def _listed(tree: exp.Expr) -> set[str]:
     named = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
     return named & set(item_status.relations())
 
 
-def _is_system(node: exp.Expression) -> bool:
+def _is_system(node: exp.Expr) -> bool:
     """Tells whether a node is a function, word or cast that only the system catalog has."""
     match node:
         case exp.Anonymous():
@@ -113,7 +113,7 @@ class CatalogQuery:
     - `listed`: those of them that belong to the schema tailgate
     """
 
-    tree: exp.Expression = field(repr=False)
+    tree: exp.Query = field(repr=False)
     sql: str
     limited: str
     parameters: tuple[Type, ...]
@@ -148,14 +148,14 @@ class Described:
     kinds: tuple[str, ...]
 
 
-def catalog_query(tree: exp.Expression, oids: Sequence[int], catalog: Catalog) -> CatalogQuery:
+def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> CatalogQuery:
     """Makes the DuckDB SQL of a query. Raises 42P01, 42883, 0A000.
 
     `oids` are the parameter types from the client, 0 if unspecified.
     """
     if len(list(tree.find_all(exp.Join))) > JOINS_MAX:
         raise too_many_joins()
-    limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
+    limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)
     made = rewrite(tree, SIGNATURES, catalog)
     types = parameters(tree, oids)
     return CatalogQuery(
@@ -183,7 +183,7 @@ def described(query: CatalogQuery, description: Sequence[tuple[str, str]]) -> De
     return Described(_fields(query.tree, description, kinds), tuple(kinds))
 
 
-def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
+def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
     """Returns the types of $1, $2, …: from a cast or a comparison, otherwise text."""
     found: dict[int, str] = {}
     for parameter in tree.find_all(exp.Parameter):
@@ -193,7 +193,7 @@ def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
             kind = type_name(parent.to).strip('"')
             kind = f"_{kind[:-2]}" if kind.endswith("[]") else kind
         else:
-            side: exp.Expression = parameter
+            side: exp.Expr = parameter
             while isinstance(side.parent, (exp.Any, exp.Paren)):
                 side = side.parent
             if isinstance(side.parent, exp.Binary):
@@ -220,15 +220,15 @@ COMPARED = {
 }
 
 
-def _fields(tree: exp.Expression, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
+def _fields(tree: exp.Query, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
     """Returns the result columns with PostgreSQL's names, such as a function's name or ?column?."""
-    names = [_name(item) for item in tree.selects]  # type: ignore[attr-defined]
+    names = [_name(item) for item in tree.selects]
     if len(names) != len(kinds) or None in names:
         names = [names[i] if len(names) == len(kinds) and names[i] else str(d[0]) for i, d in enumerate(description)]
     return tuple(Field(str(name), type_of(kind)) for name, kind in zip(names, kinds, strict=True))
 
 
-def _name(item: exp.Expression) -> str | None:
+def _name(item: exp.Expr) -> str | None:
     """Returns PostgreSQL's name for an output column; None for a star."""
     match item:
         case exp.Star():
@@ -253,7 +253,9 @@ def _name(item: exp.Expression) -> str | None:
             inner = _name(item.args["default"]) if item.args.get("default") is not None else "?column?"
             return "case" if inner == "?column?" else inner
         case exp.Subquery():
-            return _name(item.unnest().selects[0])
+            query = item.unnest()
+            assert isinstance(query, exp.Query)
+            return _name(query.selects[0])
         case exp.Array():
             return "array"
         case exp.GroupConcat():
@@ -279,7 +281,7 @@ def _name(item: exp.Expression) -> str | None:
             return "?column?"
 
 
-def parsed(text: str) -> exp.Expression:
+def parsed(text: str) -> exp.Query:
     """Parses one query with sqlglot's PostgreSQL dialect. Raises 42601."""
     try:
         trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]

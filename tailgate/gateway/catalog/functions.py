@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import duckdb
+from duckdb.func import SPECIAL
 
 from tailgate.gateway.catalog.definition_functions import DefinitionFunctions
 from tailgate.gateway.catalog.function_context import FunctionContext, FunctionGroup, Listed, nothing, yes, zero
@@ -42,7 +43,9 @@ class Functions(FunctionGroup):
         self.privileges = Privileges(lambda: self.facts, lambda: self._session, self._names.regclass_in, self._names.regnamespace_in)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
-            name, arguments, result = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature).groups()  # type: ignore[union-attr]
+            match = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature)
+            assert match is not None, signature
+            name, arguments, result = match.groups()
             types = [a.strip() for a in arguments.split(",") if a.strip()]
             self.all[name, len(types)] = (types, result, function)
 
@@ -51,13 +54,13 @@ class Functions(FunctionGroup):
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
             made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
-            parameters = [duckdb_types[t] for t in types]
+            parameters: list[Any] = [duckdb_types[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
                 made,
                 parameters,
                 duckdb_types[result],
-                null_handling="special",
+                null_handling=SPECIAL,
                 side_effects=count == 0 or name in ("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_notify"),
             )
 
@@ -186,7 +189,7 @@ def formatted(pattern: str, *values: str) -> str:
     'x is "Y"'
     """
     left = iter(values)
-    convert = {"%s": str, "%I": quoted, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
+    convert: dict[str, Callable[[str], str]] = {"%s": str, "%I": quoted, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
     return re.sub("%[sIL%]", lambda m: "%" if m[0] == "%%" else convert[m[0]](next(left)), pattern)
 
 

@@ -22,6 +22,9 @@ class SessionSettings(Protocol):
     def get(self, name: str) -> tuple[str, str]:
         """Returns the setting's canonical name and its value. Raises 42704 if it does not exist."""
 
+    def __getitem__(self, key: str) -> str:
+        """Returns the value of a setting by its canonical name."""
+
     def set(self, name: str, value: str, *, local: bool = False) -> str:
         """Sets a setting; returns the value as SHOW prints it."""
 

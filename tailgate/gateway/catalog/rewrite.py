@@ -46,7 +46,7 @@ CASTS = {
 }
 
 
-def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expression:
+def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expr:
     """Returns the query for DuckDB; does not change `tree`.
 
     `functions` are those that the catalog's database has as pg_<name>_<arity>.
@@ -58,7 +58,7 @@ def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[A
     return _walk(tree, _Rules(functions))
 
 
-def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
+def _walk(node: exp.Expr, rules: _Rules) -> exp.Expr:
     """Applies rules to parents before children, because a cast needs its original operand."""
     made = rules(node)
     if made is not node and node.parent is not None:
@@ -74,7 +74,7 @@ class _Rules:
     def __init__(self, functions: Mapping[tuple[str, int], Sequence[Any]]) -> None:
         self._functions = functions
 
-    def __call__(self, node: exp.Expression) -> exp.Expression:
+    def __call__(self, node: exp.Expr) -> exp.Expr:
         rule = RULES.get(type(node))
         if rule is not None:
             return rule(self, node)
@@ -87,18 +87,18 @@ class _Rules:
             raise UndefinedFunction(f"function {node.sql_name().lower()} does not exist")
         return node
 
-    def dot(self, node: exp.Dot) -> exp.Expression:
+    def dot(self, node: exp.Dot) -> exp.Expr:
         """Rewrites pg_catalog.f(x) to f(x); leaves (information_schema._pg_expandarray(x)).n."""
         schema, what = node.this, node.expression
         if isinstance(schema, exp.Identifier) and isinstance(what, exp.Func):
             return self(what)
         return node
 
-    def operator(self, node: exp.Operator) -> exp.Expression:
+    def operator(self, node: exp.Operator) -> exp.Expr:
         """Rewrites OPERATOR(pg_catalog.x). Raises 0A000 for other operators."""
         sign = str(node.args["operator"]).split(".")[-1]
         left, right = node.this, node.expression
-        made: dict[str, Callable[[], exp.Expression]] = {
+        made: dict[str, Callable[[], exp.Expr]] = {
             "~": lambda: exp.RegexpLike(this=left, expression=right),
             "!~": lambda: exp.Not(this=exp.RegexpLike(this=left, expression=right)),
             "~*": lambda: exp.RegexpILike(this=left, expression=right),
@@ -111,53 +111,53 @@ class _Rules:
             raise FeatureNotSupported(f"OPERATOR(pg_catalog.{sign}) is not supported in a query of the system catalog")
         return self(made[sign]())
 
-    def collate(self, node: exp.Collate) -> exp.Expression:
+    def collate(self, node: exp.Collate) -> exp.Expr:
         return self(node.this)
 
-    def search(self, node: exp.RegexpLike) -> exp.Expression:
+    def search(self, node: exp.RegexpLike) -> exp.Expr:
         return call("regexp_matches", node.this, node.expression, exp.Literal.string("s"))
 
-    def search_any_case(self, node: exp.RegexpILike) -> exp.Expression:
+    def search_any_case(self, node: exp.RegexpILike) -> exp.Expr:
         return call("regexp_matches", node.this, node.expression, exp.Literal.string("si"))
 
-    def like(self, node: exp.Expression) -> exp.Expression:
+    def like(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node.parent, exp.Escape):
             return node
         return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
 
-    def any(self, node: exp.Any) -> exp.Expression:
+    def any(self, node: exp.Any) -> exp.Expr:
         inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
         if isinstance(inner, exp.Literal) and inner.is_string:
             node.set("this", exp.Paren(this=elements(inner.name)))
         return node
 
-    def equal(self, node: exp.EQ) -> exp.Expression:
+    def equal(self, node: exp.EQ) -> exp.Expr:
         """Rewrites x = ANY (array): DuckDB plans a subquery, which an outer join's condition forbids."""
         inner = node.expression.this if isinstance(node.expression, exp.Any) else None
         inner = inner.unnest() if isinstance(inner, exp.Paren) else inner
         return call("list_contains", inner, node.this) if isinstance(inner, (exp.Column, exp.Parameter)) else node
 
-    def concatenation(self, node: exp.DPipe) -> exp.Expression:
+    def concatenation(self, node: exp.DPipe) -> exp.Expr:
         """Rewrites || of arrays, where NULL counts as empty."""
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
 
-    def division(self, node: exp.Div) -> exp.Expression:
+    def division(self, node: exp.Div) -> exp.Expr:
         return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
 
-    def unnested(self, node: exp.Unnest) -> exp.Expression:
+    def unnested(self, node: exp.Unnest) -> exp.Expr:
         """Rewrites FROM unnest(a) AS n: n also names the column."""
         alias = node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.this is not None and not alias.columns:
             alias.set("columns", [alias.this.copy()])
         return node
 
-    def bracket(self, node: exp.Bracket) -> exp.Expression:
+    def bracket(self, node: exp.Bracket) -> exp.Expr:
         if is_vector(node.this):
             node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
         return node
 
-    def column(self, node: exp.Column) -> exp.Expression:
+    def column(self, node: exp.Column) -> exp.Expr:
         if node.args.get("db") is not None:
             node.set("db", None)
         if node.name.lower() == "tableoid":
@@ -166,7 +166,7 @@ class _Rules:
             return self.function(node.name.lower(), [])
         return node
 
-    def table_oid(self, node: exp.Column) -> exp.Expression:
+    def table_oid(self, node: exp.Column) -> exp.Expr:
         """Replaces tableoid by a constant: the oid of the relation in FROM."""
         select = node.find_ancestor(exp.Select)
         tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
@@ -180,7 +180,7 @@ class _Rules:
 
     # --- casts
 
-    def cast(self, node: exp.Cast) -> exp.Expression:
+    def cast(self, node: exp.Cast) -> exp.Expr:
         """Rewrites casts to and from reg types, names and vectors."""
         to, inner = type_name(node.to), node.this
         if to.endswith("[]"):
@@ -208,7 +208,7 @@ class _Rules:
             return exp.Cast(this=inner, to=exp.DataType.build(stored, dialect="duckdb"))
         return node
 
-    def array_cast(self, node: exp.Cast, element: str) -> exp.Expression:
+    def array_cast(self, node: exp.Cast, element: str) -> exp.Expr:
         inner = elements(node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else node.this
         if element == "text" and (reg := next((t for c in inner.find_all(exp.Cast) if (t := type_name(c.to)[:-2]) in REG), None)):
             variable = exp.to_identifier("o")
@@ -219,7 +219,7 @@ class _Rules:
 
     # --- functions
 
-    def anonymous(self, node: exp.Anonymous) -> exp.Expression:
+    def anonymous(self, node: exp.Anonymous) -> exp.Expr:
         """Rewrites a function call, or ALL and SOME with an array literal."""
         if node.meta.get(MADE):
             return node
@@ -231,7 +231,7 @@ class _Rules:
             return (exp.All if node.name.lower() == "all" else exp.Any)(this=exp.Paren(this=argument))
         return self.function(node.name.lower(), node.expressions)
 
-    def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+    def function(self, name: str, arguments: list[exp.Expr]) -> exp.Expr:
         """Returns the call for DuckDB. Raises 42883 for a function that is not listed."""
         name = name.removeprefix("pg_catalog.")
         name = SAME.get(name, name)
@@ -263,7 +263,7 @@ class _Rules:
             hint="No function matches the given name and argument types. You might need to add explicit type casts.",
         )
 
-    def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+    def ours(self, name: str, arguments: list[exp.Expr]) -> exp.Expr:
         """Returns a call of a function in `functions`, with casts of its arguments and result."""
         types = self._functions[name, len(arguments)][0]
         cast = [
@@ -272,32 +272,32 @@ class _Rules:
         ]
         if name == "pg_size_pretty":  # the type of a sum is wider than BIGINT
             cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
-        made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *cast)
+        made: exp.Expr = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
             return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
         if name in INTEGERS:
             return exp.Cast(this=made, to=exp.DataType.build("INTEGER", dialect="duckdb"))
         return made
 
-    def expanded(self, array: exp.Expression) -> exp.Expression:
+    def expanded(self, array: exp.Expr) -> exp.Expr:
         """Returns the rows (x, n) of an array, with n from 1."""
         row = f"{{'x': {array.sql('duckdb')}[i], 'n': CAST(i AS INTEGER)}}"
-        rows = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
+        rows: exp.Expr = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
         for function in rows.find_all(exp.Func):
             function.meta[MADE] = True
         return call("unnest", rows)
 
-    def known(self, node: exp.Func) -> exp.Expression:
+    def known(self, node: exp.Func) -> exp.Expr:
         """Rewrites functions that have a class in sqlglot and another spelling in DuckDB."""
         name = CLASSES[type(node)]
         arguments = [a for key in node.arg_types for a in _listed(node.args.get(key))]
         return self.function(name, arguments)
 
 
-def _listed(value: object) -> list[exp.Expression]:
+def _listed(value: object) -> list[exp.Expr]:
     if isinstance(value, list):
-        return [v for v in value if isinstance(v, exp.Expression)]
-    return [value] if isinstance(value, exp.Expression) else []
+        return [v for v in value if isinstance(v, exp.Expr)]
+    return [value] if isinstance(value, exp.Expr) else []
 
 
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
@@ -310,7 +310,7 @@ WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "c
 OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
 
-CLASSES: dict[type[exp.Expression], str] = {
+CLASSES: dict[type[exp.Expr], str] = {
     exp.CurrentSchema: "current_schema",
     exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
@@ -325,7 +325,8 @@ CLASSES: dict[type[exp.Expression], str] = {
     exp.CurrentTimestamp: "now",
 }
 
-RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {
+# A rule takes nodes of its class only.
+RULES: dict[type[exp.Expr], Callable[[_Rules, Any], exp.Expr]] = {
     exp.Dot: _Rules.dot,
     exp.Operator: _Rules.operator,
     exp.Collate: _Rules.collate,

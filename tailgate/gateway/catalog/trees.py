@@ -21,13 +21,13 @@ SPELLED = {
 }
 
 
-def folded(identifier: exp.Expression | None) -> str:
+def folded(identifier: exp.Expr | None) -> str:
     if identifier is None:
         return ""
     return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
+def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     """Returns a call of a DuckDB function, which the rewrite leaves unchanged."""
     made = exp.Anonymous(this=name, expressions=list(arguments))
     made.meta[MADE] = True
@@ -44,11 +44,11 @@ def elements(text: str) -> exp.Array:
     return exp.Array(expressions=[exp.Literal.string(part.strip().strip('"')) for part in inner.split(",")] if inner else [])
 
 
-def is_vector(node: exp.Expression) -> bool:
+def is_vector(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in VECTORS
 
 
-def is_integer(node: exp.Expression) -> bool:
+def is_integer(node: exp.Expr) -> bool:
     """Tells whether an expression is known to be an integer: a literal or a cast."""
     node = node.unnest()
     return (isinstance(node, exp.Literal) and node.is_int) or (
@@ -56,7 +56,7 @@ def is_integer(node: exp.Expression) -> bool:
     )
 
 
-def type_name(type: exp.Expression) -> str:
+def type_name(type: exp.Expr) -> str:
     """Returns the PostgreSQL name of a type.
 
     >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
@@ -69,7 +69,7 @@ def type_name(type: exp.Expression) -> str:
         return f"{type_name(type.expressions[0])}[]"
     kind = type.args.get("kind")
     if kind is not None:
-        text = kind.sql("postgres") if isinstance(kind, exp.Expression) else str(kind)
+        text = kind.sql("postgres") if isinstance(kind, exp.Expr) else str(kind)
         name = str(text).removeprefix("pg_catalog.").lower()
         return f"{name[1:]}[]" if name.startswith("_") else name
-    return SPELLED.get(type.this, type.this.value.lower())
+    return SPELLED.get(type.this) or str(type.this.value).lower()

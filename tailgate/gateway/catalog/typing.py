@@ -127,7 +127,7 @@ OF_CLASS = {
 }
 
 
-def columns_of(tree: exp.Expression, duckdb_types: list[str]) -> list[str]:
+def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[str]:
     """Returns the type names of the result columns."""
     try:
         scope = build_scope(tree)
@@ -167,6 +167,7 @@ def _branch(scope: Scope) -> list[Output]:
         name = columns[0] if columns else folded(alias.this) if isinstance(alias, exp.TableAlias) else "unnest"
         return [(name, _type(scope.expression, scope))]
     out: list[Output] = []
+    assert isinstance(scope.expression, exp.Query)
     for item in scope.expression.selects:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             wanted = item.table if isinstance(item, exp.Column) else ""
@@ -206,7 +207,7 @@ def _element(array: str | None) -> str | None:
     return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
 
 
-def _type(node: exp.Expression | None, scope: Scope) -> str | None:
+def _type(node: exp.Expr | None, scope: Scope) -> str | None:
     """Returns the type name of an expression, None if unknown."""
     match node:
         case exp.Alias() | exp.Paren() | exp.Collate():
@@ -267,7 +268,7 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             return None
 
 
-def _plain(node: exp.Expression) -> bool:
+def _plain(node: exp.Expr) -> bool:
     """Tells whether the node is NULL or a string literal, which takes the type of its context."""
     return isinstance(node, (exp.Null,)) or (isinstance(node, exp.Literal) and node.is_string)
 

@@ -47,7 +47,9 @@ class Snapshot:
         self.opened = clocks.monotonic()
         self.past = at is not None
         cursor.begin()
-        n, time, relations, failing, inbox = cursor.execute("SELECT n, t, relations, failing, inbox FROM clock").fetchone()  # type: ignore[misc]
+        clock = cursor.execute("SELECT n, t, relations, failing, inbox FROM clock").fetchone()
+        assert clock is not None
+        n, time, relations, failing, inbox = clock
         self.inbox: int = inbox
         self.time: int = time if at is None else at
         self.catalog = catalog(n)

@@ -23,12 +23,12 @@ FOLLOW_S = 1.0  # seconds that a page of a TAIL waits for rows
 CURSOR = "presto"
 NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
 # libpq sends a password only if the server may ask for one (require_auth), and certificates and tickets only with TLS and GSSAPI.
-NO_CREDENTIALS = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
+NO_CREDENTIALS: dict[str, Any] = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
 AS_TEXT = ("interval", "jsonb", "json")
 READING = ("select", "with", "values", "table", "(")  # first words of queries that our parser may refuse: those of the system catalog
 
 
-class Backend(core.Connection):  # type: ignore[misc]
+class Backend(core.Connection):  # type: ignore[misc]  # buenavista has no types
     """Connections to a gateway at HOST:PORT. Users have no password; roles with a password are refused.
 
     libpq takes missing connection parameters from the environment and the home folder of the
@@ -54,7 +54,7 @@ class Backend(core.Connection):  # type: ignore[misc]
         return Session(connection)
 
 
-class Session(core.Session):  # type: ignore[misc]
+class Session(core.Session):  # type: ignore[misc]  # buenavista has no types
     """A connection to the gateway, for one statement."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
@@ -83,7 +83,7 @@ class Session(core.Session):  # type: ignore[misc]
         self._connection.close()
 
 
-class Result(core.QueryResult):  # type: ignore[misc]
+class Result(core.QueryResult):  # type: ignore[misc]  # buenavista has no types
     """The result of a statement. Call `page` until `ended`.
 
     `status` returns the command tag of a statement without rows.

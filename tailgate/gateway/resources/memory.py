@@ -24,7 +24,7 @@ import pyarrow as pa
 try:
     import resource
 except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]  # the type of a module
 
 trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
 

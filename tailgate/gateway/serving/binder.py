@@ -34,7 +34,7 @@ class Binder:
         self._statements = Statements(budget)
 
     def prepare(
-        self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None
+        self, query: Select | QueryText | exp.Expr, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None
     ) -> Prepared:
         """Binds a query; returns the same object for the same text until the catalog changes.
 

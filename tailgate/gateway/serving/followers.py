@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -59,7 +59,7 @@ class Followers:
         values: Sequence[object] = (),
         patient: bool = False,
         columns: tuple[Field, ...] | None = None,
-    ) -> AsyncIterator[Batch]:
+    ) -> AsyncGenerator[Batch, None]:
         """Yields the rows at `after` if `snapshot`, then without end the net changes of each later time.
 
         A batch has each row at most once. With `patient`, changes wait while a view has errors; the

@@ -233,7 +233,7 @@ def nodes(plan_or_part: object) -> Iterator[object]:
         elif type(value).__module__ in NODES and id(value) not in seen:
             seen.add(id(value))
             yield value
-            waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
+            waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]  # all nodes are dataclasses
 
 
 def check_joins(relation: plan.Relation) -> None:
@@ -291,7 +291,7 @@ def explained(packed: plan.Query | bytes) -> list[str]:
     return explain.tree(query.plan).splitlines()
 
 
-def query_text(query: Select | QueryText | exp.Expression) -> QueryText:
+def query_text(query: Select | QueryText | exp.Expr) -> QueryText:
     if isinstance(query, Select):
         query = query.query
     return query if isinstance(query, QueryText) else QueryText(query.sql("postgres"), 0, query)

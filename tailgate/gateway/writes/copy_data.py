@@ -1,6 +1,6 @@
 """Converts the data of COPY … FROM STDIN to rows; formats text, csv and binary.
 
-    text, csv ──► columns of strings (Arrow's reader if nothing is escaped or quoted) ──► inputs ──► Arrow
+    text, csv ──► columns of strings (Arrow's reader if nothing is escaped or quoted) ──► read_column ──► Arrow
     binary    ──► values ──► Arrow
 
 Source: PostgreSQL 15, src/backend/commands/copyfromparse.c; "File Formats" of COPY's page.
@@ -18,10 +18,9 @@ from pyarrow import csv
 
 from tailgate.gateway.encode.copying import SIGNATURE, CopyOptions
 from tailgate.gateway.writes.copy_context import CopyInput
-from tailgate.gateway.writes.inputs import column
 from tailgate.lake.errors import BadCopyFileFormat, TailgateError
 from tailgate.lake.types import Field
-from tailgate.values.registry import read_binary
+from tailgate.values.registry import read_binary, read_column
 from tailgate.values.stored import stored
 from tailgate.values.style import Style
 from tailgate.values.texts import utf8
@@ -31,7 +30,7 @@ _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.)|$)", re.DOTALL
 
 BLOCK_BYTES = 8 << 20  # that Arrow's reader reads at a time; it refuses longer lines, which use the slow reader
 
-StatementCache = list[list[bytes | None]]  # by row
+Lines = list[list[bytes | None]]  # by row
 
 
 def rows(sent: CopyInput, fields: Sequence[Field], style: Style) -> tuple[pa.Table, TailgateError | None]:
@@ -74,13 +73,13 @@ def _columns(table: pa.Table, fields: Sequence[Field], sent: CopyInput, style: S
     first: TailgateError | None = None
     for texts, field in zip(table.columns, fields, strict=True):
         try:
-            found.append(column(texts if first is None else texts.slice(0, first.row), field.type, style))
+            found.append(read_column(texts if first is None else texts.slice(0, first.row), field.type, style))
         except TailgateError as error:
             row = error.row or 0
             error.where = sent.value(row, field.name, texts[row].as_py())
             first = error
             found = [c.slice(0, row) for c in found]
-            found.append(column(texts.slice(0, row), field.type, style))
+            found.append(read_column(texts.slice(0, row), field.type, style))
     return found, first
 
 
@@ -143,7 +142,7 @@ def _whole_nulls(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![^\n" + d + rb"])\\N(?![^\n" + d + rb"])")
 
 
-def _table(lines: StatementCache, fields: Sequence[Field], names: list[str], sent: CopyInput) -> tuple[pa.Table, TailgateError | None]:
+def _table(lines: Lines, fields: Sequence[Field], names: list[str], sent: CopyInput) -> tuple[pa.Table, TailgateError | None]:
     """Returns the lines before the first with a wrong number of fields or invalid UTF-8, and its error.
 
     A line with too few fields is kept, filled with NULLs: an error in its values comes first.
@@ -164,7 +163,8 @@ def _table(lines: StatementCache, fields: Sequence[Field], names: list[str], sen
         try:
             for value in values[: len(columns[-1])] if columns else values:
                 texts.append(None if value is None else utf8(value))
-        except TailgateError as no_text:
+        except TailgateError as invalid:
+            no_text = _encoding_error(sent.data) or invalid
             no_text.row, no_text.where = len(texts), sent.row(len(texts))
             error, columns = no_text, [c[: len(texts)] for c in columns]
         columns.append(texts)
@@ -172,12 +172,24 @@ def _table(lines: StatementCache, fields: Sequence[Field], names: list[str], sen
     return pa.Table.from_arrays(arrays, names=names), error
 
 
-def _text(data: bytes, options: CopyOptions) -> tuple[StatementCache, TailgateError | None]:
+def _encoding_error(data: bytes) -> TailgateError | None:
+    """Returns the error of data that is not UTF-8, or None if only an escape such as \\xC3 has made a field invalid.
+
+    PostgreSQL checks the data before it divides them, so the bytes that the message shows may include a delimiter.
+    """
+    try:
+        utf8(data)
+    except TailgateError as error:
+        return error
+    return None
+
+
+def _text(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | None]:
     """Splits data in text format into lines of fields; a backslash may escape a newline.
 
     Returns the lines before the first invalid one, and the error of that line or None.
     """
-    found: StatementCache = []
+    found: Lines = []
     delimiter = re.escape(options.delimiter)
     try:
         if b"\\" not in data:
@@ -226,7 +238,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return b"" if other is None else _ESCAPED.get(other, other)
 
 
-def _csv(data: bytes, options: CopyOptions) -> tuple[StatementCache, TailgateError | None]:
+def _csv(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | None]:
     """Splits data in csv format into lines of fields; quotes may begin anywhere in a field.
 
     Returns the lines before the first invalid one, and the error of that line or None.
@@ -243,7 +255,7 @@ def _csv(data: bytes, options: CopyOptions) -> tuple[StatementCache, TailgateErr
     def bare(match: re.Match[bytes]) -> bytes:
         return escaped.sub(rb"\1", match[1])
 
-    found: StatementCache = []
+    found: Lines = []
     at, line = 0, list[bytes | None]()
     while at < len(data):
         match = part.match(data, at)

@@ -5,14 +5,14 @@ NULL elements equal each other in comparisons and searches, but not in `@>`, `<@
 
 from __future__ import annotations
 
-from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict
+from tailgate.sql.functions.entry import Function, Kind, duckdb_error, spark_error, strict
 
 ARRAY, ELEMENT = "anycompatiblearray", "anycompatible"
 EACH = "tg_e"  # the element, in the SQL of what is tested or made of each element
 
 
-def _row(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: str = "function") -> Function:
-    return Function(name, arguments, result, spark, duckdb, kind, strict=False)  # type: ignore[arg-type]
+def _row(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: Kind = "function") -> Function:
+    return Function(name, arguments, result, spark, duckdb, kind, strict=False)
 
 
 EMPTY = ("coalesce({%d}, CAST(array() AS {type}))", "coalesce({%d}, CAST([] AS {type}))")

@@ -17,6 +17,7 @@ from tailgate.lake.types import Type
 # the result type for the arguments' types, if the scale of a numeric result depends on them
 ResultType = Callable[[tuple[Type, ...]], Type]
 Context = Literal["implicit", "assignment", "explicit"]
+Kind = Literal["function", "operator", "prefix", "cast", "aggregate", "window", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Function:
     result: str | ResultType
     spark: str = ""
     duckdb: str = ""
-    kind: Literal["function", "operator", "prefix", "cast", "aggregate", "window", "set"] = "function"
+    kind: Kind = "function"
     strict: bool = True
     volatility: Literal["immutable", "stable", "volatile"] = "immutable"
     variadic: bool = False
@@ -82,7 +83,7 @@ def udf(
     arguments: tuple[str, ...],
     result: str | ResultType,
     call: str = "",
-    kind: Literal["function", "operator", "prefix", "cast"] = "function",
+    kind: Kind = "function",
     note: str = "",
     order: tuple[int | str, ...] = (),
 ) -> Function:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tailgate.sql.functions.casts import TO_TEXT
 from tailgate.sql.functions.comparison import SIGNS
-from tailgate.sql.functions.entry import Function, strict, udf
+from tailgate.sql.functions.entry import Function, Kind, strict, udf
 
 COMPARED = "tg_jsonb_order({0})"  # bytes with the order of jsonb
 
 J, T, N, P = "jsonb", "text", "int4", "text[]"
 
 
-def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kind: str = "function") -> Function:
-    return Function(name, arguments, result, template, template, kind)  # type: ignore[arg-type]
+def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kind: Kind = "function") -> Function:
+    return Function(name, arguments, result, template, template, kind)
 
 
 def _comparisons() -> list[Function]:

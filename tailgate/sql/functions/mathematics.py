@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tailgate.sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW, common_scale, same_scale, whole
-from tailgate.sql.functions.entry import Function, duckdb_error, spark_error, strict, udf
+from tailgate.sql.functions.entry import Function, Kind, ResultType, duckdb_error, spark_error, strict, udf
 
 LAST_DIGIT = "the last digit may differ"
 NEGATIVE_ROOT = "cannot take square root of a negative number"
@@ -17,9 +17,9 @@ F, N = "float8", "numeric"
 
 
 def _row(
-    name: str, arguments: tuple[str, ...], result: object, spark: str, duckdb: str, note: str = "", kind: str = "function"
+    name: str, arguments: tuple[str, ...], result: str | ResultType, spark: str, duckdb: str, note: str = "", kind: Kind = "function"
 ) -> Function:
-    return Function(name, arguments, result, spark, duckdb, kind, note=note)  # type: ignore[arg-type]
+    return Function(name, arguments, result, spark, duckdb, kind, note=note)
 
 
 def _logarithm(name: str, spark: str, duckdb: str) -> Function:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.entry import Function, Kind
 
 T, N = "text", "int4"
 
 
 def _row(
-    name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: str = "function", *, flagged: bool = False
+    name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: Kind = "function", *, flagged: bool = False
 ) -> Function:
-    return Function(name, arguments, result, spark, duckdb, kind, flagged=flagged)  # type: ignore[arg-type]
+    return Function(name, arguments, result, spark, duckdb, kind, flagged=flagged)
 
 
 def _operators() -> list[Function]:

@@ -94,12 +94,13 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
 
     # DuckDB derives the number of parameters from the signature
     names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(udf.arguments))]
-    run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]  # inspect reads it
     return run
 
 
 def _values(array: Any) -> list[Any]:
-    return array.to_pylist()  # type: ignore[no-any-return]
+    values: list[Any] = array.to_pylist()
+    return values
 
 
 def _duckdb(name: str) -> str:

@@ -57,7 +57,9 @@ def fill_template(
             return marks.get(name, "")
         if name == "length":
             return str(result.modifiers[0])
-        fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+        known = re.fullmatch(r"([a-z]+)(\d*)", name)
+        assert known is not None, name
+        fact, index = known.groups()
         if fact in ("test", "search", "global", "like", "fits"):
             assert pattern is not None
             return pattern(fact, int(index))

@@ -179,16 +179,23 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:
         return replace(scalar, type=target)
-    if target.is_array and target.name != "numeric":
-        return Call(arrays.each(MODIFIED[target.name], target.name, target.name), (scalar,), target)
-    return Call(MODIFIED[target.name], (scalar,), target)
+    return Call(_modifying(target), (scalar,), target)
+
+
+def _modifying(target: Type) -> Function:
+    """Returns the cast of a value, or of each element of an array, by the target's modifiers.
+
+    DuckDB 1.5 compares `[2.5] <= CAST(x AS DECIMAL(5, 1)[])` as `[3] <= x`, if x has no fractions.
+    """
+    function = MODIFIED[target.name]
+    return arrays.each(function, target.name, target.name) if target.is_array else function
 
 
 def _retyped(scalar: Scalar, target: Type) -> Scalar:
     """Declares another type for a scalar if its stored form is the same, else casts it."""
     if isinstance(scalar, (Literal, Call)) and scalar.type.decimal == target.decimal:
         return replace(scalar, type=target)
-    return Call(MODIFIED[target.name], (scalar,), target) if target.name in MODIFIED else scalar
+    return Call(_modifying(target), (scalar,), target) if target.name in MODIFIED else scalar
 
 
 def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:

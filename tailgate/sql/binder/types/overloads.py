@@ -6,6 +6,7 @@ func_select_candidate() in parse_func.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -82,9 +83,9 @@ def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function |
     return AmbiguousFunction("")
 
 
-def _best(candidates: list[Function], score: object) -> list[Function]:
+def _best(candidates: list[Function], score: Callable[[Function], int]) -> list[Function]:
     """Returns the candidates with the highest score."""
-    scores = [score(c) for c in candidates]  # type: ignore[operator]
+    scores = [score(c) for c in candidates]
     return [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
 
 

@@ -81,7 +81,9 @@ class Pattern:
         """Returns the expression for RE2 with named groups; Arrow ignores other groups."""
         if self.re2 is None:
             return None
-        flags, body = re.fullmatch(r"(\(\?[a-z]+\))(.*)", self.re2, re.S).groups()  # type: ignore[union-attr]
+        expression = re.fullmatch(r"(\(\?[a-z]+\))(.*)", self.re2, re.S)
+        assert expression is not None
+        flags, body = expression.groups()
         number = 0
 
         def name_group(match: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ import re
 
 from tailgate.lake.errors import CharacterNotInRepertoire, InvalidParameterValue, InvalidTextRepresentation, of
 from tailgate.sql.compute.registry import udf
+from tailgate.values.texts import utf8
 
 ENCODINGS = {"utf8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
 BACKSLASH = ord("\\")
@@ -100,14 +101,9 @@ def _codec(name: str, message: str) -> str:
 @udf("bytea", "text", to="text")
 def convert_from(data: bytes, encoding: str) -> str:
     codec = _codec(encoding, "invalid source encoding name")
-    try:
-        text = data.decode(codec)
-    except UnicodeDecodeError as error:
-        # The message shows as many bytes as the character's first byte requires.
-        first = data[error.start]
-        size = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF8 else 1
-        sequence = " ".join(f"0x{b:02x}" for b in data[error.start : error.start + size])
-        raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {sequence}') from None
+    if codec == "utf-8":
+        return utf8(data)
+    text = data.decode(codec)
     if "\0" in text:
         raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
     return text

@@ -37,6 +37,7 @@ TYPE_WORDS = {
 }  # fmt: skip
 NAMES = keywords.RESERVED | keywords.COLUMN  # key words that cannot be names of arguments
 RESULTLESS = ("void", "trigger", "event_trigger", "record")
+VOLATILITIES: dict[str, Volatility] = {"immutable": "immutable", "stable": "stable", "volatile": "volatile"}
 LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 
 
@@ -176,9 +177,9 @@ def _clause(cursor: Parser, clauses: FunctionClauses) -> bool:
     if cursor.accept_word("language"):
         clauses.once("language", at)
         clauses.language = cursor.string().lower() if cursor.token.kind == "string" else name(cursor).name
-    elif (word := cursor.any_word("immutable", "stable", "volatile")) is not None:
+    elif (word := cursor.any_word(*VOLATILITIES)) is not None:
         clauses.once("volatility", at)
-        clauses.volatility = {"immutable": "immutable", "stable": "stable"}.get(word, "volatile")  # type: ignore[assignment]
+        clauses.volatility = VOLATILITIES[word]
     elif cursor.accept_word("strict") or cursor.accept_word("returns", "null", "on", "null", "input"):
         clauses.once("strict", at)
         clauses.strict = True

@@ -279,6 +279,15 @@ def _on_error(cursor: Parser) -> OnError:
     raise cursor.error()
 
 
+_INCLUDED: dict[str, Literal["key", "partition", "offset", "timestamp", "headers"]] = {
+    "key": "key",
+    "partition": "partition",
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "headers": "headers",
+}
+
+
 def _include(cursor: Parser) -> tuple[Include, ...]:
     """Parses [INCLUDE …, …]."""
     columns: list[Include] = []
@@ -286,7 +295,7 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
         return ()
     while True:
         at = cursor.position
-        kind = cursor.any_word("key", "partition", "offset", "timestamp", "headers", "header", "topic")
+        kind = cursor.any_word(*_INCLUDED, "header", "topic")
         if kind == "topic":
             raise unsupported("INCLUDE TOPIC", at, "A source reads one topic.")
         if kind is None:
@@ -298,7 +307,7 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
             if not cursor.accept(","):
                 return tuple(columns)
             continue
-        columns.append(Include(kind, name(cursor).name if cursor.accept_word("as") else None))  # type: ignore[arg-type]
+        columns.append(Include(_INCLUDED[kind], name(cursor).name if cursor.accept_word("as") else None))
         if not cursor.accept(","):
             return tuple(columns)
 
