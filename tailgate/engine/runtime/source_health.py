@@ -131,8 +131,8 @@ class SourceHealth:
 
     def examine(self, reader: Reader, error: str) -> None:
         """Stalls what made a reader fail: some of its topics, or the whole reader."""
-        before = set(self.stalls)
-        if not self.check(reader) and set(self.stalls) == before:
+        self.check(reader)
+        if self.stalls.keys().isdisjoint({reader.name, *(f"{reader.name}/{topic}" for topic in reader.topics)}):
             self.stall(reader.name, error)
 
     def check(self, reader: Reader) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.readers import readers
 from tailgate.lake.errors import ConnectionFailure
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.parts import until
@@ -148,6 +149,9 @@ def test_a_reader_that_fails_is_stalled_alone(world: World, monkeypatch: pytest.
         world.inside.engine.inputs.failed(name, RuntimeError("no fetch"))
         until(lambda: name in health.stalls)
         assert world.connected("a") == {"a": first["a"]}
+        assert health.stalls[name].error == "the broker of b does not answer"
+        reader = next(r for r in readers(health.sources, world.inside.engine.catalog) if r.name == name)
+        health.examine(reader, "no fetch")  # its reconnection may have stalled it before
         assert health.stalls[name].error == "the broker of b does not answer"
         world.send("a", "goes on")
         world.send("b", "later")
