@@ -1,13 +1,16 @@
-"""Whether somebody wants the statement that this thread runs to end: asked by functions of ours that may take long.
+"""Interruption of long SQL functions: they check whether the statement of their thread was canceled.
 
-DuckDB asks between two vectors of 2,048 values, each of which one of our functions may take a second for.
+DuckDB checks between two vectors of 2,048 values, for each of which a function may take a second.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+CHECK_S = 0.05  # between two checks while a statement sleeps
 
 
 class _Local(threading.local):
@@ -19,12 +22,21 @@ _local = _Local()
 
 @contextmanager
 def asking(check: Callable[[], None]) -> Iterator[None]:
-    """`check` raises if the work of this thread is to end."""
+    """Sets the function that `check()` calls in this thread within the block. It raises an error if the work must end."""
     before, _local.check = _local.check, check
     try:
         yield
     finally:
         _local.check = before
+
+
+def sleep(seconds: float) -> None:
+    """Sleeps; raises if the work of this thread is to end."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        check()
+        time.sleep(min(left, CHECK_S))
+    check()
 
 
 def check() -> None:

@@ -1,4 +1,4 @@
-"""Work beside the event loop: in a slice of it, or in a process that can be ended."""
+"""Work outside the event loop: in slices of a thread, or in a process that can be ended."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_long_work_is_another_processs() -> None:
     run(work)
 
 
-def test_errors_come_back_whole() -> None:
+def test_errors_are_transferred_completely() -> None:
     async def work(workers: Workers) -> None:
         with pytest.raises(UndefinedTable, match='relation "t" does not exist') as raised:
             await workers.run_in_worker(failing, "t")
@@ -150,7 +150,7 @@ def test_work_that_takes_too_much_memory_is_refused() -> None:
     run(work, 100 << 20)
 
 
-def test_a_template_that_was_killed_begins_anew() -> None:
+def test_a_killed_template_process_restarts() -> None:
     async def work(workers: Workers) -> None:
         assert await workers.run_in_worker(process)
         assert pool.TEMPLATE._process is not None
@@ -193,7 +193,7 @@ def spinning(seconds: float) -> int:
 
 class Finalized:
     def __del__(self) -> None:
-        spinning(0.1)  # what a signal raises here is printed and forgotten
+        spinning(0.1)  # an exception that a signal raises here is printed and ignored
 
 
 def finalizing() -> int:
@@ -213,7 +213,7 @@ def test_turns_of_a_role() -> None:
         assert [t is not None for t in low] == [True, True, False]
         third = asyncio.create_task(turns.take(LOW))
         await asyncio.sleep(0)
-        other = turns.try_take(OTHER)  # goes past who waits for itself
+        other = turns.try_take(OTHER)  # does not wait behind the session that has reached its own limit
         assert other is not None
         assert turns.try_take(Requester(3, False)) is None
         assert turns.try_take(SUPER) is not None
@@ -238,7 +238,7 @@ def test_long_ones_make_room() -> None:
         await asyncio.sleep(0)
         first.lengthen(0.01)
         second = await waiting
-        second.lengthen(0.01)  # there is no place for a second long one
+        second.lengthen(0.01)  # all places for long statements are taken
         assert turns.try_take(LOW) is None
         first.release()
         await asyncio.sleep(0.05)
@@ -248,7 +248,7 @@ def test_long_ones_make_room() -> None:
     asyncio.run(work())
 
 
-def test_a_turn_that_is_not_waited_for_goes_on() -> None:
+def test_an_abandoned_turn_is_passed_on() -> None:
     async def work() -> None:
         turns = Limiter(1, 1)
         first = turns.try_take(LOW)
@@ -283,7 +283,7 @@ def test_quotas() -> None:
     quota.check(SUPER)
 
 
-def test_who_asks_is_of_the_task() -> None:
+def test_the_requester_belongs_to_the_task() -> None:
     async def work() -> None:
         async def asking(who: Requester) -> Requester:
             REQUESTER.set(who)

@@ -48,7 +48,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         servers.stop()
 
 
-def test_what_was_found_before(both: Both) -> None:
+def test_known_failures(both: Both) -> None:
     wrong = []
     for line in FOUND.read_text().splitlines():
         text, _, values = line.partition(" -- ")
@@ -102,7 +102,7 @@ def test_random_materialized_views(both: Both, capsys: pytest.CaptureFixture[str
     assert not wrong, "\n\n".join(wrong)
 
 
-def test_internal_errors_are_none(both: Both) -> None:
+def test_no_internal_errors_are_recorded(both: Both) -> None:
     """The gateway has recorded no internal error either."""
     answer = both.ours.query("SELECT process, sqlstate, error, statement, count FROM tailgate.internal_errors")
     assert [r.rows for r in answer.results] == [[]]

@@ -1,4 +1,4 @@
-"""The stored form of the catalog: what is read is written back, with what newer versions have added."""
+"""Tests that reading and writing the catalog keeps every field, also those added by newer versions."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def stored(kind: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def through(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(encode_item(decode_item(data))))
-    return found
+    encoded: dict[str, Any] = json.loads(json.dumps(encode_item(decode_item(data))))
+    return encoded
 
 
 def test_each_kind_has_an_example() -> None:
@@ -87,7 +87,7 @@ def test_the_stored_form_is_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_what_a_newer_version_adds_is_kept(kind: str) -> None:
+def test_additions_of_a_newer_version_are_kept(kind: str) -> None:
     """Unknown members of the item, of its options, and of the objects in these."""
 
     def grown(value: Any) -> Any:
@@ -106,7 +106,7 @@ def test_what_a_newer_version_adds_is_kept(kind: str) -> None:
     assert through(data) == data
 
 
-def test_roles_and_schemas_keep_what_they_do_not_know() -> None:
+def test_roles_and_schemas_keep_unknown_fields() -> None:
     role = {"id": 9, "name": "r", "login": True, "superuser": False, "verifier": None, "grants": {"5": ["INSERT", "SELECT"]}, "later": 1}
     schema = {"id": 8, "name": "s", "owner": 9, "comment": "", "later": 2}
     catalog = {"items": [], "next_id": 16384, "roles": [{**role, "member_of": {"7": True}}], "schemas": [schema]}

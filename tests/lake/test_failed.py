@@ -40,7 +40,7 @@ def append(writer: Writer, *relation_rows: tuple[Item, Rows]) -> None:
         (KEYED, [([2, 1], 2)]),
     ],
 )
-def test_a_table_that_cannot_be_right_stays_and_the_others_go_on(
+def test_an_inconsistent_table_stays_and_the_others_advance(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, large: bool, relation: Item, rows: Rows
 ) -> None:
     if large:

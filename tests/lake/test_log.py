@@ -51,7 +51,7 @@ def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> Non
         decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":2'))
 
 
-def test_a_header_keeps_what_it_was_given() -> None:
+def test_a_header_keeps_its_fields() -> None:
     header = Header(
         7, 10, 2, "tick", 3, None, {"k": {"t": {"0": 5}}}, 4, 9, '{"ids":[]}', "2.1", 17, (Section(1, 2, 0, 64),), {"fills": [1]}
     )
@@ -62,7 +62,7 @@ def test_a_header_keeps_what_it_was_given() -> None:
     assert decode_header(later).extra == {"fills": [1], "made_up": 5}
 
 
-def test_fields_that_are_not_given_are_carried_on(lake: Lake) -> None:
+def test_omitted_fields_keep_their_values(lake: Lake) -> None:
     writer = open_epoch(lake)
     writer.append(offsets={"k": {"t": {"0": 5}}}, inbox=3, state="ids", checkpoint="1.1", batch=8, extra={"fills": {"1": 2}}, clock=77)
     add(writer, BAG)
@@ -128,7 +128,7 @@ def test_an_entry_by_time(lake: Lake) -> None:
         assert (header and header.n) == n
 
 
-def test_a_large_section_lies_beside_its_entry(lake: Lake, tmp_path: Path) -> None:
+def test_a_large_section_is_a_separate_file(lake: Lake, tmp_path: Path) -> None:
     writer = open_epoch(lake)
     add(writer, BAG)
     table = changes(BAG, [([i, "x"], 1) for i in range(1000)])
@@ -181,7 +181,7 @@ def test_the_next_engine_waits_for_the_jvm_of_the_last(lake: Lake, monkeypatch: 
         killer.join()
 
 
-def test_a_process_is_told_from_a_later_one_of_its_number() -> None:
+def test_a_process_is_distinguished_from_a_later_one_with_the_same_id() -> None:
     mine = Process.of(os.getpid())
     assert mine.lives()
     assert not Process(mine.pid, mine.started + 1, mine.boot).lives()

@@ -101,7 +101,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("old")
-def test_a_sweep_that_ended_half_way_is_done_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment exists, and its entries are still in log/."""
     writer, follower = begin(lake)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 3_600_000)
@@ -118,10 +118,10 @@ FEED = Subscription(16400, "feed", depends=(BAG.id,), retention_ms=3_600_000, sn
 
 
 @pytest.mark.parametrize("jump", [DAY_MS, -DAY_MS], ids=["forward", "back"])
-def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jump_of_the_clock_stops_no_reader_and_keeps_the_history(jump: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention depends on ages, which count the time that engines run, and not on times.
 
-    The lake keeps what was written in the last hour of running.
+    The lake keeps the entries of the last hour of running.
     """
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)

@@ -40,7 +40,7 @@ def test_a_secret_is_opened_by_its_key_alone(key: Path, tmp_path: Path) -> None:
         Vault().opened((("password", Sealed(7, token)),))
 
 
-def test_keys_that_are_none(key: Path) -> None:
+def test_invalid_keys(key: Path) -> None:
     Vault(key).check()
     key.chmod(0o640)
     with pytest.raises(ObjectNotInPrerequisiteState, match="can be read by others"):

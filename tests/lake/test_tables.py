@@ -82,7 +82,7 @@ def test_every_type_is_stored_and_read_back(lake: Lake) -> None:
         assert table.to_pyarrow_table().schema.equals(relations(lake.catalog())[relation.id].table)
 
 
-def test_days_that_python_does_not_know(lake: Lake) -> None:
+def test_days_outside_pythons_range(lake: Lake) -> None:
     """Dates before the year 1 and after 9999, as in PostgreSQL: reads and rounds work with them."""
     days = item(16384, (Field("id", INT8, False), Field("day", DATE)), (0,))
     writer = open_epoch(lake)
@@ -110,7 +110,7 @@ def test_duckdb_reads_every_type(lake: Lake) -> None:
         assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
 
 
-def test_rows_are_counted_by_the_table_and_by_what_came_since(lake: Lake) -> None:
+def test_rows_are_counted_by_the_table_and_by_later_changes(lake: Lake) -> None:
     assert about(lake, KEYED.id) == 0
     filled(lake)
     assert about(lake, KEYED.id) == len(ROWS)

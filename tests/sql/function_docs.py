@@ -56,6 +56,8 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
 WINDOW = "(SELECT array_agg({} ORDER BY x, v) FROM (SELECT x, {} OVER ({}) AS v FROM (VALUES (1), (3), (3), (8)) t(x)) w)"
 PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
 EXAMPLES = {  # for functions that the corpus does not call
+    "pg_typeof": "pg_typeof(1.5)::text",
+    "pg_sleep": "pg_sleep(0.01)::text",
     "transaction_timestamp": "transaction_timestamp() = now()",
     "statement_timestamp": "statement_timestamp() >= now()",
     "clock_timestamp": "clock_timestamp() >= now()",

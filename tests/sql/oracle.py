@@ -44,7 +44,8 @@ class Case:
 
 NAMES = "abcdefg"
 # entries whose call has another syntax; an empty string: not evaluated
-CALLS = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "", "like_escape": "",
+CALLS = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "",
+    "pg_typeof": "pg_typeof(a)::text", "like_escape": "",
     "mz_now": "", "mz_logical_timestamp": ""}  # fmt: skip
 # aggregates with an order or with unusual arguments
 AGGREGATES = {

@@ -140,7 +140,7 @@ def test_grants_of_roles(both: Both) -> None:
     both("bob", "GRANT boss TO bob", "GRANT staff TO bob", "GRANT bob TO ann", "REVOKE staff FROM ann")
 
 
-def test_what_a_role_owns_is_its_members(both: Both, live: Live) -> None:
+def test_members_of_a_role_own_its_objects(both: Both, live: Live) -> None:
     both("", "GRANT CREATE ON SCHEMA public TO staff", "GRANT SELECT ON v TO staff", "GRANT staff TO ann")
     both("ann", "CREATE VIEW of_ann AS SELECT id FROM v", "SET ROLE staff", "CREATE VIEW of_staff AS SELECT id FROM v", "RESET ROLE")
     both("bob", "SELECT count(*) FROM of_staff")
@@ -150,7 +150,7 @@ def test_what_a_role_owns_is_its_members(both: Both, live: Live) -> None:
 
 def test_they_are_there_after_a_restart(both: Both, live: Live) -> None:
     both("", "GRANT readers TO staff", "GRANT staff TO ann WITH ADMIN OPTION")
-    catalog = live.made.lake.catalog()
+    catalog = live.model.lake.catalog()
     ann, readers, staff = (catalog.role(name) for name in ("ann", "readers", "staff"))
     assert dict(ann.member_of) == {staff.id: True}
     assert catalog.acting(ann.id) == {ann.id, staff.id, readers.id}

@@ -1,4 +1,4 @@
-"""Tests durable subscriptions: what FETCH returns, what is stored, and where reading continues."""
+"""Tests durable subscriptions: the rows of FETCH, the stored progress, and where reading continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tailgate.gateway.execute import subscriptions as following
 from tailgate.lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
 from tailgate.lake.tables import Follower
-from tests.gateway.serving.made import Row
+from tests.gateway.serving.model_lake import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
 from tests.wire.wire import Client, Query
@@ -60,7 +60,7 @@ def test_columns_snapshot_and_changes(live: Live, connect: Connect) -> None:
     assert sorted(fetched(sql), key=lambda row: row[1]) == [(Decimal(changed), -1, *ROWS[0]), (Decimal(changed), 1, *NEW)]
 
 
-def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> None:
+def test_it_continues_after_the_acknowledged_position(live: Live, connect: Connect) -> None:
     one = connect()
     one.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(one)
@@ -77,7 +77,7 @@ def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> 
     assert fetched(connect()) == fetched(one) == [(Decimal(third), -1, *NEW)]
 
 
-def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connect: Connect) -> None:
+def test_rows_that_another_session_acknowledged_are_not_returned(live: Live, connect: Connect) -> None:
     one, other = connect(), connect()
     one.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     assert fetched(one) == []
@@ -87,7 +87,7 @@ def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connec
     assert fetched(one) == []
 
 
-def test_fetch_gives_whole_times(live: Live, connect: Connect) -> None:
+def test_fetch_returns_complete_times(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     times = [live.tick([((100 * tick + key, "", 0.0), 1) for key in range(size)]) for tick, size in enumerate((2, 3, 7, 1), 1)]
@@ -194,7 +194,7 @@ def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
         time.sleep(0.01)
 
 
-def test_what_depends_on_what(live: Live, connect: Connect) -> None:
+def test_dependencies(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as raised:
@@ -254,18 +254,18 @@ def test_rights(live: Live, connect: Connect) -> None:
         fetched(mine)
 
 
-def test_a_view_that_fails_is_waited_for(live: Live, connect: Connect) -> None:
-    sql, made = connect(), live.made
+def test_a_subscription_waits_for_a_failing_view(live: Live, connect: Connect) -> None:
+    sql, model = connect(), live.model
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     before = live.tick([(NEW, 1)])
     error = ("22012", "division by zero")
-    made.tick({live.v.id: [(NEW, -1)], live.v.errors: [(error, 1)]})
+    model.tick({live.v.id: [(NEW, -1)], live.v.errors: [(error, 1)]})
     live.tick([((11, "", 0.0), 1)])
     assert fetched(sql, timeout="100ms") == [(Decimal(before), 1, *NEW)]
     with pytest.raises(psycopg.errors.DivisionByZero):
         fetched(sql, timeout="100ms")
     sql.execute(f"ACKNOWLEDGE s UP TO {before}")
-    whole = made.tick({live.v.errors: [(error, -1)]})
+    whole = model.tick({live.v.errors: [(error, -1)]})
     live.call(live.serving.progress.wait(whole - 1, 10))
     assert sorted(fetched(sql)) == [(Decimal(whole), -1, *NEW), (Decimal(whole), 1, 11, "", 0.0)]
 
@@ -290,17 +290,17 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
     monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
     monkeypatch.setattr(checkpoints, "SPACING_MS", 0)
-    sql, lake = connect(), live.made.lake
+    sql, lake = connect(), live.model.lake
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
     monkeypatch.setattr(ages, "STEP_MAX_MS", 86_400_000)
-    follower = Follower(lake, live.made.writer.epoch)
+    follower = Follower(lake, live.model.writer.epoch)
 
     def sweep(minutes: int) -> None:
         """Runs the sweep of the log as if that many minutes had passed since the last one."""
         monkeypatch.setattr(ages, "now", lambda now=ages.now: now() + minutes * 60_000)
         live.tick()
-        retention.sweep(live.made.writer)
+        retention.sweep(live.model.writer)
 
     def ticks(keys: range) -> None:
         for key in keys:
@@ -334,7 +334,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
 
 
 def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> None:
-    sql, lake = connect(), live.made.lake
+    sql, lake = connect(), live.model.lake
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
     assert len(readers.holds(lake)) == 2
@@ -343,7 +343,7 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 
-def test_names_move_with_what_they_name(live: Live, connect: Connect) -> None:
+def test_names_follow_renamed_objects(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE MATERIALIZED VIEW w AS SELECT id FROM v")
     sql.execute("CREATE SUBSCRIPTION s FROM w WITH (snapshot = false)")

@@ -134,8 +134,8 @@ class Control:
                     return True
 
             def _allowed(self) -> bool:
-                given = self.headers.get("Authorization", "")
-                if hmac.compare_digest(given, f"Bearer {control.token}"):
+                header = self.headers.get("Authorization", "")
+                if hmac.compare_digest(header, f"Bearer {control.token}"):
                     return True
                 self.close_connection = True  # a body may be left unread
                 self._answer(401, {"message": "no token, or that of another epoch"})

@@ -59,12 +59,12 @@ class Expiring(threading.Thread):
         engine = self._engine
         newest, catalog = engine.newest, engine.catalog
         sources = {of_source(i, catalog).id: i for i in catalog.each(Source)}
-        known = set(self._bytes)
-        for entry in engine.lake.log.after(self._n, newest.n) if known else ():
+        relations = set(self._bytes)
+        for entry in engine.lake.log.after(self._n, newest.n) if relations else ():
             for section in entry.header.relations:
-                if section.relation in known and (changes := entry.changes(section.relation)) is not None:
+                if section.relation in relations and (changes := entry.changes(section.relation)) is not None:
                     self._note(section.relation, changes)
-        for relation in sources.keys() - known:
+        for relation in sources.keys() - relations:
             self._note(relation, engine.lake.snapshot(relation, newest.time))
         self._n = newest.n
         for relation, source in sources.items():

@@ -38,16 +38,16 @@ class Follow(threading.Thread):
         self._follower = Follower(engine.lake, engine.writer.epoch)
 
     def run(self) -> None:
-        done, swept = 0, time.monotonic()
+        written, last_sweep = 0, time.monotonic()
         while not self._engine.stopping:
-            header = self._engine.wait_newer(done, SWEEP_S)
+            header = self._engine.wait_newer(written, SWEEP_S)
             began = time.monotonic()
-            if header.n > done:
-                done = self.round() or done
+            if header.n > written:
+                written = self.round() or written
                 self._attempt("stopping views whose rows cannot be right", self._stop_inconsistent)
             took = time.monotonic() - began
-            if time.monotonic() - swept >= SWEEP_S:
-                swept = time.monotonic()
+            if time.monotonic() - last_sweep >= SWEEP_S:
+                last_sweep = time.monotonic()
                 self._attempt("removing what is no longer needed", lambda: sweep(self._engine.writer))
             self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))

@@ -234,5 +234,5 @@ def _again(channel: str, row: Mapping[str, Any], have: str) -> Record:
     """Returns the inbox record that retries a letter. `have`: ids that must not get its rows."""
     backfill = "true" if row["backfill"] else None
     headers = {ATTEMPTS: row["attempts"] + 1, SINCE: _milliseconds(row["since"]), BACKFILL: backfill, EXCEPT: have or None}
-    said = tuple((name, str(value).encode()) for name, value in headers.items() if value is not None)
-    return Record(channel, row["key"], row["value"], row["partition"], row["offset"], _milliseconds(row["time"]) or 0, said)
+    encoded = tuple((name, str(value).encode()) for name, value in headers.items() if value is not None)
+    return Record(channel, row["key"], row["value"], row["partition"], row["offset"], _milliseconds(row["time"]) or 0, encoded)

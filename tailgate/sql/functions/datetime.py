@@ -313,6 +313,7 @@ ROWS = (
     Function("transaction_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("statement_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("clock_timestamp", (), "timestamptz", "", "{now}", volatility="volatile"),
+    Function("pg_sleep", ("float8",), T, "", "tg_pg_sleep({0})", volatility="volatile", note="the result is an empty text, not void"),
     Function("current_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("localtimestamp", (), "timestamp", "", "CAST({now} AS TIMESTAMP)", volatility="stable"),
     Function("current_date", (), "date", "", "CAST(CAST({now} AS TIMESTAMP) AS DATE)", volatility="stable"),

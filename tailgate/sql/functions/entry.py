@@ -2,8 +2,8 @@
 
 Operators and casts are entries too. In the SQL templates, `{0}`, `{1}` and so on are the rendered
 arguments, which are in parentheses if necessary and have exactly the entry's argument types.
-`{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result, and
-`{scale0}` the scale of argument 0.
+`{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result,
+`{scale0}` the scale of argument 0, and `{name0}` the name of its type.
 """
 
 from __future__ import annotations

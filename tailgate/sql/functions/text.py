@@ -110,6 +110,7 @@ ROWS = (
     udf("quote_ident", (T,), T),
     udf("quote_literal", (T,), T),
     Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}), 'NULL')", strict=False),
+    Function("pg_typeof", ("any",), T, "'{name0}'", "'{name0}'", strict=False, note="the result is text, not regtype"),
     udf("unistr", (T,), T),
     udf("normalize", (T,), T, order=(0, "'NFC'")),
     udf("normalize", (T, T), T),

@@ -50,7 +50,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
         with suppress(duckdb.InvalidInputException):
             connection.remove_function(name)
         arguments = [_duckdb(t) for t in udf.arguments]
-        create(name, _vectorised(udf), arguments, _duckdb(udf.result), type="arrow", null_handling="special")
+        create(name, _vectorised(udf), arguments, _duckdb(udf.result), type="arrow", null_handling="special", side_effects=udf.volatile)
     for macro in MACROS:
         connection.execute("CREATE OR REPLACE MACRO " + macro)
 
@@ -79,7 +79,7 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
                     result = function(*(v if r is None else r(v) for r, v in zip(readers, values, strict=True)))
                     if write is not None and result is not None:
                         result = write(result)
-                    if len(memo) < MEMO_MAX:
+                    if len(memo) < MEMO_MAX and not udf.volatile:
                         memo[key] = result
                     if isinstance(result, str | bytes | list):
                         size += len(result)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from tailgate.lake.types import Type
 from tailgate.sql.functions.arithmetic import divisor
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
 )
 
 
@@ -63,6 +64,8 @@ def fill_template(
         if fact in ("test", "search", "global", "like", "fits"):
             assert pattern is not None
             return pattern(fact, int(index))
+        if fact == "name":
+            return str(replace(types[int(index)], modifiers=()))
         decimal = (types[int(index)] if index else result).decimal
         return str(decimal[0 if fact == "precision" else 1])
 

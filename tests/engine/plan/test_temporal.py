@@ -79,12 +79,12 @@ def test_bounds_hold_when_the_condition_does(text: str, seed: int) -> None:
             row = [k, ts, ts.replace(tzinfo=None), ms] if k % 8 else [k, None, None, None]
             engine.execute("INSERT INTO r1 VALUES (?, ?, ?, ?)", row)
         rows: Relation = Scan(1, EVENTS, (0,))
-        asked = Project(rows, (condition, *(b.time for b in solved)), tuple(Field("", INT8) for _ in range(len(solved) + 1)))
+        projection = Project(rows, (condition, *(b.time for b in solved)), tuple(Field("", INT8) for _ in range(len(solved) + 1)))
         for _ in range(40):
             now = START + timedelta(milliseconds=numbers.randrange(-2000, 2000))
             shown = f"TIMESTAMPTZ '{now.isoformat()}'"
             millis = (now - EPOCH) // timedelta(milliseconds=1)
-            for holds, *times in engine.execute(spelled.render(asked, now=shown)).fetchall():
+            for holds, *times in engine.execute(spelled.render(projection, now=shown)).fetchall():
                 pairs = zip(solved, times, strict=True)
                 within = all(t is not None and (t <= millis if b.kind == "from" else millis < t) for b, t in pairs)
                 assert within == bool(holds), (text, now, times)
@@ -114,7 +114,7 @@ def test_the_clock_outside_where() -> None:
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_rows_come_and_go(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
+def test_rows_appear_and_disappear(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
     numbers = random.Random(seed)
     table = Table(16384, "e", (Field("k", INT4), Field("ms", INT8)), None)
     world = World(seed, tables=0)

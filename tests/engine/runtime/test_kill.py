@@ -131,7 +131,7 @@ def test_the_sinks_between_produce_and_commit(shop: Shop, point: str) -> None:
     shop.check()
 
 
-def test_stopped_it_goes_on_where_it_was(shop: Shop) -> None:
+def test_a_restart_continues_at_the_position(shop: Shop) -> None:
     assert shop.engine.stop() == 0
     n = shop.lake.log.newest().n  # type: ignore[union-attr]
     shop.engine.start()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 GONE_S = 60.0
 
 
-def test_a_fill_whose_history_is_gone_begins_again(
+def test_a_backfill_whose_history_was_removed_restarts(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     short_history(monkeypatch)

@@ -29,7 +29,7 @@ def folders(root: Path) -> set[Path]:
     return set(root.iterdir())
 
 
-def test_a_folder_goes_when_the_last_process_that_uses_it_has_ended(tmp_path: Path) -> None:
+def test_a_folder_is_removed_after_the_last_process_that_uses_it(tmp_path: Path) -> None:
     root = tmp_path / "scratch"
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(root)], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert holder.stdout is not None

@@ -39,7 +39,7 @@ def test_left_over_copy_messages_are_ignored() -> None:
     assert machine.phase is Phase.READY
 
 
-def test_a_start_up_comes_once() -> None:
+def test_queries_are_refused_before_authentication() -> None:
     machine = Machine()
     machine.accept(m.SSLRequest())
     machine.accept(m.StartupMessage((3, 0), ()))
@@ -63,7 +63,7 @@ def test_the_diagram_names_every_phase() -> None:
 
 
 def test_versions_are_negotiated() -> None:
-    """As in PostgreSQL, no NegotiateProtocolVersion is sent if version and options are supported."""
+    """No NegotiateProtocolVersion is sent if version and options are supported, as in PostgreSQL."""
 
     def said(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
         return negotiation(m.StartupMessage(version, (("user", "a"), *options)))

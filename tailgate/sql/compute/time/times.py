@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, of
+from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
 from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
@@ -203,3 +204,10 @@ def time_add(micros: int, interval: Interval) -> int:
 @udf("time", "interval", to="time")
 def time_subtract(micros: int, interval: Interval) -> int:
     return (micros - interval[2]) % DAY
+
+
+@udf("float8", to="text", volatile=True)
+def pg_sleep(seconds: float) -> str:
+    """Sleeps on the thread that runs the statement, until a cancel request or statement_timeout ends it."""
+    interruption.sleep(seconds)
+    return ""
