@@ -104,7 +104,7 @@ class EngineLog:
 
     @property
     def state_path(self) -> str:
-        """The folder of the current state."""
+        """Returns the folder of the current state."""
         return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
 
     # ---- the end ---------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class EngineLog:
 
     @property
     def stopping(self) -> bool:
-        """Whether the engine was stopped or ends because of an error."""
+        """Returns whether the engine was stopped or ends because of an error."""
         return self.ended.is_set()
 
     def on_end(self, wake: Callable[[], None]) -> None:

@@ -68,7 +68,7 @@ class Inputs:
     # ---- changes between two ticks ---------------------------------------------------------------
 
     def update(self, restart: Collection[str] = ()) -> None:
-        """Removes the readers that are no longer wanted in their form; others are connected soon.
+        """Removes the readers that nothing wants in their present form; the missing ones are connected soon.
 
         `restart` names readers that continue at the newest entry's offsets. The caller holds the
         boundary.
@@ -102,7 +102,7 @@ class Inputs:
 
     @property
     def readers(self) -> tuple[Reader, ...]:
-        """The readers of the next tick. The caller holds the boundary."""
+        """Returns the readers of the next tick. The caller holds the boundary."""
         return tuple(c.reader for c in self._connections.values())
 
     def check_topics(self, ends: Ends) -> None:

@@ -86,7 +86,7 @@ public final class TickLoop implements AutoCloseable {
 
     boolean moved() { return !end.equals(start); }
 
-    /** Returns what the next tick reads. */
+    /** Returns the ranges that the next tick reads. */
     List<TickInput.Part> parts() {
       if (!moved()) return List.of();
       String prefix = name.isEmpty() ? "" : name + "/";

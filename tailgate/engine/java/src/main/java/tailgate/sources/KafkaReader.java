@@ -57,8 +57,8 @@ public final class KafkaReader {
   }
 
   /**
-   * Returns what rings the doorbell of the inbox when there are new records. A reader with
-   * transactions rings by itself.
+   * Returns the watch that rings the doorbell of the inbox when there are new records, or null for
+   * a reader with transactions, whose scan rings it.
    */
   public AutoCloseable watch(String inbox) { return transactions.isEmpty() ? InboxSource.watch(inbox, brokers, topics, clients) : null; }
 

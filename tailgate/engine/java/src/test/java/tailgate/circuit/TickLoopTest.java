@@ -24,7 +24,7 @@ import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
 import tailgate.state.StateLost;
 
-/** What the driver asks of the loop, and what it gets. */
+/** The driver's requests to the loop, and the loop's answers. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class TickLoopTest {
   private static final int CHANNEL = 2;
