@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.explain import Statistics
-from tailgate.engine.plan.graph import Graph
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.engine.runtime.engine_log import Changes, EngineLog
@@ -23,14 +23,15 @@ from tailgate.engine.runtime.inputs import Inputs
 from tailgate.engine.runtime.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.source_health import SourceHealth
 from tailgate.engine.runtime.tick_runner import TickRunner
-from tailgate.lake import Lake, files
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
-from tailgate.lake.entry import Header
+from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.errors import Replaced, Uncertain
-from tailgate.lake.inbox import TABLE, Inbox, Record
-from tailgate.lake.secrets import Vault, settings
-from tailgate.lake.writing import Writer
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.log.entry import Header
+from tailgate.lake.writer.inbox import TABLE, Inbox, Record
+from tailgate.lake.writer.log_writer import Writer
 
 log = logging.getLogger("tailgate.engine")
 

@@ -19,11 +19,11 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.runtime.failing import Failing
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Change
-from tailgate.lake.entry import Header
 from tailgate.lake.errors import CrashShutdown, Replaced, Uncertain
-from tailgate.lake.writing import Writer
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Header
+from tailgate.lake.writer.log_writer import Writer
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
 

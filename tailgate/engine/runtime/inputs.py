@@ -24,9 +24,9 @@ from tailgate.engine.runtime.failures import caused
 from tailgate.engine.runtime.readers import Reader, java_reader, merged
 from tailgate.engine.runtime.source_health import SourceHealth
 from tailgate.engine.runtime.tick_loop import Ends, TickLoop
-from tailgate.lake import crash
+from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
-from tailgate.lake.secrets import Vault
+from tailgate.lake.host import crash
 
 log = logging.getLogger("tailgate.engine")
 

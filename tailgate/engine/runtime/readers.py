@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from tailgate.engine.runtime import transactions
 from tailgate.engine.runtime.kafka import Offsets
 from tailgate.lake.catalog import Catalog, Source
+from tailgate.lake.catalog.secrets import Settings, settings
 from tailgate.lake.clients import JAVA_SECRET, java
-from tailgate.lake.secrets import Settings, settings
 
 
 @dataclass(frozen=True, slots=True)

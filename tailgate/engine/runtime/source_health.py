@@ -19,8 +19,8 @@ from tailgate.engine.runtime.engine_log import EngineLog
 from tailgate.engine.runtime.readers import Reader, reader_name, readers
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.catalog.formats import Avro
+from tailgate.lake.catalog.secrets import Settings, Vault, settings
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.secrets import Settings, Vault, settings
 
 log = logging.getLogger("tailgate.engine")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tailgate.engine.plan.sharing import Sum
+from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.engine_log import EngineLog
 from tailgate.engine.runtime.failures import caused, disk_full
 from tailgate.engine.runtime.inputs import RETRY_S, Inputs
@@ -26,9 +26,9 @@ from tailgate.engine.runtime.source_health import SourceHealth
 from tailgate.engine.runtime.tick_loop import Ends, LoopEnded, TickLoop
 from tailgate.engine.runtime.ticked import Ticked
 from tailgate.engine.runtime.writes import written
-from tailgate.lake import crash, files
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.inbox import Inbox
+from tailgate.lake.host import crash, files
+from tailgate.lake.writer.inbox import Inbox
 
 log = logging.getLogger("tailgate.engine")
 
@@ -46,7 +46,7 @@ class TickRunner:
 
     `circuit` is the circuit of the next tick; it changes between two ticks. `isolate` stops the
     views that depend on a failed operator or relation. `rebuild` restores lost state while no tick
-    runs. `sums` is the sum of the input of each operator and partition (engine.plan.sharing).
+    runs. `sums` is the sum of the input of each operator and partition (engine.plan.views.sharing).
     """
 
     def __init__(
