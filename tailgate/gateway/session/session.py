@@ -51,6 +51,7 @@ class Session:
         self.client = Client()
         self.settings = Settings()
         self.transaction = Transaction()
+        self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.execution = Execution()
         self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         current = CurrentRole(gateway.serving, self.client, self.settings)
@@ -79,18 +80,22 @@ class Session:
     @property
     def reads_newest(self) -> bool:
         """Returns whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
-        return self.transaction.state is State.IDLE and self.settings.reads_now and not self.transaction.unseen
+        return self.transaction.state is State.IDLE and self.settings.reads_now and not self._write_unseen
 
     @property
     def behind(self) -> bool:
-        """Returns whether a statement has to wait: for a commit of this session, or for temporary views to follow the catalog."""
-        return bool(self.transaction.unseen) or self.naming.behind
+        """Returns whether a statement has to wait until the mirrors have the session's last write, or until temporary views are adapted."""
+        return self._write_unseen or self.naming.behind
+
+    @property
+    def _write_unseen(self) -> bool:
+        """Returns whether a canceled wait has left a write of this session that the mirrors do not have yet."""
+        return self.last_write > self.serving.progress.inbox and self.settings["synchronous_commit"] not in ASYNCHRONOUS
 
     async def catch_up(self) -> None:
-        """Waits until this session's last commit is readable, and adapts its temporary views to the current catalog."""
-        if self.transaction.unseen:
-            await self.serving.progress.wait_inbox(self.transaction.unseen)
-            self.transaction.unseen = 0
+        """Waits until the mirrors have the session's last write, and adapts its temporary views to the current catalog."""
+        if self._write_unseen:
+            await self.serving.progress.wait_inbox(self.last_write)
         await self.naming.catch_up()
 
     def sign_in(self) -> None:

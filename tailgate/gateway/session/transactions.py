@@ -77,8 +77,7 @@ class Transaction:
     """The transaction of one session.
 
     `savepoints`: oldest first, as (name, number of writes at it, settings at it). `writes`: the pending writes. `exported`: the
-    transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions. `unseen`: the inbox
-    entry of the last commit whose wait was canceled, which later statements wait for; 0 if there is none.
+    transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
     """
 
     def __init__(self) -> None:
@@ -86,7 +85,6 @@ class Transaction:
         self.savepoints: list[tuple[str, int, Mark]] = []
         self.writes = Pending()
         self.exported: dict[str, int] = {}
-        self.unseen = 0
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
 
