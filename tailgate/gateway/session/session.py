@@ -90,7 +90,7 @@ class Session:
     @property
     def _write_unseen(self) -> bool:
         """Returns whether a canceled wait has left a write of this session that the mirrors do not have yet."""
-        return self.last_write > self.serving.progress.inbox and self.settings["synchronous_commit"] not in ASYNCHRONOUS
+        return self.last_write > self.serving.progress.inbox and self.settings.waits_for_tick
 
     async def catch_up(self) -> None:
         """Waits until the mirrors have the session's last write, and adapts its temporary views to the current catalog."""
