@@ -26,9 +26,10 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.ddl import create_function
-from tailgate.engine.plan.rules import change
+from tailgate.engine.plan.rules import change, compile
 from tailgate.engine.plan.rules.change import StoredRelation, View, leaves, stateful
 from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
 from tailgate.lake.catalog.formats import DeclaredColumn, Json
@@ -81,7 +82,7 @@ class Views:
         return cached[1]
 
     def streams(self, catalog: Catalog) -> Streams:
-        return Streams(catalog, self.bound)
+        return Streams(catalog, lambda item, seen, streams: compile.stream(with_scan_sizes(self.bound(item, seen), item), seen, streams))
 
     def function(self, text: str) -> None:
         """Creates a function that queries may call."""
