@@ -35,7 +35,7 @@ CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FR
 
 
 class Fault:
-    """A context manager that makes one operation of the lake's files fail.
+    """A context manager that makes one operation of the lake's files fail, before it runs or after it has succeeded.
 
     `failed` names the operation, or is None if there were fewer operations.
     """
@@ -54,13 +54,19 @@ class Fault:
         files.hook = None
 
     def _operation(self, name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if not self._after:
+            self._maybe_fail(name, path)
+        result = action()
+        if self._after:
+            self._maybe_fail(name, path)
+        return result
+
+    def _maybe_fail(self, name: str, path: Path) -> None:
         with self._lock:
             failing = next(self._count) == self._number
-        result = action() if self._after or not failing else None
         if failing:
             self.failed = name, path
             raise OSError(self._code, os.strerror(self._code), str(path))
-        return result
 
 
 class World:
