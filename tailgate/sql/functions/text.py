@@ -113,7 +113,8 @@ ROWS = (
     Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}) || '', 'NULL')",
         strict=False),
     # DuckDB: the argument may be the only place of a parameter
-    Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END", strict=False, note="the result is text, not regtype"),
+    Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END",
+        strict=False, note="the result is text, not regtype"),
     udf("unistr", (T,), T),
     udf("normalize", (T,), T, order=(0, "'NFC'")),
     udf("normalize", (T, T), T),

@@ -115,7 +115,7 @@ class World:
         elif name in ("replace view", "drop view") and not view:
             self.inside.execute(CREATE_VIEW.format(0))
         elif name in ("round", "sweep"):
-            self.inside.round()  # what a round that failed has left is not part of the step
+            self.inside.round()  # the step has the operations of one round
             for _ in range(3):
                 self.insert()
                 if name == "sweep":
