@@ -241,8 +241,8 @@ def _engine(options: argparse.Namespace) -> int:
         from tailgate.engine.runtime.main import Options, run
         from tailgate.lake.secrets import Vault
 
-        given = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
-        return run(given, jvm)
+        engine_options = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
+        return run(engine_options, jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:

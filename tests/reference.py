@@ -94,8 +94,8 @@ def each(input: Result, function: Callable[[Row], list[Row]]) -> Result:
     out = Result(Counter(), Counter(input.errors))
     for row, n in input.rows.items():
         try:
-            for made in function(row):
-                out.rows[made] += n
+            for result in function(row):
+                out.rows[result] += n
         except Failure as e:
             out.errors[e.sqlstate] += n
     return out
@@ -120,10 +120,10 @@ def at(relation: plan.Relation, millis: int) -> plan.Relation:
 
 def generate(node: plan.Generate, row: Row) -> list[Row]:
     """Returns the row joined with each row of a set-returning function."""
-    made = generated(node.function.name, tuple(value(a, row) for a in node.arguments))
-    if not made and node.kind == "left":
+    elements = generated(node.function.name, tuple(value(a, row) for a in node.arguments))
+    if not elements and node.kind == "left":
         return [row + (None,) * (len(node.columns) - len(row))]
-    return [row + tuple(map(normal, m)) + ((i,) if node.ordinality else ()) for i, m in enumerate(made, 1)]
+    return [row + tuple(map(normal, m)) + ((i,) if node.ordinality else ()) for i, m in enumerate(elements, 1)]
 
 
 def join(node: plan.Join, left: Result, right: Result) -> Result:
@@ -139,7 +139,7 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
     matched: set[Row] = set()
     wide = len(node.right.columns)
     for a, n in left.rows.items():
-        found = False
+        has_match = False
         for b, m in right.rows.items():
             try:
                 if node.condition is not None and not holds(node.condition, a + b):
@@ -147,13 +147,13 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
             except Failure as e:
                 out.errors[e.sqlstate] += n * m
                 continue
-            found = True
+            has_match = True
             matched.add(b)
             if node.kind not in ("semi", "anti"):
                 out.rows[a + b] += n * m
-        if (node.kind == "semi" and found) or (node.kind == "anti" and not found):
+        if (node.kind == "semi" and has_match) or (node.kind == "anti" and not has_match):
             out.rows[a] += n
-        if node.kind in ("left", "full") and not found:
+        if node.kind in ("left", "full") and not has_match:
             out.rows[a + (None,) * wide] += n
     if node.kind in ("right", "full"):
         for b, m in right.rows.items():
@@ -173,15 +173,15 @@ def equated(condition: plan.Scalar | None) -> Iterator[plan.Scalar]:
 
 
 def columns(scalar: plan.Scalar) -> set[int]:
-    found: set[int] = set()
+    indexes: set[int] = set()
 
     def read(part: plan.Scalar) -> plan.Scalar:
         if isinstance(part, plan.Column):
-            found.add(part.index)
+            indexes.add(part.index)
         return rebuild(part, read)
 
     read(scalar)
-    return found
+    return indexes
 
 
 def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
@@ -226,11 +226,11 @@ def top(node: plan.TopK, input: Result) -> Result:
     for row, n in input.rows.items():
         try:
             split = tuple(value(k, row) for k in node.keys)
-            asked = [sort_key(value(k.expression, row), k.descending, k.nulls_first) for k in node.order]
+            sort_keys = [sort_key(value(k.expression, row), k.descending, k.nulls_first) for k in node.order]
         except Failure as e:
             out.errors[e.sqlstate] += n
             continue
-        partitions.setdefault(split, []).extend([(asked, [sort_key(v) for v in row], row)] * n)
+        partitions.setdefault(split, []).extend([(sort_keys, [sort_key(v) for v in row], row)] * n)
     count, offset = number(node.count), number(node.offset) or 0
     for rows in partitions.values():
         rows.sort(key=lambda r: r[:2])
@@ -249,39 +249,39 @@ def window(node: plan.Window, input: Result) -> Result:
         try:
             split = tuple(value(p, row) for p in node.partition)
             keys = [value(k.expression, row) for k in node.order]
-            asked = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, node.order, strict=True)]
+            sort_keys = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, node.order, strict=True)]
             for _ in range(n):
-                seen = [
+                inputs = [
                     Seen(
                         tuple(value(a, row) for a in c.arguments),
                         c.filter is None or value(c.filter, row) is True,
-                        asked,
+                        sort_keys,
                         keys[0] if keys else None,
                     )
                     for c in node.calls
                 ]
-                partitions.setdefault(split, []).append((asked, [sort_key(v) for v in row], row, seen))
+                partitions.setdefault(split, []).append((sort_keys, [sort_key(v) for v in row], row, inputs))
         except Failure as e:
             out.errors[e.sqlstate] += n
     for rows in partitions.values():
         rows.sort(key=lambda r: r[:2])
         columns = [values(c, node.order, [r[3][i] for r in rows]) for i, c in enumerate(node.calls)]
         for i, r in enumerate(rows):
-            made = [column[i] for column in columns]
-            failed = [v for v in made if isinstance(v, Failure)]
+            results = [column[i] for column in columns]
+            failed = [v for v in results if isinstance(v, Failure)]
             if failed:
                 out.errors[failed[0].sqlstate] += 1
             else:
-                out.rows[r[2] + tuple(map(normal, made))] += 1
+                out.rows[r[2] + tuple(map(normal, results))] += 1
     return out
 
 
 def number(scalar: plan.Scalar | None) -> int | None:
     if scalar is None:
         return None
-    found = value(scalar, ())
-    assert found is None or isinstance(found, int)
-    return found
+    result = value(scalar, ())
+    assert result is None or isinstance(result, int)
+    return result
 
 
 def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:
@@ -322,8 +322,8 @@ def value(scalar: plan.Scalar, row: Row) -> Value:
             return (a is None) != (b is None) if a is None or b is None else order(a) != order(b)
         case plan.InList(argument=inner, items=items):
             a = value(inner, row)
-            found = [compare("=", a, value(i, row)) for i in items]
-            return opposite(conjunction([opposite(f) for f in found]))
+            comparisons = [compare("=", a, value(i, row)) for i in items]
+            return opposite(conjunction([opposite(f) for f in comparisons]))
         case plan.Case(branches=branches, otherwise=otherwise):
             return chosen(branches, otherwise, row)
         case plan.Coalesce(arguments=arguments):
@@ -527,14 +527,14 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 
-def differences(expected: Result, found: Mapping[Row, int]) -> Iterator[str]:
+def differences(expected: Result, actual: Mapping[Row, int]) -> Iterator[str]:
     """Yields the rows with a wrong multiplicity.
 
     Yields nothing if the plan fails for some row, because a view may then have fewer failures.
     """
     if expected.errors:
         return
-    for row in sorted({*expected.rows, *found}, key=repr):
-        wanted, got = expected.rows.get(row, 0), found.get(row, 0)
-        if wanted != got:
-            yield f"{row}: {got} instead of {wanted}"
+    for row in sorted({*expected.rows, *actual}, key=repr):
+        expected_count, got = expected.rows.get(row, 0), actual.get(row, 0)
+        if expected_count != got:
+            yield f"{row}: {got} instead of {expected_count}"

@@ -47,13 +47,13 @@ def _imported(file: Path, name: str, files: dict[str, Path]) -> Iterator[str]:
 
 def reachable(graph: Graph, start: str) -> set[str]:
     """Returns the modules that a module imports, directly or not."""
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = [start]
     while waiting:
-        new = graph[waiting.pop()] - found
-        found |= new
+        new = graph[waiting.pop()] - modules
+        modules |= new
         waiting += new
-    return found
+    return modules
 
 
 def cyclic(graph: Graph) -> list[str]:
@@ -63,8 +63,8 @@ def cyclic(graph: Graph) -> list[str]:
 
 @pytest.mark.parametrize("package", [p for p in PACKAGES if (SOURCE / p).is_dir()])
 def test_no_cycles(package: str) -> None:
-    found = cyclic(imports(package))
-    assert len(found) <= CEILINGS.get(package, 0), f"files in import cycles: {', '.join(found)}"
+    files = cyclic(imports(package))
+    assert len(files) <= CEILINGS.get(package, 0), f"files in import cycles: {', '.join(files)}"
 
 
 def test_cycles_are_found() -> None:

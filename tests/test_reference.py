@@ -99,7 +99,7 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     plan, refused = bind_query(query, catalog, view=True).plan, None
                 except TailgateError as e:
                     plan, refused = None, e.sqlstate
-                found, failed = asked(db, query)
+                result, failed = asked(db, query)
                 if plan is None:
                     assert failed == refused, query
                     continue
@@ -115,7 +115,7 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     continue  # PostgreSQL may have evaluated fewer rows
                 compared += 1
                 rows = Counter(tuple(map(plain, row)) for row in expected.rows.elements())
-                assert Counter(tuple(map(plain, row)) for row in found) == rows, query
+                assert Counter(tuple(map(plain, row)) for row in result) == rows, query
                 answered = ad_hoc(connection, plan) if connection is not None else None
                 assert answered is None or Counter(tuple(map(plain, row)) for row in answered) == rows, query
     assert compared > 10

@@ -1,4 +1,4 @@
-"""The peers: how each maintains workload W1, with which settings, and what it guarantees.
+"""The peers: how each maintains workload W1, with which settings and guarantees.
 
 Settings are those that the system's manual recommends for low latency; all others are the defaults.
 The peers run on the same cores as Tailgate, each as one process (PostgreSQL: a server, and a

@@ -1,4 +1,4 @@
-"""The measuring client: a process that reads the view of any system and records what it receives, and when.
+"""The measuring client: a process that reads the view of any system and records each update with its time.
 
     TAIL     COPY (TAIL …) TO STDOUT: changes as they arrive
     SELECT   the whole view, every 20 ms; after a poll that takes longer, the next one starts at once

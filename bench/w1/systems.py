@@ -33,7 +33,7 @@ class System(ABC):
     name: str
     version: str
     settings: str  # changed settings, and defaults that matter for latency
-    guarantee: str  # of what a reader sees
+    guarantee: str  # the consistency of the rows that a reader sees
     sql: bool  # whether readers can query the view in SQL
     topics: tuple[str, ...] = ()  # further topics that the system needs
 

@@ -358,10 +358,10 @@ def await_free(host: str, port: int) -> None:
 def free(host: str, port: int) -> bool:
     """Returns whether no process listens on an address. Other problems are left to the process that will use it."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
         return True
-    for family, kind, protocol, _, address in found:
+    for family, kind, protocol, _, address in addresses:
         try:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

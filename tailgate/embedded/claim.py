@@ -89,13 +89,13 @@ class Claim:
 def marked(data: Path) -> list[int]:
     """Returns the ids of this user's other processes that were started for a data folder. Empty where there is no /proc."""
     mark = f"{MARK}={data}".encode()
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         pid = int(path.parent.name)
         with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
             if pid != os.getpid() and mark in path.read_bytes().split(b"\0"):
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def end_leftovers(data: Path) -> None:

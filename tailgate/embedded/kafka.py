@@ -69,7 +69,7 @@ SETTINGS: Mapping[str, object] = {
     "log.cleaner.backoff.ms": 30_000,
     # By default Kafka 4 reports every metric over JMX.
     "metric.reporters": "",
-    # By default a controller writes an empty record twice a second to show followers its progress; there are no followers.
+    # By default a controller writes an empty record twice a second to show followers its progress; this one has no followers.
     "metadata.max.idle.interval.ms": 0,
     # After a kill, the old registration blocks the new broker until its session ends, so a long session delays the restart.
     "broker.session.timeout.ms": 4_000,
@@ -110,7 +110,7 @@ class Guard:
     def settings(self) -> dict[str, str]:
         """Returns the broker's settings for this listener."""
         name = f"listener.name.{GUARDED.lower()}"
-        found = {
+        settings = {
             f"{name}.ssl.keystore.type": "PEM",
             f"{name}.ssl.keystore.certificate.chain": _one_line(self.certificate),
             f"{name}.ssl.keystore.key": _one_line(self.key),
@@ -119,12 +119,12 @@ class Guard:
             f"{name}.ssl.client.auth": "required" if self.protocol == "SSL" else "none",
         }
         if self.protocol == "SASL_SSL":
-            known = " ".join(f'user_{user}="{password}"' for user, password in self.users.items())
-            found[f"{name}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-            found[f"{name}.plain.sasl.jaas.config"] = f"{PLAIN_LOGIN} {known};"
+            logins = " ".join(f'user_{user}="{password}"' for user, password in self.users.items())
+            settings[f"{name}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+            settings[f"{name}.plain.sasl.jaas.config"] = f"{PLAIN_LOGIN} {logins};"
             for mechanism in ("scram-sha-256", "scram-sha-512"):
-                found[f"{name}.{mechanism}.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        return found
+                settings[f"{name}.{mechanism}.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        return settings
 
 
 class Kafka(ChildServer):
@@ -185,22 +185,22 @@ class Kafka(ChildServer):
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
         """Creates a topic unless it exists, and waits until its partitions have a leader."""
         admin = AdminClient({"bootstrap.servers": self.address})
-        wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(settings or {}))
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(settings or {}))
         try:
-            admin.create_topics([wanted], operation_timeout=TOPIC_TIMEOUT.total_seconds())[name].result(TOPIC_TIMEOUT.total_seconds())
+            admin.create_topics([topic], operation_timeout=TOPIC_TIMEOUT.total_seconds())[name].result(TOPIC_TIMEOUT.total_seconds())
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
 
-    def _ports(self, wanted: int | None) -> tuple[int, int]:
+    def _ports(self, port: int | None) -> tuple[int, int]:
         """Returns the ports of broker and controller: those in ports.json, or new ones, which it writes to ports.json."""
         remembered = self.data / "ports.json"
         if remembered.exists():
             ports = json.loads(remembered.read_text())
-            if wanted is not None and wanted != ports["broker"]:
-                raise ValueError(f"the Kafka of {self.data} has port {ports['broker']}, which its clients know; {wanted} was asked for")
+            if port is not None and port != ports["broker"]:
+                raise ValueError(f"the Kafka of {self.data} has port {ports['broker']}, which its clients know; {port} was asked for")
             return ports["broker"], ports["controller"]
-        broker, controller = wanted or free_port(), free_port()
+        broker, controller = port or free_port(), free_port()
         _write(remembered, json.dumps({"broker": broker, "controller": controller}) + "\n")
         return broker, controller
 
@@ -257,10 +257,10 @@ class Kafka(ChildServer):
 def java() -> str:
     """Returns the `java` program: that of JAVA_HOME, or the one on PATH."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None:
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
         raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
-    return found
+    return program
 
 
 def _one_line(pem: str) -> str:

@@ -41,15 +41,15 @@ class Kind:
 def _avro(texts: Iterable[str]) -> avro.schema.Schema:
     """Parses Avro schemas and returns the last one."""
     names = avro.name.Names()
-    made: avro.schema.Schema | None = None
+    schema: avro.schema.Schema | None = None
     try:
         for text in texts:
             names.default_namespace = None
-            made = avro.schema.make_avsc_object(json.loads(text), names)
+            schema = avro.schema.make_avsc_object(json.loads(text), names)
     except (avro.errors.AvroException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    assert made is not None
-    return made
+    assert schema is not None
+    return schema
 
 
 def _avro_content(text: str) -> Any:

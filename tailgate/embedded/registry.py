@@ -291,8 +291,8 @@ class _Handler(BaseHTTPRequestHandler):
                     return self._send(200, answer(request))
                 except RegistryError as error:
                     return self._send(error.status, {"error_code": error.code, "message": error.message})
-        known = any(pattern.fullmatch(path) for _, pattern, _ in ROUTES)
-        status = 405 if known else 404
+        path_exists = any(pattern.fullmatch(path) for _, pattern, _ in ROUTES)
+        status = 405 if path_exists else 404
         return self._send(status, {"error_code": status, "message": f"HTTP {status}: {self.command} {path}"})
 
     do_GET = do_POST = do_PUT = do_DELETE = _answer  # names that http.server requires

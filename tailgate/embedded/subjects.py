@@ -97,20 +97,20 @@ class Subjects:
 
     # Changes.
 
-    def register(self, subject: str, given: Schema) -> tuple[int, int]:
+    def register(self, subject: str, schema: Schema) -> tuple[int, int]:
         """Returns (version, id) of the schema under the subject, and registers it if it is new.
 
         Raises 40901 if it is incompatible with earlier versions.
         """
         with self._lock:
-            content = self._content(given)
-            found = self._find(subject, content)
-            if found is not None:
-                return found
+            content = self._content(schema)
+            existing = self._find(subject, content)
+            if existing is not None:
+                return existing
             self._demand_writable(subject)
             if not subject or subject.startswith(":"):  # ":.name:" would be a context, with separate ids
                 raise RegistryError(42208, f"The specified subject '{subject}' is not valid")
-            problems = self.incompatibilities(subject, given)
+            problems = self.incompatibilities(subject, schema)
             if problems:
                 raise RegistryError(
                     40901, f'Schema being registered is incompatible with an earlier schema for subject "{subject}": {problems}'
@@ -119,8 +119,8 @@ class Subjects:
             version = max(self._of(subject).versions, default=0) + 1
             event: dict[str, Any] = {"event": "version", "subject": subject, "version": version, "id": id}
             if id not in self._schemas:
-                event |= {"schema": given.text, "references": [[r.name, r.subject, r.version] for r in given.references]}
-                event |= {} if given.kind == "AVRO" else {"type": given.kind}
+                event |= {"schema": schema.text, "references": [[r.name, r.subject, r.version] for r in schema.references]}
+                event |= {} if schema.kind == "AVRO" else {"type": schema.kind}
             self._record(event)
             return version, id
 
@@ -135,10 +135,10 @@ class Subjects:
                 raise RegistryError(40405, f"Subject '{subject}' was not deleted first before being permanently deleted")
             if not permanent and not visible:
                 raise RegistryError(40404, f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently")
-            gone = list(every if permanent else visible)
-            self._demand_unreferenced(subject, gone)
-            self._record({"event": "delete", "subject": subject, "versions": gone, "permanent": permanent})
-            return gone
+            deleted = list(every if permanent else visible)
+            self._demand_unreferenced(subject, deleted)
+            self._record({"event": "delete", "subject": subject, "versions": deleted, "permanent": permanent})
+            return deleted
 
     def delete_version(self, subject: str, version: str, permanent: bool) -> int:
         """Deletes a version and returns its number. A permanent delete must follow a soft one."""
@@ -205,15 +205,15 @@ class Subjects:
                 raise RegistryError(40402, f"Version {number} not found.")
             return number, self._schemas[visible[number].id]
 
-    def lookup(self, subject: str, given: Schema, deleted: bool = False) -> tuple[int, Schema]:
+    def lookup(self, subject: str, schema: Schema, deleted: bool = False) -> tuple[int, Schema]:
         """Returns the version under which the subject has this schema, and the schema with its id."""
         with self._lock:
             if not self._of(subject).visible(deleted):
                 raise RegistryError(40401, f"Subject '{subject}' not found.")
-            found = self._find(subject, self._content(given), deleted)
-            if found is None:
+            match = self._find(subject, self._content(schema), deleted)
+            if match is None:
                 raise RegistryError(40403, "Schema not found")
-            return found[0], self._schemas[found[1]]
+            return match[0], self._schemas[match[1]]
 
     def schema(self, id: int) -> Schema:
         """Returns the schema with this id. Raises 40403 if no version uses it."""
@@ -260,13 +260,13 @@ class Subjects:
                 raise RegistryError(40409, f"Subject '{subject}' does not have subject-level mode configured")
             return self._modes.get(subject, self._modes[None])
 
-    def incompatibilities(self, subject: str, given: Schema, against: str | None = None) -> list[str]:
+    def incompatibilities(self, subject: str, schema: Schema, against: str | None = None) -> list[str]:
         """Returns the violations of the subject's compatibility level, as messages.
 
         The schema is compared with version `against`, or without it with the versions that the level requires.
         """
         with self._lock:
-            fresh = self._parsed(given)
+            fresh = self._parsed(schema)
             level = self.level(subject)
             if against is not None and against != LATEST:
                 earlier = [self.version(subject, against)[1]]
@@ -275,11 +275,11 @@ class Subjects:
                 transitive = level.endswith("_TRANSITIVE") and against is None
                 earlier = [self._schemas[id] for id in (ids if transitive else ids[-1:])]
             problems: list[str] = []
-            for schema in earlier:
-                if schema.kind != given.kind:
-                    problems += [f"it is {given.kind}, the earlier one {schema.kind}"] * (level != "NONE")
+            for earlier_schema in earlier:
+                if earlier_schema.kind != schema.kind:
+                    problems += [f"it is {schema.kind}, the earlier one {earlier_schema.kind}"] * (level != "NONE")
                     continue
-                before, cannot_read = self._parsed(schema), KINDS[given.kind].cannot_read
+                before, cannot_read = self._parsed(earlier_schema), KINDS[schema.kind].cannot_read
                 if level.startswith(("BACKWARD", "FULL")):
                     problems += cannot_read(fresh, before)
                 if level.startswith(("FORWARD", "FULL")):
@@ -336,15 +336,15 @@ class Subjects:
         numbers = [number for number, version in self._of(subject).visible(deleted).items() if version.id == id]
         return (numbers[-1], id) if numbers and id is not None else None
 
-    def _content(self, given: Schema) -> str:
-        self._parsed(given)
-        return _content(given)
+    def _content(self, schema: Schema) -> str:
+        self._parsed(schema)
+        return _content(schema)
 
-    def _parsed(self, given: Schema) -> Any:
+    def _parsed(self, schema: Schema) -> Any:
         try:
-            return KINDS[given.kind].parsed([*self._referenced(given.references), given.text])
+            return KINDS[schema.kind].parsed([*self._referenced(schema.references), schema.text])
         except ValueError as error:
-            raise RegistryError(42201, f"Invalid schema of type {given.kind}, details: {error}") from error
+            raise RegistryError(42201, f"Invalid schema of type {schema.kind}, details: {error}") from error
 
     def _referenced(self, references: tuple[Reference, ...]) -> Iterator[str]:
         """Yields the texts of referenced schemas; the schemas that they refer to come first."""

@@ -198,10 +198,10 @@ class Supervisor:
         host, _, port = self.plan.listen.rpartition(":")
         address = host.strip("[]"), int(port)
         shared = (self.plan.data / "lake.json").exists() and any(address in p.listens for p in peers.announced(Lake(self.plan.data)))
-        taken = [] if shared else [address]
+        addresses = [] if shared else [address]
         if self.plan.presto is not None:
-            taken.append(("127.0.0.1", self.plan.presto))
-        for at in taken:
+            addresses.append(("127.0.0.1", self.plan.presto))
+        for at in addresses:
             await_free(*at)
 
     def _part(self, name: str, *arguments: str) -> Part:

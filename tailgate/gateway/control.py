@@ -68,13 +68,13 @@ class Control:
         raise control.error_of(answer)
 
     def _engine(self) -> engines.Announcement:
-        there = engines.announced(self._lake)
+        announcement = engines.announced(self._lake)
         newest = self._lake.log.newest()
-        if there is None:
+        if announcement is None:
             raise SystemError_("the engine is not running", hint="Views can be read; what changes the catalog needs `tailgate engine`.")
-        if newest is not None and newest.epoch > there.epoch:
+        if newest is not None and newest.epoch > announcement.epoch:
             raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
-        return there
+        return announcement
 
     async def _request(
         self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None

@@ -72,23 +72,23 @@ class Checkpoint:
 def listed(lake: Lake) -> list[Checkpoint]:
     """Returns all readable checkpoints, oldest first."""
     with lake.lock:
-        known: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
-        if known is None:
+        cached: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
+        if cached is None:
             found_table = opened(table_path(lake, NAME))
             if found_table is None:
                 return []
             table = found_table
         else:
-            table = known[0]
+            table = cached[0]
             try:
                 table.update_incremental()
-                if table.version() == known[1] or not _intact(table):
-                    return known[2]
+                if table.version() == cached[1] or not _intact(table):
+                    return cached[2]
             except (DeltaError, pa.ArrowException, OSError):  # a truncated commit that the engine has not rolled back yet
-                return known[2]
-        found = decoded(table)
-        lake.cache[NAME] = (table, table.version(), found)
-        return found
+                return cached[2]
+        checkpoints = decoded(table)
+        lake.cache[NAME] = (table, table.version(), checkpoints)
+        return checkpoints
 
 
 def opened(path: Path) -> DeltaTable | None:
@@ -105,8 +105,8 @@ def opened(path: Path) -> DeltaTable | None:
 
 def _intact(table: DeltaTable) -> bool:
     """Returns whether the newest commit is complete. Its transaction, written last, has the newest checkpoint's entry as version."""
-    done = table.transaction_version(NAME)
-    return table.version() == 0 if done is None else done == max((c.n for c in decoded(table)), default=None)
+    entry = table.transaction_version(NAME)
+    return table.version() == 0 if entry is None else entry == max((c.n for c in decoded(table)), default=None)
 
 
 def decoded(table: DeltaTable) -> list[Checkpoint]:
@@ -120,33 +120,33 @@ def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
 
 
 def _decode(rows: Iterable[Mapping[str, Any]]) -> list[Checkpoint]:
-    found: dict[int, Checkpoint] = {}
+    checkpoints: dict[int, Checkpoint] = {}
     for row in rows:
-        at = found.setdefault(row["n"], Checkpoint(row["n"], row["time"], row.get("age") or 0, {}, {}, {}))
+        at = checkpoints.setdefault(row["n"], Checkpoint(row["n"], row["time"], row.get("age") or 0, {}, {}, {}))
         if row["relation"]:
             for values, value in ((at.versions, "version"), (at.positions, "position"), (at.names, "name")):
                 values[row["relation"]] = row[value]  # type: ignore[index]  # these are dicts, created in the call above
-    return [found[n] for n in sorted(found)]
+    return [checkpoints[n] for n in sorted(checkpoints)]
 
 
 def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
     """Returns the checkpoints to keep: the newest not later than `since`, the newest of all, and some between, by the spacings above."""
     oldest = max((i for i, c in enumerate(all) if c.time <= since), default=0)
-    kept: list[Checkpoint] = []
+    remaining: list[Checkpoint] = []
     for i, checkpoint in enumerate(all[oldest:]):
         old = age - checkpoint.age
         spacing = 0 if old < RECENT_MS else SPACING_MS if old < SPARSE_AFTER_MS else SPARSE_MS
-        if i == 0 or oldest + i == len(all) - 1 or checkpoint.age // max(spacing, 1) != kept[-1].age // max(spacing, 1):
-            kept.append(checkpoint)
-    return kept
+        if i == 0 or oldest + i == len(all) - 1 or checkpoint.age // max(spacing, 1) != remaining[-1].age // max(spacing, 1):
+            remaining.append(checkpoint)
+    return remaining
 
 
 def create(lake: Lake) -> DeltaTable:
     """Returns the list, and creates it if it does not exist."""
     path = table_path(lake, NAME)
-    found = opened(path)
-    if found is not None:
-        return found
+    table = opened(path)
+    if table is not None:
+        return table
     return DeltaTable.create(str(path), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
 
 

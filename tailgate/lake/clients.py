@@ -39,30 +39,30 @@ _LOGIN_MODULES = {
 JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # settings of Java clients that must not be shown
 
 
-def librdkafka(said: Mapping[str, str]) -> dict[str, str]:
+def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
     """Returns the settings for confluent_kafka's clients."""
-    found = {_LIBRDKAFKA[name]: value for name, value in said.items() if name in _LIBRDKAFKA}
-    if "key" in said:
-        found["ssl.key.pem"] = plain_key(said)
-    return found
+    settings = {_LIBRDKAFKA[name]: value for name, value in options.items() if name in _LIBRDKAFKA}
+    if "key" in options:
+        settings["ssl.key.pem"] = plain_key(options)
+    return settings
 
 
-def java(said: Mapping[str, str]) -> dict[str, str]:
+def java(options: Mapping[str, str]) -> dict[str, str]:
     """Returns the settings for Kafka's Java clients."""
-    found = {}
-    if "protocol" in said:
-        found["security.protocol"] = said["protocol"]
-    if "mechanism" in said:
-        module = _LOGIN_MODULES[said["mechanism"]]
-        user, password = _quoted(said.get("username", "")), _quoted(said.get("password", ""))
-        found["sasl.mechanism"] = said["mechanism"]
-        found["sasl.jaas.config"] = f"{module} required username={user} password={password};"
-    if "ca" in said:
-        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": said["ca"]}
-    if "key" in said:
-        own = {"ssl.keystore.certificate.chain": said.get("certificate", ""), "ssl.keystore.key": plain_key(said)}
-        found |= {"ssl.keystore.type": "PEM", **own}
-    return found
+    settings = {}
+    if "protocol" in options:
+        settings["security.protocol"] = options["protocol"]
+    if "mechanism" in options:
+        module = _LOGIN_MODULES[options["mechanism"]]
+        user, password = _quoted(options.get("username", "")), _quoted(options.get("password", ""))
+        settings["sasl.mechanism"] = options["mechanism"]
+        settings["sasl.jaas.config"] = f"{module} required username={user} password={password};"
+    if "ca" in options:
+        settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": options["ca"]}
+    if "key" in options:
+        own = {"ssl.keystore.certificate.chain": options.get("certificate", ""), "ssl.keystore.key": plain_key(options)}
+        settings |= {"ssl.keystore.type": "PEM", **own}
+    return settings
 
 
 def _quoted(text: str) -> str:
@@ -74,13 +74,13 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def plain_key(said: Mapping[str, str]) -> str:
+def plain_key(options: Mapping[str, str]) -> str:
     """Returns the private key as PKCS #8 without a password, the only form that all clients read. Raises 22023."""
     from cryptography.hazmat.primitives import serialization
 
-    password = said.get("key_password")
+    password = options.get("key_password")
     try:
-        key = serialization.load_pem_private_key(said["key"].encode(), password.encode() if password else None)
+        key = serialization.load_pem_private_key(options["key"].encode(), password.encode() if password else None)
     except (ValueError, TypeError):
         raise InvalidParameterValue(
             "the private key cannot be read", hint="It is expected as PEM; one with a password needs SSL KEY PASSWORD."
@@ -121,15 +121,15 @@ def authorization(username: str | None, password: str | None) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()}
 
 
-def tls(said: Mapping[str, str]) -> ssl.SSLContext:
+def tls(options: Mapping[str, str]) -> ssl.SSLContext:
     """Returns the TLS context for a connection. Raises 22023 for invalid certificates."""
     try:
-        context = ssl.create_default_context(cadata=said.get("ca"))
-        if "key" in said:
+        context = ssl.create_default_context(cadata=options.get("ca"))
+        if "key" in options:
             with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:  # mode 0700; the ssl module reads keys only from files
                 path = os.path.join(folder, "pair.pem")
                 with open(path, "w") as file:
-                    file.write(plain_key(said) + "\n" + said.get("certificate", ""))
+                    file.write(plain_key(options) + "\n" + options.get("certificate", ""))
                 context.load_cert_chain(path)
     except (ssl.SSLError, ValueError) as e:
         raise InvalidParameterValue(f"the certificates cannot be read: {e}", hint="They are expected as PEM.") from None

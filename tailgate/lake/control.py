@@ -71,7 +71,7 @@ class StatementRequest:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
+    """The part of a write in one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
 
     `changes` is empty if the write changes no row of the table. `keys`: uint64 in native byte order; empty for a table without a key.
     """
@@ -189,7 +189,7 @@ class StatementResult:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The answer to a write: its durable entry of the inbox, or the entry that has changed what the write read. The other is 0."""
+    """The answer to a write: its durable entry of the inbox, or the entry that it conflicts with. The other is 0."""
 
     number: int = 0
     conflict: int = 0

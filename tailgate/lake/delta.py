@@ -116,10 +116,10 @@ def files_of(path: Path, after: int, upto: int) -> list[Path]:
 
 
 def _files(path: Path, versions: Iterable[int]) -> list[Path]:
-    found = [path, path / LOG, path.parent]
+    paths = [path, path / LOG, path.parent]
     for version in versions:
-        found += [_log_file(path, version), *(path / unquote(add["path"]) for add in _actions(path, version, "add"))]
-    return [file for file in found if file.exists()]  # files that a later commit removed may be deleted already
+        paths += [_log_file(path, version), *(path / unquote(add["path"]) for add in _actions(path, version, "add"))]
+    return [file for file in paths if file.exists()]  # files that a later commit removed may be deleted already
 
 
 def all_files(path: Path) -> list[Path]:
@@ -152,9 +152,9 @@ def roll_back(path: Path, version: int) -> None:
 
 def _base(path: Path, version: int) -> int:
     """Returns the version of the Delta checkpoint from which `version` can be read; -1 if all its commits are in the log."""
-    there = set(commits(path))
+    versions = set(commits(path))
     for base in (-1, *delta_checkpoints(path)):
-        if base <= version and there.issuperset(range(base + 1, version + 1)) and _whole(path, base):
+        if base <= version and versions.issuperset(range(base + 1, version + 1)) and _whole(path, base):
             return base
     raise DeltaError(f"version {version} of the table in {path} cannot be read")
 

@@ -112,10 +112,10 @@ def refuse_if_alive(lake: Lake) -> None:
 
 
 def _refused(lake: Lake) -> TailgateError:
-    there = announced(lake)
+    running = announced(lake)
     return ObjectNotInPrerequisiteState(
         f"another engine runs on the lake in {lake.path}",
-        detail=f"It is process {there.process.pid} on {there.host}, in epoch {there.epoch}." if there else None,
+        detail=f"It is process {running.process.pid} on {running.host}, in epoch {running.epoch}." if running else None,
         hint="Stop it first, or replace it with --take-over.",
     )
 
@@ -138,8 +138,8 @@ class Announcement:
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
-        there = announced(lake)
-        if there is None or there.epoch <= self.epoch:
+        current = announced(lake)
+        if current is None or current.epoch <= self.epoch:
             files.replace(lake.path / "engine.json", json.dumps(asdict(self)).encode() + b"\n")
 
 
@@ -155,27 +155,27 @@ def announced(lake: Lake) -> Announcement | None:
 
 def forget(lake: Lake, epoch: int) -> None:
     """Removes the announcement of this epoch."""
-    there = announced(lake)
-    if there is not None and there.epoch == epoch:
+    current = announced(lake)
+    if current is not None and current.epoch == epoch:
         files.discard(lake.path / "engine.json")
 
 
-def wait_until_gone(there: Announcement, *, insist: bool) -> None:
+def wait_until_gone(announcement: Announcement, *, insist: bool) -> None:
     """Waits until the JVM of an earlier engine on this machine has ended.
 
     Raises 55000 on timeout. If not `insist`, returns instead, and does not wait for a running engine.
     """
-    if there.jvm is None or there.host != socket.gethostname():
+    if announcement.jvm is None or announcement.host != socket.gethostname():
         return
     deadline = time.monotonic() + GONE_TIMEOUT_S
-    while there.jvm.lives():
-        if not insist and there.process.lives():
+    while announcement.jvm.lives():
+        if not insist and announcement.process.lives():
             return  # a running engine is being replaced; it will notice at its next entry
         if time.monotonic() > deadline:
             if not insist:
                 return
             raise ObjectNotInPrerequisiteState(
-                f"the JVM of an earlier engine still runs as process {there.jvm.pid}",
+                f"the JVM of an earlier engine still runs as process {announcement.jvm.pid}",
                 hint="End that process, or start anyway with --take-over.",
             )
         time.sleep(GONE_POLL_S)

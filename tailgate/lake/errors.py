@@ -1,8 +1,8 @@
 """Errors of every package: one class per SQLSTATE, named by PostgreSQL's condition name.
 
 There are three kinds of errors. An error of the user's statement has a class of 22, 23, 25, 26, 34,
-42, 55 or 0A. An error of the environment has 08, 53, 57 or 58 and may be `retriable`. A defect of ours
-has no class here: any other exception reaches the client as XX000.
+42, 55 or 0A. An error of the environment has 08, 53, 57 or 58 and may be `retriable`. A defect of
+Tailgate has no class here: any other exception reaches the client as XX000.
 
     raise UndefinedTable(f'relation "{name}" does not exist', position=token.start)
 

@@ -79,12 +79,12 @@ class Lake:
     def _catalog_version(self, version: int) -> Catalog:
         from tailgate.lake.catalogs import read
 
-        known = self._catalog
-        if known[0] != version:
-            known = (version, read(self, version))
-            if known[0] > self._catalog[0]:
-                self._catalog = known
-        return known[1]
+        cached = self._catalog
+        if cached[0] != version:
+            cached = (version, read(self, version))
+            if cached[0] > self._catalog[0]:
+                self._catalog = cached
+        return cached[1]
 
     # ---- reading at a time -----------------------------------------------------------------------------------------------
 

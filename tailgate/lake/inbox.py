@@ -167,14 +167,14 @@ def _epochs(folder: Path) -> list[int]:
 def _take_over(folder: Path, consumed: int) -> None:
     """Creates an epoch's folder with the entries after `consumed` of the previous epoch. The final rename makes this atomic."""
     folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
-    made = folder.with_name(f".{folder.name}")
-    files.discard_folder(made)
-    made.mkdir(mode=files.PRIVATE_FOLDER)
+    new_folder = folder.with_name(f".{folder.name}")
+    files.discard_folder(new_folder)
+    new_folder.mkdir(mode=files.PRIVATE_FOLDER)
     for old in _epochs(folder.parent)[-1:]:
         for number in files.numbered(folder.parent / str(old)):
             if number > consumed:
-                files.link(folder.parent / str(old) / str(number), made / str(number))
-    files.sync_folder(made)
+                files.link(folder.parent / str(old) / str(number), new_folder / str(number))
+    files.sync_folder(new_folder)
     crash.point("inbox.taken")
-    files.rename(made, folder)
+    files.rename(new_folder, folder)
     files.sync_folder(folder.parent)

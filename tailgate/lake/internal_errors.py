@@ -83,19 +83,19 @@ class InternalErrors:
         if isinstance(error, TailgateError):
             if error.sqlstate not in HINTS:
                 return error
-            made = error
+            client_error = error
         elif self._crashed():
             log.warning("a statement was interrupted by the crash of a process: %s", place(error), exc_info=error)
             return CrashShutdown("the engine is restarting after a crash", hint=RESTARTING)
         else:
-            made = of(DEFECT, f"internal error: {type(error).__name__}: {error}")
-        hint = HINTS[made.sqlstate]
-        if made.hint is None:
-            made.hint = hint
-        elif ISSUES not in made.hint:
-            made.hint = f"{made.hint} {hint}"
-        self._count(made.sqlstate, error, self._template(statement)[:TEMPLATE_CHARACTERS_MAX])
-        return made
+            client_error = of(DEFECT, f"internal error: {type(error).__name__}: {error}")
+        hint = HINTS[client_error.sqlstate]
+        if client_error.hint is None:
+            client_error.hint = hint
+        elif ISSUES not in client_error.hint:
+            client_error.hint = f"{client_error.hint} {hint}"
+        self._count(client_error.sqlstate, error, self._template(statement)[:TEMPLATE_CHARACTERS_MAX])
+        return client_error
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns all kinds, oldest first."""
@@ -121,10 +121,10 @@ def place(error: BaseException) -> str:
     >>> place(ValueError("a value"))
     'ValueError'
     """
-    seen = [error]
-    while (cause := seen[-1].__cause__) is not None and cause not in seen:  # `raise e from e` is its own cause
-        seen.append(cause)
-    error = seen[-1]
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:  # `raise e from e` is its own cause
+        causes.append(cause)
+    error = causes[-1]
     lines = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(ROOT)]
     name = type(error).__name__
     return f"{name} at {Path(lines[-1].filename).relative_to(ROOT)}:{lines[-1].lineno}" if lines else name

@@ -46,9 +46,9 @@ class Log:
 
     def newest(self) -> Header | None:
         """Returns the header of the newest durable entry, None before the first."""
-        known = self._newest
-        found = self._later(known)
-        return known if found is None else self.announce(found)
+        announced = self._newest
+        later = self._later(announced)
+        return announced if later is None else self.announce(later)
 
     def announce(self, header: Header) -> Header:
         """Announces a complete and durable entry to waiting readers, and returns the newest one. Called by the writer's process."""
@@ -63,15 +63,15 @@ class Log:
         with self._came:
             self._came.notify_all()
 
-    def _later(self, known: Header | None) -> Header | None:
-        """Returns the newest entry if it is later than `known`, else None."""
-        n = known.n if known else 0
+    def _later(self, announced: Header | None) -> Header | None:
+        """Returns the newest entry if it is later than `announced`, else None."""
+        n = announced.n if announced else 0
         if os.path.exists(self._path(n + 1)):
             while os.path.exists(self._path(n + 1)):
                 n += 1
-        elif known is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so n is not the newest
+        elif announced is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so n is not the newest
             n = max(self.numbers(), default=0)
-        if n <= (known.n if known else 0):
+        if n <= (announced.n if announced else 0):
             return None
         sync_folder(self.folder)
         return self.header(n)
@@ -156,15 +156,15 @@ class Log:
         if newest is None or holds(newest):
             return newest
         low, high = self.first(), newest.n
-        found = None
+        last = None
         while low < high:
             middle = (low + high) // 2
             header = self.header(middle)
             if holds(header):
-                found, low = header, middle + 1
+                last, low = header, middle + 1
             else:
                 high = middle
-        return found
+        return last
 
     def _path(self, n: int) -> str:
         return f"{self.folder}/{n}"

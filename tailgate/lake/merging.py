@@ -50,8 +50,8 @@ def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
 
 def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:
     """Adds columns to a table that its relation got after the table was created."""
-    there = {field.name for field in table.schema().fields}
-    new = [field for field in Schema.from_arrow(stored.table).fields if field.name not in there]
+    existing = {field.name for field in table.schema().fields}
+    new = [field for field in Schema.from_arrow(stored.table).fields if field.name not in existing]
     if new:
         committing(table, lambda: table.alter.add_columns(new, commit_properties=commit, post_commithook_properties=NO_HOOKS))
 
@@ -117,8 +117,8 @@ def _merge_by_key(table: DeltaTable, stored: Stored, changes: pa.Table, commit: 
     """Upserts the keys that have a new row, and deletes the keys that only lost a row."""
     came, went = positive(changes), negative(changes)
     _check(came)
-    gone = keys_only_in(went, came, stored.key_names)
-    source = pa.concat_tables([_flagged(came, False), _flagged(gone, True)])
+    deleted = keys_only_in(went, came, stored.key_names)
+    source = pa.concat_tables([_flagged(came, False), _flagged(deleted, True)])
     merge = (
         _merger(table, stored, source, commit)
         .when_matched_delete(f"s.{quoted(GONE)}")

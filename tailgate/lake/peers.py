@@ -46,8 +46,8 @@ def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tup
     folder = lake.path / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{name}.json"
-    said = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "port": port, "token": token, "listens": sorted(listens)}
-    files.replace(path, json.dumps(said).encode())
+    content = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "port": port, "token": token, "listens": sorted(listens)}
+    files.replace(path, json.dumps(content).encode())
     return path
 
 
@@ -67,20 +67,20 @@ def secret(lake: Lake) -> bytes:
 
 def announced(lake: Lake, but: Path | None = None) -> list[Peer]:
     """Returns all running gateways of this machine, except the one announced in `but`."""
-    found: list[Peer] = []
+    gateways: list[Peer] = []
     here = socket.gethostname()
     for path in sorted((lake.path / FOLDER).glob("*.json")):
         if path == but:
             continue
         try:
-            said = json.loads(path.read_bytes())
+            announcement = json.loads(path.read_bytes())
         except FileNotFoundError:
             continue
-        if said.get("host", here) != here:
+        if announcement.get("host", here) != here:
             continue
-        if not Process(said["pid"], said.get("started", 0), said.get("boot", "")).lives():
+        if not Process(announcement["pid"], announcement.get("started", 0), announcement.get("boot", "")).lives():
             path.unlink(missing_ok=True)
             continue
-        listens = frozenset((host, port) for host, port in said.get("listens", ()))
-        found.append(Peer(said["pid"], said["port"], said["token"], path, listens))
-    return found
+        listens = frozenset((host, port) for host, port in announcement.get("listens", ()))
+        gateways.append(Peer(announcement["pid"], announcement["port"], announcement["token"], path, listens))
+    return gateways

@@ -46,20 +46,20 @@ def holders(port: int) -> list[Holder]:
 
 def taken(host: str, port: int) -> str:
     """Returns an error message that the port is in use and by which processes."""
-    found = holders(port)
-    who = " and ".join(map(str, found)) if found else "a process that this user may not see"
+    processes = holders(port)
+    who = " and ".join(map(str, processes)) if processes else "a process that this user may not see"
     return f"port {port} of {host or 'all addresses'} is in use by {who}"
 
 
 def _inodes(port: int) -> set[str]:
-    found = set()
+    inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
             for line in Path(table).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                    found.add(fields[9])
-    return found
+                    inodes.add(fields[9])
+    return inodes
 
 
 def _holder(pid: int) -> Holder:
@@ -84,10 +84,10 @@ def data_folder(words: list[str], folder: Path) -> Path | None:
     at = next((i for i, word in enumerate(words) if Path(word).name == "tailgate"), None)
     if at is None or at + 1 >= len(words) or words[at + 1] != GATEWAY:
         return None
-    said = DATA
+    data = DATA
     for word, following in zip(words, [*words[1:], ""], strict=True):
         if word == "--data":
-            said = following
+            data = following
         elif word.startswith("--data="):
-            said = word.removeprefix("--data=")
-    return folder / said
+            data = word.removeprefix("--data=")
+    return folder / data

@@ -52,14 +52,14 @@ def start(lake: Lake, reader: str) -> None:
 
 def holds(lake: Lake) -> list[Hold]:
     """Returns all holds, including those of stopped readers."""
-    found: list[Hold] = []
+    result: list[Hold] = []
     for name in sorted(os.listdir(lake.path / "readers")):
         if name.startswith(".") or name.endswith(_STOPPED):
             continue
         content = _read(lake, name)
         if content is not None:  # None if it has just been released
-            found.append(Hold(name, content["n"], content.get("since"), _reason(lake, name, content["n"])))
-    return found
+            result.append(Hold(name, content["n"], content.get("since"), _reason(lake, name, content["n"])))
+    return result
 
 
 def stopped(lake: Lake, reader: str) -> str | None:

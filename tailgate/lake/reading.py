@@ -38,8 +38,8 @@ ATTEMPTS = 3
 
 def since_wanted(lake: Lake) -> int:
     """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable."""
-    asked = (item.retain_history_ms for item in lake.catalog().items.values() if isinstance(item, HistoryItem))
-    old = lake.log.aged(max([RETAIN_HISTORY_MS, *asked]))
+    histories = (item.retain_history_ms for item in lake.catalog().items.values() if isinstance(item, HistoryItem))
+    old = lake.log.aged(max([RETAIN_HISTORY_MS, *histories]))
     held = (hold.since for hold in readers.holds(lake) if hold.stopped is None and hold.since is not None)
     return min([old.time if old else 0, *held])
 
@@ -61,8 +61,8 @@ def readable_since(lake: Lake, relations_read: Iterable[int]) -> int:
 
 def _began(lake: Lake, relation: int) -> int:
     """Returns the time from which a relation is stored and ready; 0 if that is older than the log or has not happened yet."""
-    known: dict[int, int] = lake.cache.setdefault(f"{__name__}.began", {})
-    if relation not in known:
+    times: dict[int, int] = lake.cache.setdefault(f"{__name__}.began", {})
+    if relation not in times:
         newest = lake.log.newest()
         low, high = lake.log.first(), newest.n if newest else 0
         if not _filled(lake, relation, high) or _filled(lake, relation, low):
@@ -70,8 +70,8 @@ def _began(lake: Lake, relation: int) -> int:
         while low + 1 < high:
             middle = (low + high) // 2
             low, high = (low, middle) if _filled(lake, relation, middle) else (middle, high)
-        known[relation] = lake.log.header(high).time
-    return known[relation]
+        times[relation] = lake.log.header(high).time
+    return times[relation]
 
 
 def _filled(lake: Lake, relation: int, n: int) -> bool:
@@ -102,8 +102,8 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     upto, checkpoint = base(lake, at)
     stored = relations(lake.catalog_at(upto.n)).get(relation)
     if stored is None:
-        named = relations(lake.catalog()).get(relation)
-        raise UndefinedTable(f'relation "{named.name}" does not exist at time {upto.time}' if named else "the relation does not exist")
+        current = relations(lake.catalog()).get(relation)
+        raise UndefinedTable(f'relation "{current.name}" does not exist at time {upto.time}' if current else "the relation does not exist")
     version, position = table_at(checkpoint, relation)
     parts: list[pa.Table] = []
     for entry in lake.log.after(position, upto.n):
@@ -156,22 +156,22 @@ def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> I
         raise Gone(f"changes since time {after} are no longer kept", hint=f"The oldest time that can be read is {since(lake)}.")
     if end is not None:
         for entry in lake.log.after(begin.n if begin else 0, end.n):
-            if (found := entry.changes(relation)) is not None:
-                yield entry.header, found
+            if (table := entry.changes(relation)) is not None:
+                yield entry.header, table
 
 
 def net(lake: Lake, entry: Entry, relation: int) -> pa.Table | None:
     """Returns an entry's changes of a relation. If the entry empties the relation, the changes include the removal of its rows."""
-    found, n = entry.changes(relation), entry.header.n
+    entry_changes, n = entry.changes(relation), entry.header.n
     if relation not in begun(entry.header.catalog) or n == 1 or relation not in relations(lake.catalog_at(n - 1)):
-        return found
+        return entry_changes
     before = snapshot(lake, relation, lake.log.header(n - 1).time)
-    return total([negated(before), *([] if found is None else [found])], before.schema)
+    return total([negated(before), *([] if entry_changes is None else [entry_changes])], before.schema)
 
 
 def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:
     """Returns the error with which reading an item at a time must fail, or None: one of its errors that sum above zero."""
     if not item.errors:
         return None
-    found = sorted((row["sqlstate"], row["message"]) for row in snapshot(lake, item.errors, at).to_pylist())
-    return of(*found[0]) if found else None
+    active = sorted((row["sqlstate"], row["message"]) for row in snapshot(lake, item.errors, at).to_pylist())
+    return of(*active[0]) if active else None

@@ -117,14 +117,14 @@ def _remove_sections(writer: Writer) -> None:
         number, epoch = map(int, path.name.split(".")[:2])
         if epoch > writer.epoch or (epoch == writer.epoch and number > newest.n):
             continue  # belongs to an entry that is being appended
-        named = first <= number <= newest.n and path.name in (s.file for s in log.header(number).relations)
-        if not named:
+        referenced = first <= number <= newest.n and path.name in (s.file for s in log.header(number).relations)
+        if not referenced:
             files.discard(path)
 
 
 def stop_readers(lake: Lake) -> None:
     """Stops readers that hold entries that are too old, or too many bytes, so that the log cannot grow without limit."""
-    asked = subscriptions.retentions(lake.catalog())
+    retentions = subscriptions.retentions(lake.catalog())
     for hold in readers.holds(lake):
         if hold.stopped is not None:
             continue
@@ -133,7 +133,7 @@ def stop_readers(lake: Lake) -> None:
         if newest is None or next_ > newest.n:
             continue
         age = newest.age - lake.log.header(next_).age
-        if age > min(asked.get(hold.reader, readers.AGE_MAX_MS), readers.AGE_MAX_MS):
+        if age > min(retentions.get(hold.reader, readers.AGE_MAX_MS), readers.AGE_MAX_MS):
             readers.stop(lake, hold.reader, hold.n, f"it has read nothing for {timedelta(seconds=age // 1000)}")
         elif (held := size_after(lake, hold.n)) > readers.BYTES_MAX:
             readers.stop(lake, hold.reader, hold.n, f"it holds back {held >> 30} GiB of the log")
@@ -149,9 +149,9 @@ def size_after(lake: Lake, n: int) -> int:
 def remove_catalogs(lake: Lake) -> None:
     """Removes copies of the catalog that no entry names any more."""
     needed = lake.log.header(lake.log.first()).catalog_version
-    there = catalogs.versions(lake)
-    going = [version for version in there if version < needed]
-    if going and needed in there:
+    versions = catalogs.versions(lake)
+    going = [version for version in versions if version < needed]
+    if going and needed in versions:
         files.sync_folder(lake.path / "catalog")
         for version in going:
             files.discard(lake.path / "catalog" / str(version))

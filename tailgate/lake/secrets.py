@@ -140,11 +140,11 @@ class Vault:
                 "options that name files need --secrets-dir", hint="Start the engine and the sinks with --secrets-dir, or use a SECRET."
             )
         folder = self.folder.resolve()
-        found = (folder / path).resolve()
-        if folder not in found.parents:
+        target = (folder / path).resolve()
+        if folder not in target.parents:
             raise InsufficientPrivilege(f'file "{path}" is not below --secrets-dir')
         try:
-            with found.open("rb") as file:
+            with target.open("rb") as file:
                 return file.read(FILE_BYTES_MAX).decode()
         except (OSError, UnicodeDecodeError) as e:
             reason = e.strerror if isinstance(e, OSError) else "it is no text"

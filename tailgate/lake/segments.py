@@ -53,29 +53,29 @@ class Segments:
         """Returns the bytes of entry n, including its header; None if no segment has it."""
         opened = self._open
         if opened is None or not opened[0].first <= n <= opened[0].last:
-            found = next((r for r in self.ranges() if r.first <= n <= r.last), None)
-            if found is None:
+            segment = next((r for r in self.ranges() if r.first <= n <= r.last), None)
+            if segment is None:
                 return None
-            opened = self._open = self._map(found)
-        found, starts, raw = opened
-        i = n - found.first
+            opened = self._open = self._map(segment)
+        segment, starts, raw = opened
+        i = n - segment.first
         return raw.slice(starts[i], starts[i + 1] - starts[i])
 
-    def _map(self, found: Range) -> tuple[Range, list[int], pa.Buffer]:
-        with pa.memory_map(str(self.folder / found.name)) as file:
+    def _map(self, segment: Range) -> tuple[Range, list[int], pa.Buffer]:
+        with pa.memory_map(str(self.folder / segment.name)) as file:
             raw = file.read_buffer()
-        with open(self.folder / found.name, "rb") as plain:
+        with open(self.folder / segment.name, "rb") as plain:
             line = plain.readline()
-        return found, json.loads(line)["starts"], raw.slice(len(line))
+        return segment, json.loads(line)["starts"], raw.slice(len(line))
 
     def roll(self, first: int, paths: Sequence[Path], folder: WriterFolder) -> Range:
         """Writes the segment of entries `first`, first+1, … from their files. May be repeated."""
-        made = Range(first, first + len(paths) - 1)
+        segment = Range(first, first + len(paths) - 1)
         starts = [0]
         for path in paths:
             size = path.stat().st_size
             starts.append(starts[-1] + size + -size % ALIGNMENT)
-        line = json.dumps({"first": made.first, "last": made.last, "starts": starts}, separators=(",", ":")).encode()
+        line = json.dumps({"first": segment.first, "last": segment.last, "starts": starts}, separators=(",", ":")).encode()
         line += b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
         def parts() -> Iterator[bytes]:
@@ -84,5 +84,5 @@ class Segments:
                 raw = path.read_bytes()
                 yield raw + b"\0" * (-len(raw) % ALIGNMENT)
 
-        folder.create(self.folder / made.name, parts())
-        return made
+        folder.create(self.folder / segment.name, parts())
+        return segment

@@ -1,4 +1,4 @@
-"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and what is kept for it.
+"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and its retained changes.
 
     CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are not acknowledged yet
     ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       everything up to t is acknowledged; a position never moves back
@@ -57,35 +57,35 @@ def begin(lake: Lake, item: Subscription, n: int, time: int) -> None:
 def place(lake: Lake, id: int) -> Place | None:
     """Returns the position of a subscription, or None if it was dropped."""
     try:
-        said = json.loads((lake.path / "readers" / reader(id)).read_bytes())
+        data = json.loads((lake.path / "readers" / reader(id)).read_bytes())
     except FileNotFoundError:
         return None
-    return Place(said["n"], said["time"], said["snapshot"], readers.stopped(lake, reader(id)))
+    return Place(data["n"], data["time"], data["snapshot"], readers.stopped(lake, reader(id)))
 
 
 def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
-    """Durably acknowledges everything up to a time that exists, and returns the new position.
+    """Acknowledges everything up to a time that exists, durably, and returns the new position.
 
     A later position stays as it is. Returns None if the subscription was dropped.
     """
     with _locked(lake):
-        there = place(lake, id)
-        if there is None or upto < there.time or (upto == there.time and not there.snapshot):
-            return there
-        found = lake.log.find(upto)
+        current = place(lake, id)
+        if current is None or upto < current.time or (upto == current.time and not current.snapshot):
+            return current
+        header = lake.log.find(upto)
         crash.point("subscription.acknowledge")
-        taken = Place(max(there.n, found.n if found else 0), upto, False)
-        _write(lake, id, taken)
+        new = Place(max(current.n, header.n if header else 0), upto, False)
+        _write(lake, id, new)
         crash.point("subscription.acknowledged")
-        if there.stopped is not None:
+        if current.stopped is not None:
             readers.start(lake, reader(id))
-        return taken
+        return new
 
 
 def places(lake: Lake, catalog: Catalog) -> dict[int, Place]:
     """Returns the positions of all subscriptions of a catalog, by id."""
-    found = {item.id: place(lake, item.id) for item in catalog.each(Subscription)}
-    return {id: there for id, there in found.items() if there is not None}
+    all_places = {item.id: place(lake, item.id) for item in catalog.each(Subscription)}
+    return {id: position for id, position in all_places.items() if position is not None}
 
 
 def retentions(catalog: Catalog) -> dict[str, int]:
@@ -95,9 +95,9 @@ def retentions(catalog: Catalog) -> dict[str, int]:
 
 def release_dropped(lake: Lake) -> None:
     """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
-    there = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
+    names = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
-    for name in there:
+    for name in names:
         id = int(name.removeprefix(_PREFIX))
         item = catalog.items.get(id)
         if id < catalog.next_id and not isinstance(item, Subscription):
@@ -105,8 +105,8 @@ def release_dropped(lake: Lake) -> None:
 
 
 def _write(lake: Lake, id: int, at: Place) -> None:
-    said = {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}
-    files.replace(lake.path / "readers" / reader(id), json.dumps(said).encode() + b"\n")
+    data = {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}
+    files.replace(lake.path / "readers" / reader(id), json.dumps(data).encode() + b"\n")
 
 
 @contextmanager

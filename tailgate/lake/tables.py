@@ -102,31 +102,31 @@ class Follower:
             checkpoints.sync(self.lake)
             self._checkpoints = checkpoints.decoded(self._list)
         last = self._checkpoints[-1] if self._checkpoints else None
-        wanted = relations(self.lake.catalog_at(newest.n))
-        for stored in wanted.values():
+        stored_relations = relations(self.lake.catalog_at(newest.n))
+        for stored in stored_relations.values():
             if stored.id not in self._tables:
                 self._tables[stored.id] = self._open(stored, newest.n, last)
-        self._tables = {id: table for id, table in self._tables.items() if id in wanted}
-        seen = self._n or (last.n if last else 0)
-        begin = min([seen, *(t.position for id, t in self._tables.items() if wanted[id].ready)])
+        self._tables = {id: table for id, table in self._tables.items() if id in stored_relations}
+        previous = self._n or (last.n if last else 0)
+        begin = min([previous, *(t.position for id, t in self._tables.items() if stored_relations[id].ready)])
         entries = {entry.header.n: entry for entry in self.lake.log.after(begin, newest.n)}
         headers = [entry.header for entry in entries.values()]
         for header in headers:
-            for id in begun(header.catalog) if header.n > seen else ():
-                if id in wanted:
-                    self._begin(wanted[id], header.n)
-        behind = {id: t.position for id, t in self._tables.items() if wanted[id].ready and t.position < newest.n}
+            for id in begun(header.catalog) if header.n > previous else ():
+                if id in stored_relations:
+                    self._begin(stored_relations[id], header.n)
+        behind = {id: t.position for id, t in self._tables.items() if stored_relations[id].ready and t.position < newest.n}
         changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
-            reasons = list(pool.map(lambda id: self._brought(wanted[id], [entries[n] for n in changed[id]], newest.n), changed))
+            reasons = list(pool.map(lambda id: self._brought(stored_relations[id], [entries[n] for n in changed[id]], newest.n), changed))
         self.inconsistent = {id: (self._tables[id].position, why) for id, why in zip(changed, reasons, strict=True) if why is not None}
         for id in behind:
             if id not in self.inconsistent:
                 self._tables[id].position = newest.n
-        if changed or last is None or newest.age - last.age >= UNCHANGED_MS or set(last.versions) != set(wanted):
-            self._sync(wanted)
+        if changed or last is None or newest.age - last.age >= UNCHANGED_MS or set(last.versions) != set(stored_relations):
+            self._sync(stored_relations)
             crash.point("round.checkpoint")
-            self._note(newest, wanted)
+            self._note(newest, stored_relations)
         self._n = newest.n
         return newest.n
 
@@ -135,15 +135,15 @@ class Follower:
         path = table_path(self.lake, stored.id)
         begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
         if not delta.is_table(path):
-            made = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
-            return Table(made, 0, begin, 0, -1)
-        there = DeltaTable(str(path))
-        delta.check_epoch(there, self.epoch)
-        done = there.transaction_version(str(stored.id)) or 0
+            new_table = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
+            return Table(new_table, 0, begin, 0, -1)
+        table = DeltaTable(str(path))
+        delta.check_epoch(table, self.epoch)
+        position = table.transaction_version(str(stored.id)) or 0
         listed = -1 if last is None else last.versions.get(stored.id, -1)
-        if last is not None and last.positions.get(stored.id, -1) >= done:
-            return Table(there, listed, last.positions[stored.id], there.version(), listed)
-        return Table(there, there.version(), done, there.version(), listed)
+        if last is not None and last.positions.get(stored.id, -1) >= position:
+            return Table(table, listed, last.positions[stored.id], table.version(), listed)
+        return Table(table, table.version(), position, table.version(), listed)
 
     def _begin(self, stored: Stored, n: int) -> None:
         """Removes rows from before entry n, which made the relation empty. Changes in the entry itself are applied later."""
@@ -193,29 +193,29 @@ class Follower:
             if (table.delta.transaction_version(str(stored.id)) or 0) > table.position:
                 raise Superseded
 
-    def _sync(self, wanted: dict[int, Stored]) -> None:
+    def _sync(self, stored_relations: dict[int, Stored]) -> None:
         """Makes the versions durable that the next checkpoint lists."""
-        behind = [(id, table) for id, table in self._tables.items() if id in wanted and table.version > table.synced]
+        behind = [(id, table) for id, table in self._tables.items() if id in stored_relations and table.version > table.synced]
         files.sync_all(f for id, table in behind for f in delta.files_of(table_path(self.lake, id), table.synced, table.version))
         for _, table in behind:
             table.synced = table.version
 
-    def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
+    def _note(self, newest: Header, stored_relations: dict[int, Stored]) -> None:
         """Writes a checkpoint for the entry `newest` to the list."""
         assert self._checkpoints is not None
         assert self._list is not None
-        there = {id: self._tables[id] for id in wanted}
-        made = Checkpoint(
+        tables = {id: self._tables[id] for id in stored_relations}
+        checkpoint = Checkpoint(
             newest.n,
             newest.time,
             newest.age,
-            {id: t.version for id, t in there.items()},
-            {id: t.position for id, t in there.items()},
-            {id: s.name for id, s in wanted.items()},
+            {id: t.version for id, t in tables.items()},
+            {id: t.position for id, t in tables.items()},
+            {id: s.name for id, s in stored_relations.items()},
         )
-        kept = checkpoints.thinned([*self._checkpoints, made], newest.age, since_wanted(self.lake))
-        checkpoints.write(self.lake, self._list, kept, self.epoch)
-        self._checkpoints = kept
+        remaining = checkpoints.thinned([*self._checkpoints, checkpoint], newest.age, since_wanted(self.lake))
+        checkpoints.write(self.lake, self._list, remaining, self.epoch)
+        self._checkpoints = remaining
 
 
 class Superseded(Exception):
@@ -250,9 +250,9 @@ def recover(lake: Lake) -> None:
 
 def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:
     """Returns, for each relation that is behind, the entries after its position that change it."""
-    found: dict[int, list[int]] = {}
+    entries: dict[int, list[int]] = {}
     for header in headers:
         for section in header.relations:
             if behind.get(section.relation, header.n) < header.n:
-                found.setdefault(section.relation, []).append(header.n)
-    return found
+                entries.setdefault(section.relation, []).append(header.n)
+    return entries

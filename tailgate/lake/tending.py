@@ -65,8 +65,8 @@ class Tender:
 
     def _without_dropped(self, names: list[str]) -> list[str]:
         """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
-        kept = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
-        dropped = [n for n in names if n.isdecimal() and int(n) not in kept]
+        referenced = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
+        dropped = [n for n in names if n.isdecimal() and int(n) not in referenced]
         for path in self._due(self.lake.path / "tables", [table_path(self.lake, n) for n in dropped]):
             files.discard_folder(path)
         return [n for n in names if n not in dropped]
@@ -82,12 +82,12 @@ class Tender:
             delta.committing(table, table.create_checkpoint)
         lists = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
         listed = {c.versions[int(name)] for c in lists if int(name) in c.versions}
-        kept = listed | {table.version()}
-        self._vacuum(name, path, table, kept)
+        versions = listed | {table.version()}
+        self._vacuum(name, path, table, versions)
         if listed or name == checkpoints.NAME:  # the commits of a table name its files, which are not durable before it is listed
-            self._clean_log(path, min(kept))
+            self._clean_log(path, min(versions))
 
-    def _vacuum(self, name: str, path: Path, table: DeltaTable, kept: set[int]) -> None:
+    def _vacuum(self, name: str, path: Path, table: DeltaTable, versions: set[int]) -> None:
         """Removes data files that no kept version uses."""
         version = table.version()
         if name in self._removed:
@@ -98,10 +98,10 @@ class Tender:
         else:
             return
         self._removed[name] = (version, removed)
-        known = self._files.get(name, {})
-        known = {v: known[v] if v in known else self._files_at(path, table, v) for v in kept}
-        self._files[name] = known
-        needed = frozenset[str]().union(*known.values())
+        files_by_version = self._files.get(name, {})
+        files_by_version = {v: files_by_version[v] if v in files_by_version else self._files_at(path, table, v) for v in versions}
+        self._files[name] = files_by_version
+        needed = frozenset[str]().union(*files_by_version.values())
         for file in self._due(path, [path / f for f in removed - needed]):
             files.discard(file)
             removed.discard(file.name)

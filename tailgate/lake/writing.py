@@ -5,7 +5,7 @@
 
 The link is the commit. A failure before it changes nothing, and the same entry may be appended again.
 After it only the sync of the folder can fail. Then the writer accepts no more entries (`Uncertain`),
-the process ends, and the next start reads from the log what was committed.
+the process ends, and the next start reads the committed entries from the log.
 
 A writer that was paused and replaced cannot append any more, even if its entries' names have become
 free (`lake.fencing`). It gets `Replaced`.
@@ -181,12 +181,12 @@ class Writer:
         sections: list[Section] = []
         parts: list[bytes | memoryview] = []
         offset = 0
-        for relation, given in changes:
-            if isinstance(given, Path):
-                if section := self._adopt(n, relation, given):
+        for relation, content in changes:
+            if isinstance(content, Path):
+                if section := self._adopt(n, relation, content):
                     sections.append(section)
                 continue
-            raw = memoryview(stream(given) if isinstance(given, pa.Table) else given).cast("B")
+            raw = memoryview(stream(content) if isinstance(content, pa.Table) else content).cast("B")
             count = rows(pa.py_buffer(raw))
             if count == 0:
                 continue

@@ -15,5 +15,5 @@ The steps for one sink:
     commits events and progress in one Kafka transaction. About once a second it also writes the
     progress and the status for SHOW SINKS to the lake (`copies`).
  6. Any failure of the broker or the registry ends the session. After a pause, a new session reads from
-    Kafka where to continue, exactly as after a crash. There is no other recovery path.
+    Kafka where to continue, exactly as after a crash. This is the only recovery path.
 """

@@ -100,8 +100,8 @@ def _masked(array: pa.Array, values: list[bytes]) -> list[bytes | None]:
 
 
 def _longs(array: pa.Array) -> list[bytes | None]:
-    known = _LONGS.get
-    return [None if n is None else known(n) or _zigzag(n) for n in array.to_pylist()]
+    cached = _LONGS.get
+    return [None if n is None else cached(n) or _zigzag(n) for n in array.to_pylist()]
 
 
 def _strings(array: pa.Array) -> list[bytes | None]:

@@ -94,9 +94,9 @@ class Encoder:
         ordered = sorted(net.items())
         if self._envelope == "none":
             return [self._event(None, self._form.value(row), row) for row, weight in ordered for _ in range(weight)]
-        gone = [self._event(None, self._form.change(row, None), row) for row, weight in ordered for _ in range(-weight)]
-        come = [self._event(None, self._form.change(None, row), row) for row, weight in ordered for _ in range(weight)]
-        return gone + come
+        deletes = [self._event(None, self._form.change(row, None), row) for row, weight in ordered for _ in range(-weight)]
+        inserts = [self._event(None, self._form.change(None, row), row) for row, weight in ordered for _ in range(weight)]
+        return deletes + inserts
 
     def _event(self, key: bytes | None, value: bytes | None, row: bytes | None) -> Event:
         """Returns an event with the headers of `row`: the new row, or the deleted one."""

@@ -25,8 +25,8 @@ class Follower:
         with self._changed:
             self._changed.notify_all()
 
-    def wait(self, seen: int, timeout: timedelta, ending: Callable[[], bool]) -> None:
-        """Waits for an entry after `seen`, for `ending()`, or for the timeout. May return early."""
+    def wait(self, n: int, timeout: timedelta, ending: Callable[[], bool]) -> None:
+        """Waits for an entry after `n`, for `ending()`, or for the timeout. May return early."""
         with self._changed:
-            if self._n <= seen and not ending():
+            if self._n <= n and not ending():
                 self._changed.wait(timeout.total_seconds())

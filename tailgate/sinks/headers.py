@@ -23,13 +23,13 @@ def headers_of(text: str | None) -> Headers:
     >>> headers_of('{"a": "x", "b": 1, "c": null}')
     (('a', b'x'), ('b', b'1'), ('c', None))
     """
-    found = None if text is None else json.loads(text)
-    if found is None:
+    headers = None if text is None else json.loads(text)
+    if headers is None:
         return ()
-    if isinstance(found, dict):
-        return tuple((name, _value(value)) for name, value in found.items())
-    if isinstance(found, list) and all(isinstance(h, dict) and isinstance(h.get("key"), str) for h in found):
-        return tuple((h["key"], _value(h.get("value"))) for h in found)
+    if isinstance(headers, dict):
+        return tuple((name, _value(value)) for name, value in headers.items())
+    if isinstance(headers, list) and all(isinstance(h, dict) and isinstance(h.get("key"), str) for h in headers):
+        return tuple((h["key"], _value(h.get("value"))) for h in headers)
     raise InvalidParameterValue(
         f"the headers of a message are no object, and no array of objects with key and value: {text}", hint="Give the column another form."
     )

@@ -131,9 +131,9 @@ class Sinks:
         if noted is not None:
             begin = Begin(*noted)
         else:
-            found = begin or self._began(item)
-            begin = found or self._now()
-            if found is None and not item.snapshot:
+            start = begin or self._began(item)
+            begin = start or self._now()
+            if start is None and not item.snapshot:
                 reason = f"{Gone.sqlstate}: the log since the sink's creation is gone"
                 copy.write(begin.n, begin.time, "stopped", reason, claimed=False, filled=True)
                 return
@@ -141,8 +141,8 @@ class Sinks:
         catalog = self._catalog
         relation = catalog[item.depends[0]]
 
-        def opened(said: ConnectionSettings) -> dict[str, str]:
-            return self._vault.opened(settings(said, catalog))
+        def opened(connection_settings: ConnectionSettings) -> dict[str, str]:
+            return self._vault.opened(settings(connection_settings, catalog))
 
         with self._starting:
             if not self._stopping.is_set():
@@ -156,10 +156,10 @@ class Sinks:
         In the latter case a sink with a snapshot begins now: it has written nothing yet, so its snapshot may
         be of any time.
         """
-        wanted = {item.id, item.depends[0]}
+        ids = {item.id, item.depends[0]}
         for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):
             header = entry.header
-            changed = header.catalog is not None and any(put.id in wanted for put in header.catalog.put)
+            changed = header.catalog is not None and any(put.id in ids for put in header.catalog.put)
             if changed and item.id in _ready(self._lake.catalog_at(header.n)):
                 return Begin(header.n, header.time)
         return None

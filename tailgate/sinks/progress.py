@@ -70,14 +70,14 @@ def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink:
     commit may follow another sink's open transaction, and must not be missed.
     """
     partition = TopicPartition(topic(lake_id), PARTITION)
-    found: Progress | None = None
+    progress: Progress | None = None
     with kafka("progress topic"):
-        asked = admin.list_offsets(
+        futures = admin.list_offsets(
             {partition: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=REQUEST_TIMEOUT.total_seconds(),
         )
-        end = asked[partition].result(2 * REQUEST_TIMEOUT.total_seconds()).offset
+        end = futures[partition].result(2 * REQUEST_TIMEOUT.total_seconds()).offset
         consumer = Consumer(
             {
                 **client,
@@ -104,7 +104,7 @@ def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink:
                 reached = (message.offset() or 0) + (error is None)
                 if error is None and message.key() == key(sink):
                     data = message.value()
-                    found = None if data is None else parsed(data)
+                    progress = None if data is None else parsed(data)
         finally:
             consumer.close()
-    return found
+    return progress

@@ -71,14 +71,14 @@ def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
     headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
     request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
-    said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
-    user, password = (access["username"], access.get("password")) if "username" in access else said
+    credentials = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+    user, password = (access["username"], access.get("password")) if "username" in access else credentials
     request.headers.update(clients.authorization(user, password))
     tls = clients.tls(access) if parts.scheme == "https" else None
     try:
         with clients.opener(tls).open(request, timeout=REQUEST_TIMEOUT.total_seconds()) as answer:
-            found = json.loads(answer.read(ANSWER_BYTES_MAX))
-            return {"id": int(found["id"])} if method == "POST" else dict(found)
+            document = json.loads(answer.read(ANSWER_BYTES_MAX))
+            return {"id": int(document["id"])} if method == "POST" else dict(document)
     except urllib.error.HTTPError as refused:
         with refused:
             text = _message(refused)

@@ -5,8 +5,8 @@
           claim             ──► the first transaction records the owner of the sink
     commit: begin ──► events ──► progress ──► commit          atomic for readers of read_committed
 
-A session never retries. Any failure ends it, and the next session reads from Kafka what was
-committed. A broken connection and a crash are therefore handled in the same way.
+A session never retries. Any failure ends it, and the next session reads the committed progress
+from Kafka. A broken connection and a crash are therefore handled in the same way.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ QUEUE_WAIT = timedelta(seconds=0.1)
 
 
 class Session:
-    """The connection of one sink to its broker. `progress`: what the previous instance committed, or None."""
+    """The connection of one sink to its broker. `progress`: that of the previous instance, or None."""
 
     def __init__(self, settings: Settings, lake_id: str, sink: int, instance: str, stopping: Callable[[], bool]) -> None:
         self.settings = self._settings = settings
@@ -94,11 +94,11 @@ class Session:
         """Waits until a broker responds. The error contains the reason why a connection failed, not only a timeout."""
         try:
             with kafka(f"brokers {self._settings.brokers}"):
-                asked = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
-                while not wait([asked], STOP_LOOK.total_seconds()).done:
+                future = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
+                while not wait([future], STOP_LOOK.total_seconds()).done:
                     if self._stopping():
                         raise ConnectionFailure("Kafka: stopped before the brokers answered")
-                asked.result()
+                future.result()
         except ConnectionFailure as failure:
             self._admin.poll(0)
             raise ConnectionFailure(f"{failure.message}{': ' + self._error if self._error else ''}") from failure

@@ -76,7 +76,7 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
     key = item.message_key
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, ...) to the sink.")
-    given = {str(name).lower(): option for name, option in item.settings.items()}
+    options = {str(name).lower(): option for name, option in item.settings.items()}
     return Settings(
         brokers=brokers(item.brokers),
         topic=item.topic,
@@ -84,24 +84,24 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
         key_format=key_format.type,
         registry=value.registry or key_format.registry or "",
         registry_access=opened(value.access or key_format.access or {}),
-        compatibility={p: str(level).upper() for p in ("key", "value") if (level := given.get(f"{p}_{LEVEL}", given.get(LEVEL)))},
-        consistency_topic=str(given.get("consistency_topic", "")),
+        compatibility={p: str(level).upper() for p in ("key", "value") if (level := options.get(f"{p}_{LEVEL}", options.get(LEVEL)))},
+        consistency_topic=str(options.get("consistency_topic", "")),
         envelope=envelope,
         headers=item.headers,
         constant_headers=tuple((name, value.encode()) for name, value in item.constant_headers),
         key=key,
         snapshot=item.snapshot,
-        value_name=str(given.get("avro_value_fullname", VALUE_NAME)),
-        key_name=str(given.get("avro_key_fullname", KEY_NAME)),
-        partitions=int(given.get("partition_count", -1)),
-        replication=int(given.get("replication_factor", -1)),
+        value_name=str(options.get("avro_value_fullname", VALUE_NAME)),
+        key_name=str(options.get("avro_key_fullname", KEY_NAME)),
+        partitions=int(options.get("partition_count", -1)),
+        replication=int(options.get("replication_factor", -1)),
         topic_config={
             TOPIC_CONFIG.get(name, name.removeprefix(TOPIC_PREFIX)): str(option)
-            for name, option in given.items()
+            for name, option in options.items()
             if name in TOPIC_CONFIG or name.startswith(TOPIC_PREFIX)
         },
         client=librdkafka(opened(item.kafka)),
-        compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
+        compression=str(options.get("compression_type", options.get("compression", "none"))).lower(),
     )
 
 

@@ -24,10 +24,10 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
     with kafka(f'topic "{name}"'):
         if _exists(admin, name):
             return
-        wanted = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
         seconds = REQUEST_TIMEOUT.total_seconds()
         try:
-            admin.create_topics([wanted], operation_timeout=seconds, request_timeout=seconds)[name].result(2 * seconds)
+            admin.create_topics([topic], operation_timeout=seconds, request_timeout=seconds)[name].result(2 * seconds)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
@@ -40,9 +40,9 @@ def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
     """Returns whether a topic exists. This request never creates one. `led`: all its partitions must have leaders."""
     seconds = REQUEST_TIMEOUT.total_seconds()
     try:
-        found = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+        description = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return False
         raise
-    return not led or all(partition.leader is not None for partition in found.partitions)
+    return not led or all(partition.leader is not None for partition in description.partitions)

@@ -1,4 +1,4 @@
-"""The thread of one sink, from its registration to its drop. It retries until it is told to end.
+"""The thread of one sink, from its registration to its drop. It retries until it is stopped.
 
     session ──► claim ──► snapshot, in parts ──► steps, in batches ──► wait for the log ─┐
        ▲                                             ▲                                   │
@@ -194,18 +194,18 @@ class Worker(threading.Thread):
         if (reason := self._copy.stopped()) is not None:
             held = f"the log is no longer kept for sink {self.item.name}: {reason}"
             raise ConfigurationLimitExceeded(held, hint="Drop the sink and create it again.")
-        found = session.progress
-        if found is None:
+        progress = session.progress
+        if progress is None:
             if self._claimed:
                 raise ObjectNotInPrerequisiteState(
                     f"Kafka has lost the progress of sink {self.item.name}",
                     detail=f"The topic {topic(self._lake.id)} has no record of it.",
                     hint="Drop the sink and create it again.",
                 )
-            found = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
-        elif found.filled and copy is not None and copy.n > found.n:
-            found = replace(found, n=copy.n, time=copy.time)
-        self._position = replace(found, instance=self._instance)
+            progress = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
+        elif progress.filled and copy is not None and copy.n > progress.n:
+            progress = replace(progress, n=copy.n, time=copy.time)
+        self._position = replace(progress, instance=self._instance)
         session.commit([], self._position)
         crash.point("sink.claimed")
         self._claimed = True

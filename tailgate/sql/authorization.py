@@ -128,18 +128,18 @@ def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
         raise UndefinedTable("a relation that the statement reads was dropped")
     for reader in demand.readers:
         if reader == SESSION:
-            _check_role(demand.privilege, item, role, catalog, named=True)
+            _check_role(demand.privilege, item, role, catalog, by_name=True)
         else:
             _check_role(demand.privilege, item, _owner(reader, catalog), catalog)
 
 
-def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, named: bool = False) -> None:
+def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, by_name: bool = False) -> None:
     """Raises 42501 if the role lacks a privilege on an item.
 
-    `named`: a statement of the role names the item. This requires USAGE on its schema too, except for
+    `by_name`: a statement of the role names the item. This requires USAGE on its schema too, except for
     the session's temporary views.
     """
-    if named and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
+    if by_name and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
     if privilege != EXECUTE and not catalog.may(role, privilege, item.id):
         raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")

@@ -130,13 +130,13 @@ class _Text:
             if at in columns:
                 self.column(at, id)
             else:
-                self.name(at, id, alias=at in bare, taken=ctes)
+                self.name(at, id, alias=at in bare, ambiguous=ctes)
         return self.edits[first:]
 
-    def name(self, at: int | None, id: int, *, alias: bool = False, taken: Collection[str] = ()) -> None:
+    def name(self, at: int | None, id: int, *, alias: bool = False, ambiguous: Collection[str] = ()) -> None:
         """Adds the edit for the name of a relation or function, if it needs one.
 
-        `alias`: an alias may be added after the name. `taken`: names that mean something else if they
+        `alias`: an alias may be added after the name. `ambiguous`: names that mean something else if they
         are not qualified.
         """
         assert at is not None
@@ -147,7 +147,7 @@ class _Text:
         if any(f is not None and f.id == id for f in matches):
             return
         new = self._after.name_of(self._after[id])
-        if new.schema is None and new.name in taken:
+        if new.schema is None and new.name in ambiguous:
             new = self._qualified(id)
         behind = f" AS {quoted(old.name)}" if alias and new.name != old.name and not self._after_table(first) else ""
         self.edits.append((at, self._row[last].end, new.sql + behind))

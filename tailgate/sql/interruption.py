@@ -1,4 +1,4 @@
-"""Whether the statement that this thread runs must end: checked by functions of ours that may take long.
+"""Interruption of long SQL functions: they check whether the statement of their thread was canceled.
 
 DuckDB checks between two vectors of 2,048 values, for each of which a function may take a second.
 """
@@ -22,7 +22,7 @@ _local = _Local()
 
 @contextmanager
 def asking(check: Callable[[], None]) -> Iterator[None]:
-    """`check` raises if the work of this thread is to end."""
+    """Sets the function that `check()` calls in this thread within the block. It raises an error if the work must end."""
     before, _local.check = _local.check, check
     try:
         yield

@@ -208,8 +208,8 @@ def _read_head(data: bytes, element: Type) -> tuple[int, int]:
 
 
 def _name(oid: int) -> str:
-    known = str(BY_OID[oid]) if oid in BY_OID else "???"
-    return f"{oid} ({known if oid else '-'})"
+    name = str(BY_OID[oid]) if oid in BY_OID else "???"
+    return f"{oid} ({name if oid else '-'})"
 
 
 def _unpacked_head(data: bytes) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""What the binary forms of several types share.
+"""Parts that the binary forms of several types share.
 
 Source: PostgreSQL 15, src/backend/libpq/pqformat.c.
 """

@@ -19,7 +19,7 @@ INFINITIES_TIME = {2**63 - 1: b"infinity", -(2**63) + 1: b"-infinity", -(2**63):
 
 
 def civil(days: int) -> tuple[int, int, int]:
-    """Year (astronomical: 0 is 1 BC), month and day.
+    """Returns year (astronomical: 0 is 1 BC), month and day.
 
     >>> civil(0), civil(-719528)
     ((1970, 1, 1), (0, 1, 1))
@@ -35,7 +35,7 @@ def civil(days: int) -> tuple[int, int, int]:
 
 
 def days(year: int, month: int, day: int) -> int:
-    """The inverse of `civil`.
+    """Returns the days since 1970-01-01 of a date. The inverse of `civil`.
 
     >>> days(1970, 1, 1), days(0, 1, 1)
     (0, -719528)

@@ -110,13 +110,13 @@ def _date(fields: Fields, text: str) -> int:
     return _time_with_zone(fields, text, fields.mask)
 
 
-def _time_with_zone(fields: Fields, text: str, known: int) -> int:
+def _time_with_zone(fields: Fields, text: str, mask: int) -> int:
     """Decodes a time such as 101112-08."""
     digits, hyphen, zone = text.partition("-")
     if not hyphen:
         raise BadFormat
     fields.zone = zone_offset(hyphen + zone)
-    return fields.run_together(digits, known) | ZONE
+    return fields.run_together(digits, mask) | ZONE
 
 
 def _number(fields: Fields, text: str) -> int:

@@ -52,43 +52,43 @@ class Fields:
     def date(self, text: str) -> int:
         """Decodes a date such as 2021-04-26 or 26-apr-2021."""
         parts = _date_parts(text)
-        known, added = self.mask, 0
+        earlier_mask, added = self.mask, 0
         for name in filter(str.isalpha, parts):
             kind, value = d.WORDS.get(name[: d.WORD_LENGTH], ("", 0))
             if kind == d.IGNORED:
                 continue
-            if kind != d.MONTH or (known | added) & MONTH:
+            if kind != d.MONTH or (earlier_mask | added) & MONTH:
                 raise BadFormat
             self.month, added = int(value), added | MONTH
         month_name = added != 0
         for digits in filter(str.isdigit, parts):
-            mask = self.number(digits, month_name, known | added)
-            if mask & (known | added):
+            mask = self.number(digits, month_name, earlier_mask | added)
+            if mask & (earlier_mask | added):
                 raise BadFormat
             added |= mask
-        if (known | added) & ~(DAY_OF_YEAR | ZONE) != DATE:
+        if (earlier_mask | added) & ~(DAY_OF_YEAR | ZONE) != DATE:
             raise BadFormat
         return added
 
-    def number(self, text: str, month_name: bool, known: int) -> int:
+    def number(self, text: str, month_name: bool, earlier_mask: int) -> int:
         """Decodes a number by the fields of the date that are known."""
         value, rest = d.integer(text)
         if rest.startswith("."):
             if len(text) - len(rest) > 2:
-                return self.run_together(text, known | DATE)
+                return self.run_together(text, earlier_mask | DATE)
             self.micros = _micros(rest)
         elif rest or rest == text:
             raise BadFormat
-        known &= DATE
-        if len(text) == 3 and known == YEAR and 1 <= value <= 366:
+        earlier_mask &= DATE
+        if len(text) == 3 and earlier_mask == YEAR and 1 <= value <= 366:
             self.day_of_year = value
             return DAY_OF_YEAR | MONTH | DAY
-        if known == YEAR | MONTH and month_name and len(text) >= 3 and self.short_year:
+        if earlier_mask == YEAR | MONTH and month_name and len(text) >= 3 and self.short_year:
             self.day, self.year, self.short_year = self.year, value, False  # the first number was the day
             return DAY
-        if known == DATE:
-            return self.run_together(text, known)
-        field = self._next(known, month_name, len(text))
+        if earlier_mask == DATE:
+            return self.run_together(text, earlier_mask)
+        field = self._next(earlier_mask, month_name, len(text))
         if field == YEAR:
             self.year, self.short_year = value, len(text) <= 2
         elif field == MONTH:
@@ -97,27 +97,27 @@ class Fields:
             self.day = value
         return field
 
-    def _next(self, known: int, month_name: bool, length: int) -> int:
+    def _next(self, earlier_mask: int, month_name: bool, length: int) -> int:
         """Returns the field of a number, by the fields before it."""
         long = length >= 3 or self.date_order == "YMD"
-        if known == 0:
+        if earlier_mask == 0:
             return YEAR if long else DAY if self.date_order == "DMY" else MONTH
-        if known == MONTH:
+        if earlier_mask == MONTH:
             return YEAR if month_name and long else DAY
-        return {YEAR: MONTH, DAY: MONTH, YEAR | MONTH: DAY, MONTH | DAY: YEAR}[known]
+        return {YEAR: MONTH, DAY: MONTH, YEAR | MONTH: DAY, MONTH | DAY: YEAR}[earlier_mask]
 
-    def run_together(self, text: str, known: int) -> int:
+    def run_together(self, text: str, earlier_mask: int) -> int:
         """Decodes a date such as 20210426, or a time such as 101112.5."""
         digits, point, fraction = text.partition(".")
         if point:
             self.micros = _micros(point + fraction)
-        elif known & DATE != DATE and len(text) >= 6:
+        elif earlier_mask & DATE != DATE and len(text) >= 6:
             self.year, self.month, self.day = int(text[:-4]), int(text[-4:-2]), int(text[-2:])
             if self.year >= 2**31:
                 raise FieldOverflow
             self.short_year = self.short_year or len(text) == 6
             return DATE
-        if known & TIME != TIME and len(digits) in (4, 6):
+        if earlier_mask & TIME != TIME and len(digits) in (4, 6):
             self.hour, self.minute, self.second = int(digits[:2]), int(digits[2:4]), int(digits[4:] or 0)
             return TIME
         raise BadFormat

@@ -56,11 +56,11 @@ _AFTER_WORD = re.compile(r"[-+/_.:A-Za-z0-9]*", re.ASCII)
 
 def tokens(text: str) -> list[Token]:
     """Splits a text into tokens. Raises `BadFormat`."""
-    found: list[Token] = []
+    result: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None or len(found) > TOKENS_MAX:
+        if match is None or len(result) > TOKENS_MAX:
             raise BadFormat
         at = match.end()
         group = match.lastgroup
@@ -79,10 +79,10 @@ def tokens(text: str) -> list[Token]:
             token = Token(SPECIAL, match["sign"] + match["special"].lower())
         else:
             token = Token(TIME, match["time"]) if match["time"] is not None else Token(NUMBER, match["number"])
-        found.append(token)
-    if len(found) > TOKENS_MAX or sum(len(token.text) + 1 for token in found) > LENGTH_MAX + TOKENS_MAX:
+        result.append(token)
+    if len(result) > TOKENS_MAX or sum(len(token.text) + 1 for token in result) > LENGTH_MAX + TOKENS_MAX:
         raise BadFormat
-    return found
+    return result
 
 
 def _word(text: str, word: str, at: int) -> tuple[Token, int]:

@@ -143,7 +143,7 @@ class _Sum:
 def _by_units(tokens: list[Token], fields: str) -> _Sum:
     """Reads backwards: a unit follows its number."""
     total = _Sum()
-    known: set[str] = set()
+    units: set[str] = set()
     unit, ago = "", False
     for token in reversed(tokens):
         added: frozenset[str] | set[str] = frozenset()
@@ -162,10 +162,10 @@ def _by_units(tokens: list[Token], fields: str) -> _Sum:
             added, unit = _CLOCK, "day"
         else:
             unit, added = _add_number(total, token.text, unit or _last_field(fields))
-        if known & added:
+        if units & added:
             raise BadFormat
-        known |= added
-    if not known:
+        units |= added
+    if not units:
         raise BadFormat
     if ago:
         total.negate()

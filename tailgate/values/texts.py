@@ -1,4 +1,4 @@
-"""What the input functions of several types share: blanks, and the error for a malformed text."""
+"""Parts that the input functions of several types share: blanks, and the error for a malformed text."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ def setting(name: str) -> tuple[str, tzinfo] | None:
 
 def of_session(time_zone: str) -> tzinfo:
     """Returns the zone of a valid value of the setting TimeZone."""
-    found = setting(time_zone)
-    return timezone.utc if found is None else found[1]
+    zone = setting(time_zone)
+    return timezone.utc if zone is None else zone[1]
 
 
 def offset_text(seconds: int) -> bytes:

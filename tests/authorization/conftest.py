@@ -70,7 +70,7 @@ def refused(world: World, user: str, *texts: str, sqlstate: str = "42501") -> ps
         with pytest.raises(psycopg.Error) as raised:
             connection.execute(texts[-1].encode())
     diag = raised.value.diag
-    told = f"{diag.message_primary} {diag.message_detail} {diag.message_hint} {diag.context}"
-    assert str(CANARY) not in told, texts[-1]
-    assert raised.value.sqlstate == sqlstate, (texts[-1], told)
+    text_shown = f"{diag.message_primary} {diag.message_detail} {diag.message_hint} {diag.context}"
+    assert str(CANARY) not in text_shown, texts[-1]
+    assert raised.value.sqlstate == sqlstate, (texts[-1], text_shown)
     return raised.value

@@ -117,7 +117,7 @@ def test_to_replace_is_to_own(world: World, text: str) -> None:
 
 
 def test_a_changed_function_is_asked_of_the_owners_above_it(world: World) -> None:
-    """Regression: the privileges on what the function reads were not checked."""
+    """Regression: the privileges on the relations that the function reads were not checked."""
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "CREATE VIEW lo.v AS SELECT lo.f()")
     refused(world, "low", "CREATE OR REPLACE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
     assert world.sql("low", "TABLE lo.v") == [(1,)]

@@ -135,10 +135,10 @@ def roles(patch: Patch) -> None:
     """Allows SET ROLE to any role."""
     find = current.CurrentRole.find
 
-    def found(self: Any, wanted: str) -> Any:
+    def found(self: Any, name: str) -> Any:
         with contextlib.suppress(errors.InsufficientPrivilege):
-            return find(self, wanted)
-        return self._serving.progress.catalog.find_role(wanted)
+            return find(self, name)
+        return self._serving.progress.catalog.find_role(name)
 
     patch.setattr(current.CurrentRole, "find", found)
 

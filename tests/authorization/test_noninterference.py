@@ -1,8 +1,8 @@
-"""Tests that data a role may not read has no influence on what it receives.
+"""Tests that data a role may not read has no influence on the answers it receives.
 
 A role alone, or two that cooperate, send random statements of every kind (`grammar`). A value that
 only another role's table holds must not appear in any byte that they receive, and a role must
-change only what it owns. TAILGATE_STATEMENTS sets the number of statements, TAILGATE_SEED the seed.
+change only its own objects. TAILGATE_STATEMENTS sets the number of statements, TAILGATE_SEED the seed.
 """
 
 from __future__ import annotations

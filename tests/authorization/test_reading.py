@@ -157,7 +157,7 @@ def presto_answer(url: str, user: str, text: str) -> str:
 
 
 def test_a_view_reads_with_its_owner_s_privileges(world: World) -> None:
-    """As in PostgreSQL, the owner's privileges are checked at each read, for every reader."""
+    """The owner's privileges are checked at each read, for every reader, as in PostgreSQL."""
     world.sql("boss", "GRANT SELECT ON salaries TO low")
     world.sql("low", "CREATE VIEW lo.v AS SELECT n FROM salaries", "CREATE VIEW lo.w AS SELECT n FROM lo.v")
     world.sql("low", "GRANT USAGE ON SCHEMA lo TO helper", "GRANT SELECT ON lo.w TO helper")
@@ -171,7 +171,7 @@ def test_a_view_reads_with_its_owner_s_privileges(world: World) -> None:
 
 
 def test_a_function_reads_with_its_owner_s_and_its_caller_s_privileges(world: World) -> None:
-    """Both the function's owner and its caller need the privileges on what it reads."""
+    """Both the function's owner and its caller need the privileges on the relations that it reads."""
     world.sql("boss", "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
     world.sql("boss", "GRANT USAGE ON SCHEMA own TO PUBLIC")
     refused(world, "low", "SELECT own.f()")
@@ -186,7 +186,7 @@ def test_a_function_reads_with_its_owner_s_and_its_caller_s_privileges(world: Wo
 
 
 def test_a_function_cannot_borrow_from_a_view_that_calls_it(world: World) -> None:
-    """It cannot use the privileges of the view's owner or of a superuser who calls it either."""
+    """The function cannot use the privileges of the view's owner, nor those of a superuser who calls it."""
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "GRANT USAGE ON SCHEMA lo TO PUBLIC")
     world.sql("boss", "CREATE VIEW own.v AS SELECT lo.f()", "GRANT USAGE ON SCHEMA own TO low", "GRANT SELECT ON own.v TO low")
     assert world.sql("low", "TABLE own.v") == [(1,)]

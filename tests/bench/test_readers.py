@@ -1,4 +1,4 @@
-"""Tests what the measuring client records from real servers, and that it compares the complete view."""
+"""Tests that the measuring client records the updates of real servers, and compares the complete view."""
 
 from __future__ import annotations
 

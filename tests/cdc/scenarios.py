@@ -59,7 +59,7 @@ class Scenario:
     """A scenario.
 
     `alters` are run in the database halfway, while the sources run. `refreshed` is a source that
-    then gets a column, and the column. `taken` are the views taken unchanged from the examples, by
+    then gets a column, and the column. `example_views` are the views copied from the examples, by
     file. With `avro` the topics have Avro, otherwise JSON without schemas. `topics` exist before
     the connector writes: `pageviews`, to which visits are sent, and `transaction`, in which
     Debezium marks the begin and end of transactions. `transaction` generates a transaction; without
@@ -74,7 +74,7 @@ class Scenario:
     avro: bool
     topics: tuple[str, ...] = ()
     transaction: Callable[[random.Random], list[str]] | None = None
-    taken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    example_views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refreshed: tuple[str, str] | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
@@ -82,7 +82,7 @@ class Scenario:
     def statements(self) -> list[str]:
         """Returns the statements that create sources, the views of the examples, further views, and sinks."""
         own = [self._said(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
-        views = [s for file, names in self.taken.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
+        views = [s for file, names in self.example_views.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
         sources = [s for s in own if s.startswith("CREATE SOURCE")]
         return [*sources, *views, *own[len(sources) :]]
 
@@ -189,7 +189,7 @@ SHOP = Scenario(
     avro=True,
     refreshed=("users", "score"),
     topics=("pageviews",),
-    taken={
+    example_views={
         "shop/statements.sql": ("pageviews", "pageviews_by_user_segment"),
         "shop/longer.sql": ("purchase_summary", "high_value_customers"),
     },
@@ -263,7 +263,7 @@ SERVICE = Scenario(
     ),
     alters=("ALTER TABLE tweets ADD COLUMN language VARCHAR(8) DEFAULT 'en'",),
     avro=False,
-    taken={"user_information/statements.sql": ("user_information",)},
+    example_views={"user_information/statements.sql": ("user_information",)},
 )
 
 # ---- whole transactions -------------------------------------------------------------------------

@@ -26,7 +26,7 @@ SETTLED_S = 5.0  # without faults after a part was hit or healed, so that its re
 class Fault:
     """A kind of fault.
 
-    `part` names what it hits; a part is not hit again before it is healed. `strike` returns whether
+    `part` names the process or connection that it hits; a part is not hit again before it is healed. `strike` returns whether
     it found a process. `heal` is called after a random time in the range `lasts`, in seconds. A
     `fatal` fault ends the process.
     """

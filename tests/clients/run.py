@@ -1,6 +1,6 @@
 """Runs the checks of real clients against Tailgate and, for comparison, against PostgreSQL 15.
 
-    .clients/<kind>/      what a kind of client needs, installed once from its registry, outside of the repository
+    .clients/<kind>/      packages of a kind of client, installed once from its registry, outside of the repository
     tailgate up           over an empty lake ─┐
     PostgreSQL 15         (tests/postgres)   ─┴─ world.sql ──► each program of CLIENTS, twice ──► `passed/total passed/total  client`
 

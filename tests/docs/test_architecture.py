@@ -1,4 +1,4 @@
-"""docs/architecture.md: its length, what it names exists, and its glossary is complete."""
+"""Tests that docs/architecture.md is short, names only existing things, and has a complete glossary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that pages of docs/sql print what they say on Tailgate and PostgreSQL, and that they are complete."""
+"""Tests the examples of docs/sql on Tailgate and PostgreSQL, and that the pages are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process of `tailgate` ends."""
+"""Tests the end of a process of `tailgate`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Attacks on a gateway of its own process: each does harm for a while and says what it cost; a client polls beside it.
+"""Attacks on a gateway in a separate process, while another client polls it.
 
-An attack takes a `Target` and a size and gives figures. What holds for all: the gateway lives and keeps within its memory, and the poller
-is answered.
+An attack takes a `Target` and a size and returns figures. During every attack the gateway keeps
+running within its memory limit, and the poller gets its answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.wire.wire import Client, Parse, Query, Sync
 
 
 def wrong_passwords(target: Target, size: int) -> Figures:
-    """Seconds until a password is refused, of a role that is there and of one that is not; both alike."""
+    """Returns how long the refusal of a password takes, for an existing role and for an unknown role."""
 
     def refused(user: str) -> float:
         began = time.perf_counter()
@@ -34,19 +34,19 @@ def wrong_passwords(target: Target, size: int) -> Figures:
             psycopg.connect(f"host=127.0.0.1 port={target.port} dbname=shop user={user} password=wrong").close()
         return time.perf_counter() - began
 
-    there, absent = [], []
+    present, absent = [], []
     for _ in range(size):
-        there.append(refused("ann"))
+        present.append(refused("ann"))
         absent.append(refused("nobody"))
     return {
-        "least_ms": min(there + absent) * 1000,
-        "there_median_ms": statistics.median(there) * 1000,
+        "least_ms": min(present + absent) * 1000,
+        "present_median_ms": statistics.median(present) * 1000,
         "absent_median_ms": statistics.median(absent) * 1000,
     }
 
 
 def half_open(target: Target, size: int) -> Figures:
-    """Connections that say nothing, or half of a start-up packet, and stay."""
+    """Opens connections that send nothing, or half of a startup packet, and keeps them open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(size + 1000, hard), hard))
     opened: list[socket.socket] = []
@@ -66,7 +66,7 @@ def half_open(target: Target, size: int) -> Figures:
 
 
 def huge_messages(target: Target, size: int) -> Figures:
-    """Lengths of a gigabyte, before and after the start-up, and as many bytes as one is let send."""
+    """Sends messages with lengths of a gigabyte, before and after the startup, until the server closes the connection."""
     refused = 0
     for length in (2**31 - 1, 2**30, 20_000):
         with target.connect() as connection:
@@ -91,7 +91,7 @@ def huge_messages(target: Target, size: int) -> Figures:
 
 
 def _ends(connection: socket.socket) -> bool:
-    """Whether the server closes it."""
+    """Waits until the server closes the connection. Returns True."""
     connection.settimeout(30)
     with contextlib.suppress(ConnectionError):
         while connection.recv(65536):
@@ -100,7 +100,7 @@ def _ends(connection: socket.socket) -> bool:
 
 
 def deep_nesting(target: Target, size: int) -> Figures:
-    """Texts that nest deeper than any stack; each is an error or an answer, soon, and the next statement works."""
+    """Sends texts with very deep nesting. Each gets an error or an answer, and the next statement works."""
     deep = (
         "SELECT " + "(" * size + "1" + ")" * size,
         "SELECT " + "-" * 1 + " -" * size + "1",
@@ -123,14 +123,14 @@ def deep_nesting(target: Target, size: int) -> Figures:
     longest, errors = 0.0, 0
     client = Client.connect("127.0.0.1", target.port, WHO, "shop")
     for text in deep:
-        for words, asked in ((Query(text), 1), (Parse("", text) + Sync(), 1)):
+        for words in (Query(text), Parse("", text) + Sync()):
             began = time.perf_counter()
             client.send(words)
-            said = list(_patiently(client))
+            messages = list(_patiently(client))
             longest = max(longest, time.perf_counter() - began)
-            assert said, text[:40]
-            assert said[-1][0] == "Z", (text[:40], asked)
-            for letter, body in said:
+            assert messages, text[:40]
+            assert messages[-1][0] == "Z", text[:40]
+            for letter, body in messages:
                 errors += letter == "E"
                 assert letter != "E" or b"CXX000\0" not in body, (text[:60], body[:200])
     client.send(Query("SELECT 1"))
@@ -147,24 +147,24 @@ def _patiently(client: Client) -> Iterator[tuple[str, bytes]]:
 
 
 def stopped_reader(target: Target, size: int) -> Figures:
-    """A result of so many MiB to a reader that stops reading, and one that reads a little and goes."""
+    """Requests results of `size` MiB with a client that stops reading, and with one that disconnects early."""
     text = f"SELECT repeat('x', 1048000) AS v FROM generate_series(1, {size}) AS g"
     reader = Client.connect("127.0.0.1", target.port, WHO, "shop")
     reader.send(Query(text))
     time.sleep(min(3.0, size / 100))
-    said = reader.message(60)
+    first_message = reader.message(60)
     follower = Client.connect("127.0.0.1", target.port, WHO, "shop")
     follower.send(Query(text))
     time.sleep(min(1.0, size / 300))
     follower.close()
-    assert said is not None
+    assert first_message is not None
     time.sleep(min(2.0, size / 100))
     reader.close()
-    return {"asked_mb": size, "refused": float(said[0] == "E")}
+    return {"requested_mb": size, "refused": float(first_message[0] == "E")}
 
 
 def cancel_storm(target: Target, size: int) -> Figures:
-    """Cancel requests with keys that are none, and with the right key of a session that polls."""
+    """Sends cancel requests with invalid keys, and with the right key of a polling session."""
     victim = Client.connect("127.0.0.1", target.port, WHO, "shop")
     chance = random.Random(2)
     began = time.perf_counter()
@@ -182,7 +182,7 @@ def cancel_storm(target: Target, size: int) -> Figures:
     return {"requests": size, "per_second": size / took, "cancelled": cancelled}
 
 
-ATTACKS: dict[str, tuple[Callable[[Target, int], Figures], int, int]] = {  # attack, a small size, the whole one
+ATTACKS: dict[str, tuple[Callable[[Target, int], Figures], int, int]] = {  # attack, its small size, its full size
     "wrong passwords": (wrong_passwords, 3, 50),
     "half-open connections": (half_open, 300, 10_000),
     "huge messages": (huge_messages, 2, 1024),
@@ -200,8 +200,8 @@ ATTACKS: dict[str, tuple[Callable[[Target, int], Figures], int, int]] = {  # att
 }
 
 
-def attacked(name: str, target: Target, size: int) -> Figures:
-    """Figures of the attack and of who polled beside it; raises if the gateway did not stand it."""
+def run_attack(name: str, target: Target, size: int) -> Figures:
+    """Runs an attack. Returns its figures and those of the poller; raises if the gateway or the poller fails."""
     attack, _, _ = ATTACKS[name]
     with Watched(target) as watched:
         figures = attack(target, size)

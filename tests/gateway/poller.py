@@ -22,8 +22,8 @@ def main(dsn: str) -> None:
     took: list[float] = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         while True:
-            asked = bool(select.select([sys.stdin], [], [], 0)[0])
-            if asked and not sys.stdin.readline():
+            report_due = bool(select.select([sys.stdin], [], [], 0)[0])
+            if report_due and not sys.stdin.readline():
                 break
             for text in (
                 f"SELECT name FROM v WHERE id = {chance.randrange(100)}",
@@ -35,7 +35,7 @@ def main(dsn: str) -> None:
                 took.append(time.perf_counter() - began)
                 assert row is not None
                 time.sleep(PAUSE_S)
-            if asked:
+            if report_due:
                 print("polled", flush=True)
     print(json.dumps(took))
 

@@ -1,4 +1,4 @@
-"""Attacks by statements: texts whose cost grows faster than they do, things that are kept, and work that goes on until it is cancelled."""
+"""Attacks by statements: costly short texts, objects that stay in memory, and queries that run until they are canceled."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.gateway.target import LOW, PATIENCE_S, WHO, Figures, Target
 from tests.wire.wire import Bind, Client, Parse, Query, Sync
 
 TIMEOUT_S = 3  # statement_timeout of the attacks that would take days
-ENDED_S = 10.0  # after which a statement is over that was cancelled, on a busy machine
+ENDED_S = 10.0  # within which a canceled statement ends, on a busy machine
 OVER = ("57014", "54000", "54001", "54011", "53200", "53400")  # cancelled, too complex, too large, too many
 DAYS = "generate_series(1, 1000000) a, generate_series(1, 1000000) b"
 
 
 def texts(size: int) -> dict[str, str]:
-    """Each costs far more than its length, unless somebody counts."""
+    """Returns statements that are much more expensive than long, if nothing limits their cost."""
     twice = ", ".join(f"c{i} AS (SELECT a.id FROM c{i - 1} a, c{i - 1} b WHERE a.id = b.id)" for i in range(1, 31))
     return {
         "nested calls": "SELECT " + "exp(" * 12 + "-1e300::float8" + ")" * 12,
@@ -61,15 +61,15 @@ def texts(size: int) -> dict[str, str]:
 
 
 def complex_statements(target: Target, size: int) -> Figures:
-    """Each is answered, refused or ended by statement_timeout; beside it nobody waits."""
+    """Runs the statements of `texts`. Each is answered, refused or ended by statement_timeout."""
     longest, refused = 0.0, 0
     for name, text in texts(size).items():
         with _signed_in(target, statement_timeout=f"{TIMEOUT_S}s") as client:
             began = time.perf_counter()
             client.send(Query(text))
-            said = _answer(client, name)
+            sqlstate = _answer(client, name)
             took = time.perf_counter() - began
-            if said is not None:
+            if sqlstate is not None:
                 refused += 1
             longest = max(longest, took)
             assert took < TIMEOUT_S + ENDED_S, f"{name} took {took:.1f} s"
@@ -77,18 +77,21 @@ def complex_statements(target: Target, size: int) -> Figures:
 
 
 def _answer(client: Client, what: str) -> str | None:
-    """The SQLSTATE of the error, if the answer has one; until the server is ready or has closed."""
-    found = None
+    """Reads messages until ReadyForQuery or the end of the connection.
+
+    Returns the SQLSTATE of the error, "closed", or None without an error.
+    """
+    sqlstate = None
     while (message := client.message(PATIENCE_S)) is not None:
         letter, body = message
         if letter == "E":
             fields = {part[:1]: part[1:] for part in body.split(b"\0") if part}
-            found = fields[b"C"].decode()
-            if found.startswith("XX"):
+            sqlstate = fields[b"C"].decode()
+            if sqlstate.startswith("XX"):
                 raise AssertionError(f"{what}: {fields}")
         if letter == "Z":
-            return found
-    return found or "closed"
+            return sqlstate
+    return sqlstate or "closed"
 
 
 @contextlib.contextmanager
@@ -101,7 +104,7 @@ def _signed_in(target: Target, user: str = LOW, **options: str) -> Iterator[Clie
 
 
 def before_signing_in(target: Target, size: int) -> Figures:
-    """So many connections of a role with a password send a message of 64 MiB instead of it."""
+    """Sends a message of 64 MiB instead of a password, from `size` connections."""
     refused = 0
     words = pack("!I", 196608) + b"user\0bob\0database\0shop\0\0"
     for _ in range(size):
@@ -118,11 +121,11 @@ def before_signing_in(target: Target, size: int) -> Figures:
     return {"refused": refused}
 
 
-# --- what is kept ------------------------------------------------------------------------------------------------------------------
+# --- memory of sessions ------------------------------------------------------------------------------------------------------------------
 
 
 FILLER = "x" * 2**20
-KEEPERS: dict[str, Callable[[int], bytes]] = {  # what asks for about a MiB more, for the n-th time in a session
+OCCUPYING_MESSAGES: dict[str, Callable[[int], bytes]] = {  # messages that occupy about one more MiB; n counts them in a session
     "prepared statements": lambda n: Parse(f"s{n}", f"SELECT '{FILLER}', {n}") + Sync(),
     "short statements": lambda n: b"".join(Parse(f"s{n} {i}", f"SELECT {i} + id FROM v WHERE id = $1") for i in range(200)) + Sync(),
     "bound values": lambda n: Parse("", "SELECT $1::text", [25]) + Bind(f"p{n}", "", [FILLER]) + frame(b"H", b""),
@@ -136,8 +139,8 @@ EACH_MB = 64  # in one session; half of the gateway's share for clients is its l
 
 
 def hoarding(target: Target, size: int) -> Figures:
-    """A role keeps what a session can keep, in as many sessions as it takes: so many MiB of each kind."""
-    refused = sum(_hoarded(target, name, size) for name in KEEPERS)
+    """Occupies `size` MiB with each kind of object that a session can hold, in many sessions of one role."""
+    refused = sum(_occupies(target, name, size) for name in OCCUPYING_MESSAGES)
     with contextlib.ExitStack() as stack:  # half of a message of 15 MiB each
         for _ in range(max(size // 14, 1)):
             try:
@@ -149,25 +152,25 @@ def hoarding(target: Target, size: int) -> Figures:
     return {"refused": refused}
 
 
-def _hoarded(target: Target, name: str, size: int) -> bool:
-    """Whether it was refused at last."""
+def _occupies(target: Target, name: str, size: int) -> bool:
+    """Returns whether the server refused a message or a sign-in."""
     with contextlib.ExitStack() as stack:
-        for asked in range(size):
-            if asked % EACH_MB == 0:
+        for number in range(size):
+            if number % EACH_MB == 0:
                 try:
                     client = stack.enter_context(_signed_in(target))
                 except AssertionError:  # 53200, at the sign-in
                     return True
-            client.send(KEEPERS[name](asked % EACH_MB))
-            said = _told(client, name) if name == "bound values" else _answer(client, name)
-            if said is not None:
-                assert said in ("closed", *OVER), f"{name}: {said}"
+            client.send(OCCUPYING_MESSAGES[name](number % EACH_MB))
+            sqlstate = _bind_answer(client, name) if name == "bound values" else _answer(client, name)
+            if sqlstate is not None:
+                assert sqlstate in ("closed", *OVER), f"{name}: {sqlstate}"
                 return True
     return False
 
 
-def _told(client: Client, what: str) -> str | None:
-    """Until a Bind is answered."""
+def _bind_answer(client: Client, what: str) -> str | None:
+    """Reads messages until BindComplete or an error. Returns the SQLSTATE of the error, "closed", or None."""
     while (message := client.message(PATIENCE_S)) is not None:
         letter, body = message
         if letter == "E":
@@ -178,7 +181,7 @@ def _told(client: Client, what: str) -> str | None:
 
 
 def large_results(target: Target, size: int) -> Figures:
-    """So many clients ask for results of 100 MiB and do not read them."""
+    """Requests results of 100 MiB from `size` clients that do not read them."""
     refused = 0
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(_signed_in(target)) for _ in range(size)]
@@ -188,14 +191,18 @@ def large_results(target: Target, size: int) -> Figures:
             message = client.message(PATIENCE_S)
             assert message is not None
             refused += message[0] == "E"
-    return {"asked_mb": 100 * size, "refused": refused}
+    return {"requested_mb": 100 * size, "refused": refused}
 
 
-# --- what goes on ------------------------------------------------------------------------------------------------------------------
+# --- long work ------------------------------------------------------------------------------------------------------------------
 
 
-def _endless(target: Target, size: int, text: str) -> Figures:
-    """So many sessions of one role run `text`; meanwhile others are answered, and all are ended, by cancelling and by pg_cancel_backend."""
+def _run_endless(target: Target, size: int, text: str) -> Figures:
+    """Runs `text` in `size` sessions of one role, and cancels all of them.
+
+    Other sessions get answers meanwhile. Half of the queries are canceled by the client, half with
+    pg_cancel_backend.
+    """
     slowest: dict[str, float] = {}
     with contextlib.ExitStack() as stack:
         ann = stack.enter_context(target.client("ann"))
@@ -207,9 +214,9 @@ def _endless(target: Target, size: int, text: str) -> Figures:
             thread.start()
         until = time.monotonic() + 2
         for number in itertools.count():
-            for name, asked in BESIDE.items():
+            for name, query in PROBES.items():
                 began = time.perf_counter()
-                ann.execute(asked)  # type: ignore[arg-type]
+                ann.execute(query)  # type: ignore[arg-type]
                 slowest[name] = max(slowest.get(name, 0.0), time.perf_counter() - began)
             slowest["first of TAIL"] = max(slowest.get("first of TAIL", 0.0), _first_of_tail(target))
             if time.monotonic() > until and number > 2:
@@ -231,7 +238,7 @@ def _endless(target: Target, size: int, text: str) -> Figures:
     return {"sessions": size, "ending_s": ending, "beside_max_ms": 1000 * max(slowest.values())}
 
 
-BESIDE = {
+PROBES = {
     "pg_cancel_backend": "SELECT pg_cancel_backend(0)",
     "SELECT 1": "SELECT 1",
     "catalog": "SELECT count(*) FROM pg_class WHERE relname = 'v'",
@@ -259,23 +266,23 @@ def _first_of_tail(target: Target) -> float:
 
 
 def catalog_queries(target: Target, size: int) -> Figures:
-    """Queries of the system catalog that take days."""
-    return _endless(target, size, "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d, pg_attribute e")
+    """Runs queries of the system catalog that would take days."""
+    return _run_endless(target, size, "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d, pg_attribute e")
 
 
 def followed_queries(target: Target, size: int) -> Figures:
-    """Followers of queries that take days."""
+    """Follows queries that would take days."""
     joined = ", ".join(f"v v{i}" for i in range(8))
-    return _endless(target, size, f"TAIL (SELECT v0.id, count(*) AS n FROM {joined} GROUP BY 1)")
+    return _run_endless(target, size, f"TAIL (SELECT v0.id, count(*) AS n FROM {joined} GROUP BY 1)")
 
 
 def ordinary_queries(target: Target, size: int) -> Figures:
-    """Queries that take days, and more of them at once than there are threads."""
-    return _endless(target, size, f"SELECT count(*) FROM {DAYS}")
+    """Runs more queries that would take days than the server has threads."""
+    return _run_endless(target, size, f"SELECT count(*) FROM {DAYS}")
 
 
 def open_blocks(target: Target, size: int) -> Figures:
-    """One role opens as many transactions as it may; another, and a superuser, can open theirs."""
+    """Opens as many transactions as one role may. Another role and a superuser can still open theirs."""
     refused = 0
     with contextlib.ExitStack() as stack:
         for _ in range(size):

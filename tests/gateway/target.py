@@ -1,4 +1,4 @@
-"""A gateway of its own process that is attacked, and a client in another that polls it meanwhile."""
+"""A gateway in a separate process as the target of attacks, and a client process that polls it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tailgate.embedded.children import Child, free_port
 from tailgate.lake.catalog import Change
 from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.roles import Role
-from tests.gateway.serving.made import Made
+from tests.gateway.serving.model_lake import ModelLake
 
 ROOT = Path(__file__).parents[2]
 PASSWORD = "correct horse"
-WHO = "tailgate"  # a superuser who is signed in from this machine, without a password
+WHO = "tailgate"  # a superuser who signs in from this machine, without a password
 LOW = "low"  # a role that may read `v`, and attacks
 MEMORY = "1GB"  # the gateway's --memory
 READY_S = 60.0
@@ -36,8 +36,9 @@ Figures = dict[str, float]
 
 @dataclass
 class Target:
-    """A gateway over a lake with a view `v` of a hundred rows; `ann` is a superuser, `low` and `bob` may read it, `low` without
-    a password.
+    """A gateway over a lake with a view `v` of a hundred rows.
+
+    `ann` is a superuser. `low` and `bob` may read the view; `low` has no password.
     """
 
     folder: Path
@@ -45,14 +46,14 @@ class Target:
     port: int = field(init=False)
 
     def start(self) -> None:
-        made = Made(self.folder / "lake")
-        v = made.create("v")
+        model = ModelLake(self.folder / "lake")
+        v = model.create("v")
         for name in ("ann", LOW, "bob"):
             verifier = None if name == LOW else kept(PASSWORD)
-            role = Role(made.writer.catalog.next_id, name, True, name == "ann", verifier, {v.id: frozenset({"SELECT"})})
-            made.writer.append(kind="catalog", catalog=Change(put_roles=(role,)))
-        made.tick({v.id: [((key, f"name {key}", float(key)), 1) for key in range(100)]})
-        made.writer.close()
+            role = Role(model.writer.catalog.next_id, name, True, name == "ann", verifier, {v.id: frozenset({"SELECT"})})
+            model.writer.append(kind="catalog", catalog=Change(put_roles=(role,)))
+        model.tick({v.id: [((key, f"name {key}", float(key)), 1) for key in range(100)]})
+        model.writer.close()
         self.port = free_port()
         listening = ["--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}", "--memory", MEMORY]
         self.child = Child("gateway", [sys.executable, "-m", "tailgate", "gateway", *listening], log=self.folder / "gateway.log")
@@ -68,7 +69,7 @@ class Target:
         return psycopg.connect(self.dsn(user), autocommit=True, connect_timeout=60)
 
     def answers(self) -> bool:
-        """Once it does, all of its processes are there: the catalog has been asked, and a long statement."""
+        """Returns whether the gateway answers queries, also those of the catalog and of long statements."""
         with contextlib.suppress(psycopg.OperationalError), self.client("ann") as connection:
             connection.execute("SELECT pg_cancel_backend(0)")
             connection.execute(f"SELECT 1 {' ' * 10_000}")
@@ -77,7 +78,7 @@ class Target:
 
     @property
     def memory(self) -> int:
-        """Bytes that are resident."""
+        """Returns the resident memory of the gateway in bytes."""
         return int(Path(f"/proc/{self.child.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
     def connect(self) -> socket.socket:
@@ -85,8 +86,10 @@ class Target:
 
 
 class Watched:
-    """Polls and looks at memory while an attack goes on. `most`: bytes at the highest; `grown`: those above the beginning; `polls`: seconds
-    each.
+    """Polls a target and measures its memory during an attack.
+
+    `most` is the highest memory in bytes, `grown` its growth since the start, `polls` has the
+    duration of each poll in seconds.
     """
 
     def __init__(self, target: Target) -> None:
@@ -104,10 +107,10 @@ class Watched:
         return self
 
     def __exit__(self, *error: object) -> None:
-        said, _ = self._poller.communicate()
+        output, _ = self._poller.communicate()
         self._ended.set()
         self._thread.join()
-        self.polls = json.loads(said) if self._poller.returncode == 0 else []
+        self.polls = json.loads(output) if self._poller.returncode == 0 else []
 
     def once_more(self) -> None:
         """Returns after polls that begin from now on."""

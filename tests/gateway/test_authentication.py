@@ -112,7 +112,7 @@ SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 
 
 def example() -> Exchange:
-    """The example of RFC 7677, section 3."""
+    """Returns an exchange with the values of the example in RFC 7677, section 3."""
     return Exchange(verifier("pencil", SALT, 4096), None, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
 
 
@@ -122,8 +122,8 @@ FINAL = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWI
 
 def test_the_example_of_the_rfc() -> None:
     exchange = example()
-    said = exchange.first(initial("SCRAM-SHA-256", FIRST))
-    assert said == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+    challenge = exchange.first(initial("SCRAM-SHA-256", FIRST))
+    assert challenge == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     assert exchange.final(FINAL.encode()) == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 

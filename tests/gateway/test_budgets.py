@@ -49,16 +49,16 @@ def test_who_leaves_holds_nothing() -> None:
 
 def test_caches_give_way() -> None:
     gateway, _, session = levels()
-    gone: list[str] = []
-    cache: Cache[str, int] = Cache(gateway, 80, lambda key, value: gone.append(key))
+    evicted: list[str] = []
+    cache: Cache[str, int] = Cache(gateway, 80, lambda key, value: evicted.append(key))
     for name in "abcd":
         cache.put(name, 1, 20)
     assert cache.get("a") == 1
     session.charge(40)  # only 20 are left
-    assert gone == ["b"]
+    assert evicted == ["b"]
     assert (cache.bytes, gateway.used) == (60, 100)
     cache.put("e", 1, 40)  # more than the cache may hold, with the others
-    assert gone == ["b", "c", "d"]
+    assert evicted == ["b", "c", "d"]
     cache.put("f", 1, 81)
     assert cache.get("f") is None
     cache.clear()
@@ -67,21 +67,21 @@ def test_caches_give_way() -> None:
 
 def test_what_has_a_name_is_charged() -> None:
     gateway, _, session = levels(10 * UNNAMED_FREE, 10 * UNNAMED_FREE, 4 * UNNAMED_FREE)
-    kept: ChargedDict[int] = ChargedDict(lambda value: value)
-    kept.budget = session
-    kept[""] = UNNAMED_FREE
+    statements: ChargedDict[int] = ChargedDict(lambda value: value)
+    statements.budget = session
+    statements[""] = UNNAMED_FREE
     assert session.used == 0
-    kept["a"] = UNNAMED_FREE
-    kept["a"] = 2 * UNNAMED_FREE
+    statements["a"] = UNNAMED_FREE
+    statements["a"] = 2 * UNNAMED_FREE
     assert session.used == 2 * UNNAMED_FREE
     with pytest.raises(OutOfMemory):
-        kept["b"] = 3 * UNNAMED_FREE
-    assert "b" not in kept
-    kept[""] = 2 * UNNAMED_FREE
+        statements["b"] = 3 * UNNAMED_FREE
+    assert "b" not in statements
+    statements[""] = 2 * UNNAMED_FREE
     assert session.used == 4 * UNNAMED_FREE
-    assert kept.pop("a") == 2 * UNNAMED_FREE
-    assert kept.pop("nothing", None) is None
-    kept.clear()
+    assert statements.pop("a") == 2 * UNNAMED_FREE
+    assert statements.pop("nothing", None) is None
+    statements.clear()
     assert gateway.used == 0
 
 

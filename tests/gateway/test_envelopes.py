@@ -65,9 +65,9 @@ def test_keys(seed: int, kind: str, key: tuple[str, ...]) -> None:
             row = (chance.choice([1, 2, None]), chance.choice(["x", "y", "", None]), chance.choice([0.5, None, float("inf")]))
             rows[row] = chance.choice([-1, -1, 1, 1, 2, -2])
         lines = list(rows.items())
-        found = shown(shape, changes(lines))
-        assert set(found) == model(kind, shape.key, lines)
-        assert len(found) == len({row[1 : 1 + len(key)] for row in found})
+        rows_shown = shown(shape, changes(lines))
+        assert set(rows_shown) == model(kind, shape.key, lines)
+        assert len(rows_shown) == len({row[1 : 1 + len(key)] for row in rows_shown})
 
 
 def test_names_and_order_of_columns() -> None:
@@ -88,7 +88,7 @@ def test_order(seed: int) -> None:
             ((chance.choice([1, 2, None]), chance.choice(["x", "y", None]), chance.choice([0.5, 2.0, None])), chance.choice([-1, 1]))
             for _ in range(20)
         ]
-        found = shown(shape, changes(rows))
+        rows_shown = shown(shape, changes(rows))
 
         def place(row: Row) -> tuple[object, ...]:
             weight, a, b, c = row
@@ -99,8 +99,8 @@ def test_order(seed: int) -> None:
                 (a is None, -(a or 0)),
             )
 
-        assert sorted(found, key=str) == sorted([(w, *row) for row, w in rows], key=str)
-        assert [place(r) for r in found] == sorted(place(r) for r in found)
+        assert sorted(rows_shown, key=str) == sorted([(w, *row) for row, w in rows], key=str)
+        assert [place(r) for r in rows_shown] == sorted(place(r) for r in rows_shown)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tests.following import Tail
-from tests.gateway.serving.made import Made, Row
+from tests.gateway.serving.model_lake import ModelLake, Row
 
 pytestmark = pytest.mark.long
 
@@ -30,11 +30,11 @@ class Writer(threading.Thread):
 
     def __init__(self, path: Path, seed: int) -> None:
         super().__init__(daemon=True)
-        self.made = Made(path)
-        self.v = self.made.create("v")
+        self.model = ModelLake(path)
+        self.v = self.model.create("v")
         self.chance = random.Random(seed)
         self.rows: dict[int, Row] = {k: (k, "", 0.0) for k in range(KEYS)}
-        self.last = self.made.tick({self.v.id: [(row, 1) for row in self.rows.values()]})
+        self.last = self.model.tick({self.v.id: [(row, 1) for row in self.rows.values()]})
         self.ended = threading.Event()
         self.lock = threading.Lock()  # held during a tick
 
@@ -46,7 +46,7 @@ class Writer(threading.Thread):
                 self.rows[key] = (key, f"{old[1]}x"[-7:], old[2] + amount)  # type: ignore[operator]
                 changes += [(old, -1), (self.rows[key], 1)]
             with self.lock:
-                self.last = self.made.tick({self.v.id: changes})
+                self.last = self.model.tick({self.v.id: changes})
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def writer(tmp_path: Path, seed: int) -> Iterator[Writer]:
     yield writer
     writer.ended.set()
     writer.join()
-    writer.made.writer.close()
+    writer.model.writer.close()
 
 
 class Life:
@@ -101,11 +101,11 @@ class Follower(Tail):
 
 
 def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int) -> None:
-    chance, follower, asked = random.Random(seed), Follower(), 0
+    chance, follower, expected_reads = random.Random(seed), Follower(), 0
     for _ in range(LIVES):
         gateway = Life(tmp_path / "lake")
         reads = chance.randrange(5)
-        asked += reads
+        expected_reads += reads
         killing = threading.Timer(chance.uniform(0, 0.5), gateway.child.kill)
         with suppress(psycopg.OperationalError):
             follower.follow(gateway.dsn, None, reads, killing.start)
@@ -115,5 +115,5 @@ def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int
     gateway = Life(tmp_path / "lake")
     follower.follow(gateway.dsn, writer.last)
     gateway.child.kill()
-    assert follower.reads >= asked
+    assert follower.reads >= expected_reads
     assert follower.rows == dict.fromkeys(writer.rows.values(), 1)

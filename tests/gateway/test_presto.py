@@ -41,8 +41,8 @@ def server(world: World) -> Iterator[main.Server]:
 
 
 def asked(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, dict[str, Any]]:
-    named = {"X-Trino-User": "ann"} | {k.replace("_", "-"): v for k, v in headers.items()}
-    request = urllib.request.Request(url, body.encode() if body is not None else None, named, method=method)
+    all_headers = {"X-Trino-User": "ann"} | {k.replace("_", "-"): v for k, v in headers.items()}
+    request = urllib.request.Request(url, body.encode() if body is not None else None, all_headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, json.loads(answer.read() or b"{}")
@@ -56,23 +56,23 @@ def url(server: main.Server, path: str = "/v1/statement") -> str:
 
 def pages(server: main.Server, text: str) -> list[dict[str, Any]]:
     _, document = asked(url(server), "POST", text)
-    found = [document]
-    while "nextUri" in found[-1]:
-        status, document = asked(found[-1]["nextUri"])
+    documents = [document]
+    while "nextUri" in documents[-1]:
+        status, document = asked(documents[-1]["nextUri"])
         assert status == 200
-        found.append(document)
-    return found
+        documents.append(document)
+    return documents
 
 
 def test_a_result_comes_in_pages(server: main.Server) -> None:
-    found = pages(server, "SELECT id, name FROM t ORDER BY id;")
-    sizes = [len(p.get("data", ())) for p in found]
+    documents = pages(server, "SELECT id, name FROM t ORDER BY id;")
+    sizes = [len(p.get("data", ())) for p in documents]
     assert max(sizes) == statements.PAGE_ROWS
     assert sum(sizes) == 2500
-    assert [row for p in found for row in p.get("data", ())] == [[i, f"name {i}"] for i in range(1, 2501)]
-    assert found[-1]["columns"][0] == {"name": "id", "type": "integer", "typeSignature": {"rawType": "integer", "arguments": []}}
-    assert found[0]["stats"]["state"] == "QUEUED"
-    assert found[-1]["stats"]["state"] == "FINISHED"
+    assert [row for p in documents for row in p.get("data", ())] == [[i, f"name {i}"] for i in range(1, 2501)]
+    assert documents[-1]["columns"][0] == {"name": "id", "type": "integer", "typeSignature": {"rawType": "integer", "arguments": []}}
+    assert documents[0]["stats"]["state"] == "QUEUED"
+    assert documents[-1]["stats"]["state"] == "FINISHED"
 
 
 def test_a_page_may_be_asked_for_again(server: main.Server) -> None:
@@ -177,12 +177,12 @@ def connection(server: main.Server) -> Any:
 
 @pytest.mark.parametrize(("literal", "value"), VALUES, ids=[v[0] for v in VALUES])
 def test_trino_reads_every_type(connection: Any, literal: str, value: object) -> None:
-    (found,) = connection.cursor().execute(f"SELECT {literal} AS v").fetchone()
+    (result,) = connection.cursor().execute(f"SELECT {literal} AS v").fetchone()
     if isinstance(value, datetime) and value.tzinfo:
-        assert found - value == timedelta(0)
+        assert result - value == timedelta(0)
     else:
-        assert found == value
-        assert type(found) is type(value)
+        assert result == value
+        assert type(result) is type(value)
 
 
 def test_trino_reads_pages_errors_and_cancels(connection: Any) -> None:

@@ -19,7 +19,7 @@ from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
 from tailgate.lake import subscriptions
 from tailgate.lake.catalog import Item, Subscription, View
 from tailgate.lake.types import INT8, TEXT, Field
-from tests.gateway.serving.made import Made
+from tests.gateway.serving.model_lake import ModelLake
 from tests.tables.world import Served
 
 OLD = [(1, "a"), (2, "b")]
@@ -27,14 +27,14 @@ NEW = [(1, "a", None), (2, "b", None)]
 
 
 class World:
-    def __init__(self, made: Made, served: Served, key: tuple[int, ...] | None) -> None:
-        self.made, self.served = made, served
-        self.other = made.create("other", {"id": INT8})
-        self.item = made.create("users", {"id": INT8, "name": TEXT}, key)
+    def __init__(self, model: ModelLake, served: Served, key: tuple[int, ...] | None) -> None:
+        self.model, self.served = model, served
+        self.other = model.create("other", {"id": INT8})
+        self.item = model.create("users", {"id": INT8, "name": TEXT}, key)
         self.tick(*OLD)
 
     def tick(self, *rows: tuple[Any, ...]) -> None:
-        self.time = self.made.tick({self.item.id: [(row, 1) for row in rows]})
+        self.time = self.model.tick({self.item.id: [(row, 1) for row in rows]})
         self.served.reach(self.time)
 
     def widen(self) -> None:
@@ -42,25 +42,25 @@ class World:
 
         Its views keep their number of columns, as after REFRESH SCHEMA.
         """
-        views = [i for i in self.made.writer.catalog.items.values() if isinstance(i, View) and self.item.id in i.depends]
+        views = [i for i in self.model.writer.catalog.items.values() if isinstance(i, View) and self.item.id in i.depends]
         self.item = replace(self.item, columns=(*self.item.columns, Field(f"more{len(self.item.columns)}", INT8)))
-        self.made.put(self.item)
+        self.model.put(self.item)
         for view in views:
-            self.made.put(replace(view, known_columns={self.item.id: len(view.columns)}))
+            self.model.put(replace(view, known_columns={self.item.id: len(view.columns)}))
         self.put()
 
     def view(self) -> None:
         """Creates or recreates a plain view of all columns."""
-        known = self.made.writer.catalog.find("plain")
-        id = self.made.writer.catalog.next_id if known is None else known.id
+        existing = self.model.writer.catalog.find("plain")
+        id = self.model.writer.catalog.next_id if existing is None else existing.id
         query = "SELECT * FROM users"
         item = View(id, "plain", self.item.columns, None, stored=False, depends=(self.item.id,))
         self.put(replace(item, sql=f"CREATE VIEW plain AS {query}", query=query))
 
     def put(self, *items: Item) -> None:
         for item in items:
-            self.made.put(item)
-        self.time = self.made.writer.newest.time
+            self.model.put(item)
+        self.time = self.model.writer.newest.time
         self.served.reach(self.time)
 
     def connect(self) -> psycopg.Connection[Any]:
@@ -69,11 +69,11 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
-    made = Made(tmp_path / "lake")
-    served = Served(made.lake)
-    yield World(made, served, request.param if hasattr(request, "param") else (0,))
+    model = ModelLake(tmp_path / "lake")
+    served = Served(model.lake)
+    yield World(model, served, request.param if hasattr(request, "param") else (0,))
     served.close()
-    made.writer.close()
+    model.writer.close()
 
 
 BOTH = pytest.mark.parametrize("world", [(0,), None], ids=["keyed", "bag"], indirect=True)
@@ -157,7 +157,7 @@ def test_a_cursor_that_was_declared_first(world: World) -> None:
 
 
 def test_prepared(world: World) -> None:
-    """As in PostgreSQL, a prepared statement whose result type would change is refused; others still work."""
+    """A prepared statement whose result type would change is refused, as in PostgreSQL; others still work."""
     with world.connect() as mine:
         mine.execute("PREPARE narrow AS SELECT id, name FROM users ORDER BY id")
         mine.execute("PREPARE wide AS SELECT * FROM users ORDER BY id")
@@ -193,9 +193,9 @@ def test_rows_by_key(world: World, bound: bool) -> None:
 
 def test_a_subscription(world: World) -> None:
     item = Subscription(
-        world.made.writer.catalog.next_id, "feed", depends=(world.item.id,), retention_ms=3_600_000, snapshot=True, progress=False
+        world.model.writer.catalog.next_id, "feed", depends=(world.item.id,), retention_ms=3_600_000, snapshot=True, progress=False
     )
-    subscriptions.begin(world.made.lake, item, world.made.writer.newest.n, world.time)
+    subscriptions.begin(world.model.lake, item, world.model.writer.newest.n, world.time)
     world.put(item)
     fetch = "FETCH 1 FROM SUBSCRIPTION feed WITH (timeout = '5s')"
     with world.connect() as mine:

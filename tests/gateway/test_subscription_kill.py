@@ -32,13 +32,13 @@ def consume(consumer: Subscriber, dsn: str, upto: int | None) -> None:
 
 
 def test_nothing_is_lost_or_doubled(writer: Writer, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    chance, consumer, made = random.Random(seed), Subscriber("feed"), writer.made
+    chance, consumer, model = random.Random(seed), Subscriber("feed"), writer.model
     with writer.lock:
         item = Subscription(
-            made.writer.catalog.next_id, "feed", depends=(writer.v.id,), retention_ms=3_600_000, snapshot=True, progress=True
+            model.writer.catalog.next_id, "feed", depends=(writer.v.id,), retention_ms=3_600_000, snapshot=True, progress=True
         )
-        subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
-        made.put(item)
+        subscriptions.begin(model.lake, item, model.writer.newest.n, model.writer.newest.time)
+        model.put(item)
     for life in range(LIVES):
         if life % 2:
             monkeypatch.setenv("TAILGATE_CRASH", f"{chance.choice(POINTS)}:{chance.randrange(1, 6)}")

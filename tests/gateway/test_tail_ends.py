@@ -35,7 +35,7 @@ class Failing:
 
 
 async def ended() -> list[dict[str, Any]]:
-    """What asyncio would log when a fetch and the TAIL's end are cancelled, and the error comes only then."""
+    """Returns what asyncio logs if an error arrives after a fetch and the TAIL's end are canceled."""
     logged: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: logged.append(context))

@@ -1,4 +1,4 @@
-"""Work beside the event loop: in a slice of it, or in a process that can be ended."""
+"""Work outside the event loop: in slices of a thread, or in a process that can be ended."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def spinning(seconds: float) -> int:
 
 class Finalized:
     def __del__(self) -> None:
-        spinning(0.1)  # what a signal raises here is printed and forgotten
+        spinning(0.1)  # an exception that a signal raises here is printed and ignored
 
 
 def finalizing() -> int:
@@ -213,7 +213,7 @@ def test_turns_of_a_role() -> None:
         assert [t is not None for t in low] == [True, True, False]
         third = asyncio.create_task(turns.take(LOW))
         await asyncio.sleep(0)
-        other = turns.try_take(OTHER)  # goes past who waits for itself
+        other = turns.try_take(OTHER)  # does not wait behind the session that has reached its own limit
         assert other is not None
         assert turns.try_take(Requester(3, False)) is None
         assert turns.try_take(SUPER) is not None
@@ -238,7 +238,7 @@ def test_long_ones_make_room() -> None:
         await asyncio.sleep(0)
         first.lengthen(0.01)
         second = await waiting
-        second.lengthen(0.01)  # there is no place for a second long one
+        second.lengthen(0.01)  # all places for long statements are taken
         assert turns.try_take(LOW) is None
         first.release()
         await asyncio.sleep(0.05)

@@ -45,11 +45,11 @@ NUMERIC_DIGITS = Decimal("1e-13")
 def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool = False) -> str:
     if ours.hung:
         return "hang"
-    if ours.gone:
+    if ours.disconnected:
         return "crash"
     if ours.sqlstate in INTERNAL:
         return f"internal error {ours.sqlstate}"
-    if theirs.hung or theirs.gone or theirs.sqlstate in ("57014", "53200", "54001"):
+    if theirs.hung or theirs.disconnected or theirs.sqlstate in ("57014", "53200", "54001"):
         return "same"  # PostgreSQL's answer cannot be compared
     if ours.failed:
         return _failed(theirs, ours)

@@ -36,18 +36,18 @@ class Answer:
     sqlstate: str = ""
     message: str = ""
     hung: bool = False
-    gone: bool = False
+    disconnected: bool = False
 
     @property
     def failed(self) -> bool:
-        return bool(self.sqlstate) or self.hung or self.gone
+        return bool(self.sqlstate) or self.hung or self.disconnected
 
     def add(self, other: Answer) -> None:
         self.results += other.results
         self.tags += other.tags
         self.parameters += other.parameters
         self.copied += other.copied
-        self.sqlstate, self.message, self.hung, self.gone = other.sqlstate, other.message, other.hung, other.gone
+        self.sqlstate, self.message, self.hung, self.disconnected = other.sqlstate, other.message, other.hung, other.disconnected
 
 
 class Server:
@@ -113,8 +113,8 @@ class Server:
             for letter, body in self._messages(client, answer):
                 _note(answer, letter, body)
         except OSError:
-            answer.gone = True
-        if answer.hung or answer.gone:
+            answer.disconnected = True
+        if answer.hung or answer.disconnected:
             self.close()
         return answer
 
@@ -126,7 +126,7 @@ class Server:
                 if time.monotonic() >= end:
                     answer.hung = True
                 else:
-                    answer.gone = True
+                    answer.disconnected = True
                 return
             if message[0] == "Z":
                 self._status = message[1].decode()

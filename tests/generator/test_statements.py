@@ -48,7 +48,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         servers.stop()
 
 
-def test_what_was_found_before(both: Both) -> None:
+def test_known_failures(both: Both) -> None:
     wrong = []
     for line in FOUND.read_text().splitlines():
         text, _, values = line.partition(" -- ")

@@ -275,7 +275,7 @@ class Maintenance:
         if any(n < 0 for n in errors.values()):
             return "errors below zero"
         theirs = self.server.query(view.query)
-        if theirs.hung or theirs.gone or theirs.sqlstate in ("57014", "53200", "54001"):
+        if theirs.hung or theirs.disconnected or theirs.sqlstate in ("57014", "53200", "54001"):
             return "same"
         if theirs.sqlstate:
             return "failed" if of_rows(theirs) else "same" if theirs.sqlstate == "0A000" else f"rows, not {theirs.sqlstate}"

@@ -1,4 +1,4 @@
-"""A random history of a lake without an engine, with a model of what was acknowledged.
+"""A random history of a lake without an engine, with a model of the acknowledged writes.
 
 The steps are ticks, statements, writes, rounds and sweeps.
 """
@@ -50,7 +50,7 @@ def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
 class Life:
     """A lake under random steps, and a model of it.
 
-    `history`, `inbox_entries` and `acknowledged` hold what was acknowledged. `unknown` holds
+    `history`, `inbox_entries` and `acknowledged` hold acknowledged writes. `unknown` holds
     appends that failed, until `check` looks for them in the log.
     """
 
@@ -135,7 +135,7 @@ class Life:
         self.follower.round()
 
     def sweep(self) -> None:
-        """Removes what is no longer needed."""
+        """Removes files that are no longer needed."""
         sweep(self.writer)
 
     def _consumed(self, upto: int) -> None:

@@ -160,7 +160,7 @@ class History:
 
     def at(self, relation: int, time: int) -> Counter[str]:
         """Returns a relation's rows at a time, as the sum of its changes."""
-        return folded(made[relation] for header, made in self.entries if header.time <= time and relation in made)
+        return folded(changes[relation] for header, changes in self.entries if header.time <= time and relation in changes)
 
     def check(self, lake: Lake, *items: Item) -> None:
         """Checks that each snapshot equals the sum of the changes, at every readable time."""

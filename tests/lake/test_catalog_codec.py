@@ -1,4 +1,4 @@
-"""The stored form of the catalog: what is read is written back, with what newer versions have added."""
+"""Tests that reading and writing the catalog keeps every field, also those added by newer versions."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def stored(kind: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def through(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(encode_item(decode_item(data))))
-    return found
+    encoded: dict[str, Any] = json.loads(json.dumps(encode_item(decode_item(data))))
+    return encoded
 
 
 def test_each_kind_has_an_example() -> None:

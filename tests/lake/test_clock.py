@@ -1,4 +1,4 @@
-"""The clock is set back: the log's times go on, and a warning says so once."""
+"""Tests that the log's times still increase after the clock is set back, with one warning."""
 
 from __future__ import annotations
 

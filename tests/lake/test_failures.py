@@ -43,20 +43,20 @@ CASES = 10  # in the short form, chosen at random
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Life, Path]]:
+def prepared_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Life, Path]]:
     """Yields a lake in which every step has much to do, and its folder."""
     with pytest.MonkeyPatch.context() as patch:
         short_history(patch)
-        life = Life(tmp_path_factory.mktemp("begun") / "lake")
+        life = Life(tmp_path_factory.mktemp("prepared_lake") / "lake")
         for step in SCRIPT:
             life.step(step)
         life.writer.close()
         yield life, life.path
 
 
-def goes_on(begun: tuple[Life, Path], path: Path) -> Life:
+def goes_on(prepared_lake: tuple[Life, Path], path: Path) -> Life:
     """Copies that lake and starts another engine on the copy."""
-    before, folder = begun
+    before, folder = prepared_lake
     shutil.copytree(folder, path)
     life = object.__new__(Life)
     life.__dict__.update(before.__dict__)
@@ -69,21 +69,21 @@ def goes_on(begun: tuple[Life, Path], path: Path) -> Life:
     return life
 
 
-def count(begun: tuple[Life, Path], step: str, folder: Path) -> int:
+def count(prepared_lake: tuple[Life, Path], step: str, folder: Path) -> int:
     """Returns the number of file operations of a step."""
-    life = goes_on(begun, folder / "counted")
+    life = goes_on(prepared_lake, folder / "counted")
     disk = Disk(life.path, folder / "shadow")
     with disk.recording():
         life.step(step)
     return len(disk.operations)
 
 
-def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: int, folder: Path) -> None:
+def fail(prepared_lake: tuple[Life, Path], step: str, number: int, after: bool, code: int, folder: Path) -> None:
     """Runs a step whose operation `number` fails once with `code`, then checks the lake.
 
     With `after`, the operation runs before it fails.
     """
-    life = goes_on(begun, folder / "lake")
+    life = goes_on(prepared_lake, folder / "lake")
     disk = Disk(life.path, folder / "shadow")
     newest = life.writer.newest
     context = f"operation {number} of {step}, {'after' if after else 'before'}"
@@ -114,28 +114,28 @@ def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: in
     life.writer.close()
 
 
-def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool, int]]:
+def every(prepared_lake: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool, int]]:
     for step in STEPS:
         (folder / step).mkdir()
-        operations = range(count(begun, step, folder / step))
+        operations = range(count(prepared_lake, step, folder / step))
         yield from itertools.product([step], operations, (False, True), (errno.ENOSPC, errno.EIO))
 
 
-def test_any_file_operation_may_fail(begun: tuple[Life, Path], tmp_path: Path) -> None:
+def test_any_file_operation_may_fail(prepared_lake: tuple[Life, Path], tmp_path: Path) -> None:
     """A random sample of all cases."""
-    cases = list(every(begun, tmp_path))
+    cases = list(every(prepared_lake, tmp_path))
     chance = random.Random(5)
     for n, case in enumerate(chance.sample(cases, CASES)):
         (tmp_path / str(n)).mkdir()
-        fail(begun, *case, tmp_path / str(n))
+        fail(prepared_lake, *case, tmp_path / str(n))
         shutil.rmtree(tmp_path / str(n))
 
 
 @pytest.mark.long
-def test_every_file_operation_may_fail(begun: tuple[Life, Path], tmp_path: Path) -> None:
-    cases = list(every(begun, tmp_path))
+def test_every_file_operation_may_fail(prepared_lake: tuple[Life, Path], tmp_path: Path) -> None:
+    cases = list(every(prepared_lake, tmp_path))
     print(f"{len(cases)} failures")
     for n, case in enumerate(cases):
         (tmp_path / str(n)).mkdir()
-        fail(begun, *case, tmp_path / str(n))
+        fail(prepared_lake, *case, tmp_path / str(n))
         shutil.rmtree(tmp_path / str(n))

@@ -19,13 +19,13 @@ from tailgate.lake import Lake, files
 from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
-from tests.lake.test_failures import SCRIPT, begun, goes_on
+from tests.lake.test_failures import SCRIPT, goes_on, prepared_lake
 
 STEPS = ("tick", "large", "statement", "write", "round", "sweep")
 SUCCESSOR = (*("tick", "round", "write", "statement", "sweep") * 4, "consume", "large", "round", "sweep", "write", "tick")
 CASES = 5  # in the short form, chosen at random
 
-__all__ = ["begun"]
+__all__ = ["prepared_lake"]
 
 
 class Pause:
@@ -62,12 +62,12 @@ def contents(path: Path) -> dict[Path, bytes]:
     return {p: p.read_bytes() for p in every if p.parent.parent.name != "writers" and not p.name.startswith(".")}
 
 
-def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, folder: Path) -> bool:
+def replaced(prepared_lake: tuple[Life, Path], step: str, number: int, after: bool, folder: Path) -> bool:
     """Runs a step while another engine takes over at operation `number`, and checks the lake.
 
     Returns False if the step has fewer operations.
     """
-    old = goes_on(begun, folder / "lake")
+    old = goes_on(prepared_lake, folder / "lake")
     new = object.__new__(Life)
     written: dict[Path, bytes] = {}
 
@@ -117,31 +117,31 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
     return True
 
 
-def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool]]:
+def every(prepared_lake: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool]]:
     from tests.lake.test_failures import count
 
     for step in STEPS:
         (folder / step).mkdir()
-        yield from itertools.product([step], range(count(begun, step, folder / step)), (False, True))
+        yield from itertools.product([step], range(count(prepared_lake, step, folder / step)), (False, True))
 
 
-def test_paused_and_replaced(begun: tuple[Life, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paused_and_replaced(prepared_lake: tuple[Life, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A random sample of the operations of each step."""
-    cases = list(every(begun, tmp_path))
+    cases = list(every(prepared_lake, tmp_path))
     for n, case in enumerate(random.Random(3).sample(cases, CASES)):
         (tmp_path / str(n)).mkdir()
-        replaced(begun, *case, tmp_path / str(n))
+        replaced(prepared_lake, *case, tmp_path / str(n))
         shutil.rmtree(tmp_path / str(n))
 
 
 @pytest.mark.long
-def test_paused_and_replaced_at_every_operation(begun: tuple[Life, Path], tmp_path: Path) -> None:
-    cases = list(every(begun, tmp_path))
+def test_paused_and_replaced_at_every_operation(prepared_lake: tuple[Life, Path], tmp_path: Path) -> None:
+    cases = list(every(prepared_lake, tmp_path))
     print(f"{len(cases)} pauses")
     for n, case in enumerate(cases):
         (tmp_path / str(n)).mkdir()
         print(case)
-        replaced(begun, *case, tmp_path / str(n))
+        replaced(prepared_lake, *case, tmp_path / str(n))
         shutil.rmtree(tmp_path / str(n))
 
 

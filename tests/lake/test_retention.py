@@ -121,7 +121,7 @@ FEED = Subscription(16400, "feed", depends=(BAG.id,), retention_ms=3_600_000, sn
 def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention depends on ages, which count the time that engines run, and not on times.
 
-    The lake keeps what was written in the last hour of running.
+    The lake keeps the entries of the last hour of running.
     """
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)

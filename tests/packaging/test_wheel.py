@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it runs in an empty virtual environment with a Java runtime instead of a JDK."""
+"""Tests the wheel's contents, and runs it in an empty virtual environment with a Java runtime instead of a JDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEMO_S = 300
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The wheel of this clone, made from a copy of what git knows and the jars of `make setup`."""
+    """Builds the wheel from a copy of the tracked files and from the jars of `make setup`."""
     subprocess.run(["make", "wheel"], cwd=ROOT, check=True, capture_output=True)
     (built,) = (ROOT / "dist").glob("tailgate-*.whl")
     return built
@@ -42,8 +42,8 @@ def test_it_installs_one_import_package(wheel: Path) -> None:
 def test_it_has_all_modules_and_jars(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
-    known = subprocess.run(["git", "ls-files", "tailgate"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    needed = {name for name in known if name.endswith((".py", ".json", ".sql", ".zip", ".properties")) and "/java/" not in name}
+    tracked = subprocess.run(["git", "ls-files", "tailgate"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    needed = {name for name in tracked if name.endswith((".py", ".json", ".sql", ".zip", ".properties")) and "/java/" not in name}
     jars = {str(jar.relative_to(ROOT)) for jar in (ROOT / "tailgate" / "jars").rglob("*.jar")}
     assert {"tailgate/jars/tailgate.jar"} < jars
     assert not (needed | jars) - names
@@ -51,27 +51,27 @@ def test_it_has_all_modules_and_jars(wheel: Path) -> None:
 
 @pytest.mark.long
 def test_the_demo_runs_from_it(wheel: Path, tmp_path: Path) -> None:
-    """Nothing of this clone is used: neither its environment, nor its jars, nor Maven, nor a JDK."""
+    """The demo uses neither this clone's environment, nor its jars, nor Maven, nor a JDK."""
     runtime, environment = tmp_path / "java", tmp_path / "venv"
     listed = subprocess.run(["java", "--list-modules"], check=True, capture_output=True, text=True).stdout.split()
     modules = [name.split("@")[0] for name in listed]
-    wanted = [name for name in modules if not name.removeprefix("jdk.").startswith(TOOLS)]
-    subprocess.run(["jlink", "--add-modules", ",".join(wanted), "--output", runtime], check=True, capture_output=True)
+    runtime_modules = [name for name in modules if not name.removeprefix("jdk.").startswith(TOOLS)]
+    subprocess.run(["jlink", "--add-modules", ",".join(runtime_modules), "--output", runtime], check=True, capture_output=True)
     subprocess.run([runtime / "bin" / "java", "-Xshare:dump"], check=True, capture_output=True)  # as packages of runtimes have it
     assert not (runtime / "bin" / "javac").exists()
     assert not (runtime / "bin" / "jcmd").exists()
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True, timeout=INSTALL_S)
 
-    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
-    clean = {**kept, "PATH": f"{environment}/bin:{runtime}/bin:/usr/bin:/bin", "JAVA_HOME": str(runtime)}
+    inherited = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+    clean = {**inherited, "PATH": f"{environment}/bin:{runtime}/bin:/usr/bin:/bin", "JAVA_HOME": str(runtime)}
     folder = tmp_path / "empty"
     folder.mkdir()
     python = environment / "bin" / "python"
-    found = subprocess.run(
+    module_file = subprocess.run(
         [python, "-c", "import tailgate; print(tailgate.__file__)"], cwd=folder, env=clean, capture_output=True, text=True
     )
-    assert Path(found.stdout.strip()).is_relative_to(environment)
+    assert Path(module_file.stdout.strip()).is_relative_to(environment)
 
     words = [environment / "bin" / "tailgate", "demo", "--listen", f"127.0.0.1:{free_port()}", "--for", "15", "--check"]
     demo = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, timeout=DEMO_S)

@@ -141,7 +141,7 @@ def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | 
 
 
 def messages(address: str, topic: str, partition: int = 0) -> list[Message]:
-    """Returns what a read_committed consumer reads up to the end of the topic.
+    """Returns the messages that a read_committed consumer reads up to the end of the topic.
 
     Returns an empty list if the topic does not exist.
     """

@@ -70,7 +70,7 @@ def test_a_source_reads_what_a_sink_writes(session: Any, tmp_path: Path) -> None
     form = protobuf.Protobuf(7)
     values = [form.value(row) for row in encoded([FULL, EMPTY])]
     assert values[0][:6] == b"\0\0\0\0\7\0"
-    assert source.given([sent(i, v) for i, v in enumerate(values)]) == [SHOWN, NOTHING]
+    assert source.rows_after([sent(i, v) for i, v in enumerate(values)]) == [SHOWN, NOTHING]
     assert [c.name for c in source.item.columns][6] == "a_name"
     assert [c.nullable for c in source.item.columns][:2] == [False, True]
 

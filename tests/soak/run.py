@@ -72,7 +72,7 @@ class Event:
     at: float
     name: str
     act: Callable[[], None]
-    done: bool = False
+    finished: bool = False
 
 
 class Run(Report):
@@ -141,8 +141,8 @@ class Run(Report):
         while (now := time.monotonic()) < began + self.options.seconds:
             supervisor.watch()
             for event in self.events:
-                if not event.done and now >= began + event.at:
-                    event.done = True
+                if not event.finished and now >= began + event.at:
+                    event.finished = True
                     self.say(event.name)
                     event.act()
                     struck.counts[event.name] += 1

@@ -148,7 +148,7 @@ def begin(connection: psycopg.Connection[Any], writers: int) -> None:
 
 
 def wrong(connection: psycopg.Connection[Any], writers: list[Writer]) -> str | None:
-    """Compares the tables, read at one time, with what the writers wrote.
+    """Compares the tables, read at one time, with the rows that the writers wrote.
 
     Returns differences, or None.
     """

@@ -1,6 +1,6 @@
 """Scripts of statements with the results of `sql`, one case for each feature.
 
-    # what the case shows
+    # the subject of the case
     > SELECT …
     ---
     the result
@@ -63,7 +63,7 @@ class Script:
         try:
             return self._answer(text, parse(text))
         except TailgateError as error:
-            more = [f"{word}: {said}" for word, said in (("DETAIL", error.detail), ("HINT", error.hint)) if said]
+            more = [f"{word}: {part}" for word, part in (("DETAIL", error.detail), ("HINT", error.hint)) if part]
             at = [] if error.position is None else [f"at: {text[error.position :].splitlines()[0] if text[error.position :] else '(end)'}"]
             return "\n".join([f"ERROR {error.sqlstate}: {error.message}", *more, *at])
 

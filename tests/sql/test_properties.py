@@ -1,4 +1,4 @@
-"""Tests properties derived from a plan (keys, append-only, what is stored), and traversals of scalars."""
+"""Tests properties derived from a plan (keys, append-only, stored relations), and traversals of scalars."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CATALOG = make_catalog()
 
 def named_key(text: str) -> list[str] | None:
     query = bind_query(text, CATALOG)
-    found = key(query.plan)
-    return None if found is None else [query.columns[i].name for i in found]
+    indexes = key(query.plan)
+    return None if indexes is None else [query.columns[i].name for i in indexes]
 
 
 @pytest.mark.parametrize(

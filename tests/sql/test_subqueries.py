@@ -143,7 +143,9 @@ def test_rare(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection
 
 
 @pytest.fixture(scope="module")
-def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> list[tuple[dict[str, list[Row]], list[tuple[str, Any]]]]:
+def answered_queries(
+    server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection
+) -> list[tuple[dict[str, list[Row]], list[tuple[str, Any]]]]:
     """Returns rows, and queries over them on which Tailgate and PostgreSQL agree, with PostgreSQL's results."""
     fill(server, engine, FULL)
     out = [(FULL, [(text, theirs(server, text)) for text in RARE])]
@@ -160,10 +162,14 @@ def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) ->
 @pytest.mark.long
 @pytest.mark.parametrize("mutation", DECORRELATION, ids=str)
 def test_a_broken_decorrelation_is_caught(
-    mutation: Mutation, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, known: Any, capsys: pytest.CaptureFixture[str]
+    mutation: Mutation,
+    server: psycopg.Connection[Any],
+    engine: duckdb.DuckDBPyConnection,
+    answered_queries: Any,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     count = 0
-    for tables, queries in known:
+    for tables, queries in answered_queries:
         fill(server, engine, tables)
         for text, expected in queries:
             count += 1

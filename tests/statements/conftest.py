@@ -43,7 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def sql(world: World) -> Iterator[psycopg.Connection]:
-    """Yields a connection. Drops what the test created."""
+    """Yields a connection. Drops the objects that the test created."""
     before = {i.id for i in world.lake.catalog().visible}
     schemas = set(world.lake.catalog().schemas)
     with world.connect() as connection:

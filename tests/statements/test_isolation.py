@@ -160,7 +160,7 @@ def test_rows_that_cannot_be_right_stop_their_view_by_name(world: World, sql: ps
     sql.execute("CREATE MATERIALIZED VIEW coined AS SELECT count(*) AS n FROM coins")
     sql.execute("INSERT INTO coins VALUES (1, 5), (2, 7)")
     doubled, coined = (world.lake.catalog().relation(name) for name in ("doubled", "coined"))
-    until(lambda: (found := world.lake.checkpoint()) is not None and found.n >= world.lake.log.newest().n)  # type: ignore[union-attr]
+    until(lambda: (checkpoint := world.lake.checkpoint()) is not None and checkpoint.n >= world.lake.log.newest().n)  # type: ignore[union-attr]
     old = "if (n != 0) tick.emit(this, row(place.bytes), n);"
     with mutated(world.engine, tmp_path, "TopK", old, "if (n != 0) tick.emit(this, row(place.bytes), n < 0 ? 2 * n : n);"):
         sql.execute("DELETE FROM coins WHERE k = 1")

@@ -38,9 +38,9 @@ def test_as_postgresql(sql: psycopg.Connection, postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("DROP DATABASE IF EXISTS schemas")
         server.execute("CREATE DATABASE schemas")
-    with psycopg.connect(postgres, dbname="schemas", autocommit=True) as there:
+    with psycopg.connect(postgres, dbname="schemas", autocommit=True) as database:
         for statement in STATEMENTS:
-            ours, theirs = said(sql, statement), said(there, statement)
+            ours, theirs = said(sql, statement), said(database, statement)
             if ours != theirs:
                 different.append(f"{statement.strip()}\n  ours   {ours}\n  theirs {theirs}")
     with psycopg.connect(postgres, autocommit=True) as server:

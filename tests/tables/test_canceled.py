@@ -15,8 +15,8 @@ from tests.tables.world import World
 def test_a_statement_whose_client_is_gone(world: World, text: str) -> None:
     """Another statement holds the lock of the catalog until the client has disconnected.
 
-    Regression: the engine executed the statement later, when its client had already dropped, with IF
-    EXISTS, what it creates.
+    Regression: the engine executed the statement later, after its client had dropped the object with
+    IF EXISTS.
     """
     lock = world.engine._statements.installation.lock  # an RLock, which this thread holds
     with psycopg.connect(world.dsn, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""A clock that was set back: what a SELECT takes for now is never before the time of the rows that it reads."""
+"""Tests that now() is never before the time of the rows that a SELECT reads, also after the clock is set back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def a_day_ahead(world: World) -> Header:
-    """The log's newest entry, of before the clock was set back by a day."""
+    """Appends an entry with a time a day ahead, as if the clock was set back afterwards. Returns its header."""
     header = world.engine.writer.append(time=world.engine.writer.newest.time + DAY_MS)
     world.together()
     return header

@@ -49,12 +49,12 @@ def test_the_gateway_counts_and_logs_them(world: World, monkeypatch: pytest.Monk
         assert failed.value.sqlstate == "XX000"
         assert ISSUES in failed.value.diag.message_hint
     assert "SHOW TABLES LIKE ?; version: " + version() in caplog.text
-    found = listed(connections[0])
-    assert [(*row[:2], row[3], *row[4:]) for row in found] == [
+    rows = listed(connections[0])
+    assert [(*row[:2], row[3], *row[4:]) for row in rows] == [
         ("gateway", "XX000", "SHOW TABLES LIKE ?", version(), 1, True),
         ("gateway", "XX000", "SHOW TABLES LIKE ?", version(), 2, True),
     ]
-    assert {row[2].partition(":")[0] for row in found} == {"ValueError at tests/tables/test_internal_errors.py"}
+    assert {row[2].partition(":")[0] for row in rows} == {"ValueError at tests/tables/test_internal_errors.py"}
     for connection in connections:
         connection.close()
 
@@ -96,9 +96,9 @@ def test_an_error_after_the_crash_of_a_process_is_not_internal() -> None:
 
 def test_other_errors_stay_as_they_are() -> None:
     errors = InternalErrors(mask_literals)
-    known = UndefinedTable("no such relation", hint="Look again.")
-    assert errors.reported(known, "SELECT 1") is known
-    assert known.hint == "Look again."
+    error = UndefinedTable("no such relation", hint="Look again.")
+    assert errors.reported(error, "SELECT 1") is error
+    assert error.hint == "Look again."
     assert errors.reported(RecursionError(), "SELECT 1").sqlstate == "54001"
     assert errors.rows() == []
 

@@ -23,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def restarted(world: World) -> None:
-    """An engine with a write of row 1 in its inbox, which makes no tick yet."""
+    """Restarts the engine with a write of row 1 in its inbox, and stops it before the first tick."""
     world.engine.pause()
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("SET synchronous_commit = off")
@@ -33,7 +33,7 @@ def restarted(world: World) -> None:
 
 
 def add(connection: psycopg.Connection, id: int) -> None:
-    """A block that reads and writes one row."""
+    """Reads and writes one row in a transaction."""
     with connection.transaction():
         ((v,),) = connection.execute("SELECT v FROM a WHERE id = %s", (id,)).fetchall()
         connection.execute("UPDATE a SET v = %s WHERE id = %s", (v + 1, id))

@@ -1,6 +1,6 @@
 """Tables without Spark: a gateway, and the engine's inbox, resolver and control.
 
-A tick only commits what was written.
+A tick only commits the writes of the inbox.
 
     gateway ──POST /statement──► engine.runtime.statements ──► log entry
             ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► log entry

@@ -1,4 +1,4 @@
-"""Writers that continue while processes are killed, and the check of what they wrote.
+"""Writers that continue while processes are killed, and a check of the rows that they wrote.
 
 An acknowledged write must be there once, any other write at most once.
 """
@@ -66,7 +66,7 @@ class Writer(threading.Thread):
 
 
 def checked(lake: Lake, writers: Sequence[Writer]) -> Counter[tuple[Any, ...]]:
-    """Stops the writers and checks what they wrote. Returns the rows of `keyed`."""
+    """Stops the writers and checks their rows. Returns the rows of `keyed`."""
     for writer in writers:
         writer.stop()
     keyed, bag = rows(lake, "keyed"), rows(lake, "bag")

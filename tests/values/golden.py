@@ -83,7 +83,7 @@ def _golden(line: list[Any]) -> Golden:
 
 
 def recorded(connection: psycopg.Connection[Any], type: Type, texts: list[str]) -> list[Golden]:
-    """Returns what a server makes of texts that are inserted into a column of a type."""
+    """Returns a server's results for texts that are inserted into a column of a type."""
     connection.execute("SET TimeZone = 'UTC'; SET IntervalStyle = 'postgres'; DROP TABLE IF EXISTS golden")
     connection.execute(f"CREATE TEMPORARY TABLE golden (id int, v {declared(type)})".encode())
     errors: dict[int, tuple[str, str]] = {}
@@ -94,16 +94,16 @@ def recorded(connection: psycopg.Connection[Any], type: Type, texts: list[str]) 
             errors[id] = error.sqlstate or "", error.diag.message_primary or ""
     result = connection.pgconn.exec_(b"SELECT id, v, dense_rank() OVER (ORDER BY v) FROM golden")
     rows = {int(result.get_value(i, 0) or 0): i for i in range(result.ntuples)}
-    found = []
+    entries = []
     for id, text in enumerate(texts):
         if id in errors:
-            found.append(Golden(text, sqlstate=errors[id][0], message=errors[id][1]))
+            entries.append(Golden(text, sqlstate=errors[id][0], message=errors[id][1]))
         else:
             output, rank = result.get_value(rows[id], 1), result.get_value(rows[id], 2)
             assert output is not None
             assert rank is not None
-            found.append(Golden(text, output.decode(), int(rank)))
-    return found
+            entries.append(Golden(text, output.decode(), int(rank)))
+    return entries
 
 
 def record() -> None:

@@ -1,4 +1,4 @@
-"""Which of PostgreSQL's values Tailgate does not have, and how it shows the others."""
+"""PostgreSQL's values that Tailgate does not have, and the text forms of the others."""
 
 from __future__ import annotations
 

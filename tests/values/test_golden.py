@@ -18,16 +18,16 @@ from tests.values.outcomes import shown, unsupported
 
 @pytest.mark.parametrize("name", TYPES)
 def test_file_is_of_postgresql(name: str, postgres: str) -> None:
-    found = load(name)
+    entries = load(name)
     with psycopg.connect(postgres, autocommit=True) as connection:
-        assert recorded(connection, TYPES[name], [g.text for g in found]) == found
-    assert len(found) >= 50
+        assert recorded(connection, TYPES[name], [g.text for g in entries]) == entries
+    assert len(entries) >= 50
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_text(name: str) -> None:
-    found = [line for g in load(name) if (line := difference(TYPES[name], g))]
-    assert not found, "\n".join([f"{len(found)} differences", *found])
+    mismatches = [line for g in load(name) if (line := difference(TYPES[name], g))]
+    assert not mismatches, "\n".join([f"{len(mismatches)} differences", *mismatches])
 
 
 def difference(type: Type, golden: Golden) -> str:
@@ -39,8 +39,8 @@ def difference(type: Type, golden: Golden) -> str:
         if (error.sqlstate, error.message) == (golden.sqlstate, golden.message):
             return ""
         return f"{golden.text!r}: {error.sqlstate} {error.message}, in PostgreSQL {golden}"
-    wanted = None if golden.output is None else shown(type, golden.output.encode())
-    return "" if shown(type, output) == wanted else f"{golden.text!r}: {output!r}, in PostgreSQL {golden}"
+    expected = None if golden.output is None else shown(type, golden.output.encode())
+    return "" if shown(type, output) == expected else f"{golden.text!r}: {output!r}, in PostgreSQL {golden}"
 
 
 def written(value: Value, type: Type) -> bytes:

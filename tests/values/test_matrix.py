@@ -148,12 +148,12 @@ def whole(format: str, lines: list[bytes]) -> bytes:
 @pytest.mark.parametrize("name", TYPES)
 def test_texts(name: str, sides: Sides) -> None:
     type = TYPES[name]
-    found: list[str] = []
+    mismatches: list[str] = []
     for g in load(name):
         data = g.text.encode()
-        found += check(type, "literal", g.text, literal(sides.ours, type, g.text), literal(sides.theirs, type, g.text))
-        found += check(type, "parameter", g.text, parameter(sides.ours, type, data, 0), parameter(sides.theirs, type, data, 0))
-    assert not found, "\n".join([f"{len(found)} differences", *found])
+        mismatches += check(type, "literal", g.text, literal(sides.ours, type, g.text), literal(sides.theirs, type, g.text))
+        mismatches += check(type, "parameter", g.text, parameter(sides.ours, type, data, 0), parameter(sides.theirs, type, data, 0))
+    assert not mismatches, "\n".join([f"{len(mismatches)} differences", *mismatches])
 
 
 def binary_forms(name: str, theirs: psycopg.Connection[Any]) -> dict[bytes, str | None]:
@@ -175,19 +175,19 @@ def binary_forms(name: str, theirs: psycopg.Connection[Any]) -> dict[bytes, str 
 @pytest.mark.parametrize("name", TYPES)
 def test_binary(name: str, sides: Sides) -> None:
     type = TYPES[name]
-    found: list[str] = []
+    mismatches: list[str] = []
     for data in binary_forms(name, sides.theirs):
-        found += check(type, "binary", data, parameter(sides.ours, type, data, 1), parameter(sides.theirs, type, data, 1))
-    assert not found, "\n".join([f"{len(found)} differences", *found])
+        mismatches += check(type, "binary", data, parameter(sides.ours, type, data, 1), parameter(sides.theirs, type, data, 1))
+    assert not mismatches, "\n".join([f"{len(mismatches)} differences", *mismatches])
 
 
 @pytest.mark.parametrize("format", COPY_FORMATS)
 @pytest.mark.parametrize("name", TYPES)
 def test_copy(name: str, format: str, sides: Sides) -> None:
-    """Valid values are copied together, each of the others by itself."""
+    """Valid values are copied together, each invalid value with a COPY that has no other row."""
     type = TYPES[name]
     inputs = binary_forms(name, sides.theirs) if format == "binary" else {g.text.encode(): g.output for g in load(name)}
-    found: list[str] = []
+    mismatches: list[str] = []
     together: list[bytes] = []
     for id, (data, output) in enumerate(inputs.items()):
         row = line(format, id, data)
@@ -199,15 +199,15 @@ def test_copy(name: str, format: str, sides: Sides) -> None:
             together.append(row)
         else:
             ours = copied(sides.ours, name, format, whole(format, [row]))
-            found += check(type, f"COPY {format}", data, outcome(ours), outcome(theirs))
+            mismatches += check(type, f"COPY {format}", data, outcome(ours), outcome(theirs))
     data = whole(format, together)
     theirs, ours = copied(sides.theirs, name, format, data), copied(sides.ours, name, format, data)
     if isinstance(ours, list) and isinstance(theirs, list):
         for row, our, their in zip(together, ours, theirs, strict=True):
-            found += check(type, f"COPY {format}", row, outcome([our]), outcome([their]))
+            mismatches += check(type, f"COPY {format}", row, outcome([our]), outcome([their]))
     else:
-        found.append(f"COPY {format} of {len(together)} values: {ours}, in PostgreSQL {theirs}")
-    assert not found, "\n".join([f"{len(found)} differences", *found])
+        mismatches.append(f"COPY {format} of {len(together)} values: {ours}, in PostgreSQL {theirs}")
+    assert not mismatches, "\n".join([f"{len(mismatches)} differences", *mismatches])
 
 
 def outcome(rows: Outcome | list[bytes]) -> Outcome:

@@ -14,7 +14,7 @@ from tailgate.gateway.security.tls import Files, Tls
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
-from tests.gateway.serving.made import Made, Row
+from tests.gateway.serving.model_lake import ModelLake, Row
 
 ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]
 
@@ -24,9 +24,9 @@ class Live:
 
     def __init__(self, path: Path, tls: Files | None = None) -> None:
         self.tls = tls
-        self.made = Made(path)
-        self.v = self.made.create("v")
-        self.made.tick({self.v.id: [(row, 1) for row in ROWS]})
+        self.model = ModelLake(path)
+        self.v = self.model.create("v")
+        self.model.tick({self.v.id: [(row, 1) for row in ROWS]})
         self.loop = uvloop.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -44,9 +44,9 @@ class Live:
         self.loop.close()
 
     async def _serve(self) -> None:
-        self.serving = Serving(self.made.lake)
+        self.serving = Serving(self.model.lake)
         await self.serving.start()
-        self.gateway = Gateway(self.made.lake, self.serving, Tls(self.tls) if self.tls else None)
+        self.gateway = Gateway(self.model.lake, self.serving, Tls(self.tls) if self.tls else None)
         self.server = Server(self.gateway)
         ((_, self.port),) = await self.server.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()
@@ -60,11 +60,11 @@ class Live:
 
     def tick(self, changes: Iterable[tuple[Row, int]] = ()) -> int:
         """Appends a tick with changes of `v`. Waits until the gateway has it, and returns its time."""
-        time = self.made.tick({self.v.id: list(changes)} if changes else {})
+        time = self.model.tick({self.v.id: list(changes)} if changes else {})
         self.call(self.serving.progress.wait(time - 1, 10))
         return time
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(30)
-        self.made.writer.close()
+        self.model.writer.close()

@@ -24,7 +24,7 @@ class Statements:
     def __init__(self, live: Live) -> None:
         self._live = live
         self.seen: list[tuple[str, Resolution]] = []
-        lake_writer = live.made
+        lake_writer = live.model
         self._statements = WithoutKafka(Engine(lake_writer.lake, lake_writer.writer, threading.RLock()), fills=False)
         status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
         self._control = Control(self._statement, self._statements.newest, lambda: status, lambda body: {})

@@ -83,17 +83,17 @@ def theirs() -> Iterator[str]:
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     live = Live(tmp_path_factory.mktemp("client_sql") / "lake")
     try:
-        made = live.made
-        made.drop(live.v)
-        kv = made.writer.catalog.next_id
-        made.put(Table(kv, "kv", KV, (0,), stored=True, errors=kv + 1))
-        view = made.writer.catalog.next_id
-        made.writer.append(kind="catalog", catalog=Change(put=(View(view, "kv_view", KV[:2], depends=(kv,), query=VIEW),)))
-        mv = made.writer.catalog.next_id
+        model = live.model
+        model.drop(live.v)
+        kv = model.writer.catalog.next_id
+        model.put(Table(kv, "kv", KV, (0,), stored=True, errors=kv + 1))
+        view = model.writer.catalog.next_id
+        model.writer.append(kind="catalog", catalog=Change(put=(View(view, "kv_view", KV[:2], depends=(kv,), query=VIEW),)))
+        mv = model.writer.catalog.next_id
         fields = (Field("cnt", INT4), Field("n", INT8))
-        made.put(MaterializedView(mv, "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
+        model.put(MaterializedView(mv, "kv_mv", fields, None, stored=True, errors=mv + 1, depends=(kv,), query=COUNTS))
         counts = Counter(row[3] for row in ROWS)
-        time = made.tick({kv: [(row, 1) for row in ROWS], mv: [(pair, 1) for pair in counts.items()]})
+        time = model.tick({kv: [(row, 1) for row in ROWS], mv: [(pair, 1) for pair in counts.items()]})
         live.call(live.serving.progress.wait(time - 1, 10))
         yield f"host={live.host} port={live.port} user=postgres dbname={DATABASE}"
     finally:

@@ -25,22 +25,22 @@ class Engine:
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.control = Control(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {})
         self.control.start()
-        Announcement.mine(live.made.writer.epoch, self.control.address, self.control.token, None).write(live.made.lake)
+        Announcement.mine(live.model.writer.epoch, self.control.address, self.control.token, None).write(live.model.lake)
 
     def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object) -> dict[str, Any]:
         self.seen.append((sql, settings))
-        newest = self.live.made.writer.newest
+        newest = self.live.model.writer.newest
         if "taken" in sql:
             raise DuplicateTable('relation "taken" already exists', position=sql.index("taken"))
         if sql.lower().startswith("explain"):
             return {"tag": "EXPLAIN", "n": newest.n, "time": newest.time, "notices": [], "lines": ["Project: [id]", "└─ Scan: v"]}
-        item = self.live.made.create("w")
-        newest = self.live.made.writer.newest
+        item = self.live.model.create("w")
+        newest = self.live.model.writer.newest
         notice = {"severity": "NOTICE", "sqlstate": "00000", "message": "one partition", "hint": "Add a key."}
         return {"tag": "CREATE MATERIALIZED VIEW", "n": newest.n, "time": newest.time, "notices": [notice], "id": item.id}
 
     def newest(self, after: int, timeout: float) -> dict[str, Any]:
-        header = self.live.made.lake.log.wait(after, 0.2) or self.live.made.writer.newest
+        header = self.live.model.lake.log.wait(after, 0.2) or self.live.model.writer.newest
         return {"n": header.n, "time": header.time}
 
 
@@ -84,9 +84,9 @@ def test_status(live: Live, engine: Engine) -> None:
 
 
 def test_an_engine_of_an_old_epoch_is_not_asked(live: Live, engine: Engine) -> None:
-    Announcement.mine(live.made.writer.epoch, engine.control.address, engine.control.token, None).write(live.made.lake)
-    path = live.made.lake.path / "engine.json"
-    path.write_text(path.read_text().replace(f'"epoch": {live.made.writer.epoch}', '"epoch": 0'))
+    Announcement.mine(live.model.writer.epoch, engine.control.address, engine.control.token, None).write(live.model.lake)
+    path = live.model.lake.path / "engine.json"
+    path.write_text(path.read_text().replace(f'"epoch": {live.model.writer.epoch}', '"epoch": 0'))
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine is being replaced"):
@@ -99,7 +99,7 @@ def test_an_engine_that_died_without_saying_so(live: Live, engine: Engine) -> No
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-    Announcement.mine(live.made.writer.epoch, address, engine.control.token, None).write(live.made.lake)
+    Announcement.mine(live.model.writer.epoch, address, engine.control.token, None).write(live.model.lake)
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine"):

@@ -89,7 +89,7 @@ def test_garbage(live: Live, seed: int, kind: str, caplog: pytest.LogCaptureFixt
 
 
 def test_half_open_connections(live: Live) -> None:
-    """They use few resources, and other clients are served."""
+    """Half-open connections use few resources, and other clients are served."""
     waiting = [socket.create_connection((live.host, live.port)) for _ in range(400)]
     for raw in waiting[:200]:
         raw.sendall(pack("!I", 100) + b"\0\3")

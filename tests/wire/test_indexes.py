@@ -28,8 +28,8 @@ CITIES = ["rome", "it's", "", None, "oslo"]
 def indexed(live: Live, text: str) -> Item:
     statement = parse(text)
     assert isinstance(statement, CreateIndex)
-    item, _ = create_index(statement, live.made.writer.catalog)
-    live.made.put(item)
+    item, _ = create_index(statement, live.model.writer.catalog)
+    live.model.put(item)
     return item
 
 
@@ -52,11 +52,11 @@ def made_row(chance: random.Random, id: int) -> tuple[Any, ...]:
 @pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
 def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
     chance = random.Random(seed)
-    item = live.made.create("w", COLUMNS, (0,) if keyed else None)
+    item = live.model.create("w", COLUMNS, (0,) if keyed else None)
     indexed(live, "CREATE INDEX ON w (city)")
     indexed(live, "CREATE INDEX ON w (n DESC, city)")
     rows = [made_row(chance, i if keyed else i % 5) for i in range(200)]
-    live.made.tick({item.id: [(row, 1) for row in rows]})
+    live.model.tick({item.id: [(row, 1) for row in rows]})
     live.tick()
     texts = [f"SELECT {{}} FROM w WHERE city = {c}" for c in ("'rome'", "'it''s'", "''", "'nowhere'")]
     texts += [f"SELECT {{}} FROM w WHERE n = {n} AND city = 'oslo'" for n in (0, 3, 9)]
@@ -80,7 +80,7 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
                 if chance.random() < 0.8:
                     rows.append(made_row(chance, row[0][0]))
                     changes.append((rows[-1], 1))
-            live.made.tick({item.id: changes})
+            live.model.tick({item.id: changes})
             live.tick()
         first, second = index_of(live, (1,)), index_of(live, (2, 1))
         assert first is not None
@@ -104,9 +104,9 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
 
 def test_many_rows_of_one_value_are_not_the_event_loops(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "ANSWER_ROWS_MAX", 3)
-    item = live.made.create("w", {"a": INT4, "b": INT4}, None)
+    item = live.model.create("w", {"a": INT4, "b": INT4}, None)
     indexed(live, "CREATE INDEX ON w (a)")
-    live.made.tick({item.id: [((1, b), 1) for b in range(4)] + [((2, 7), 3)]})
+    live.model.tick({item.id: [((1, b), 1) for b in range(4)] + [((2, 7), 3)]})
     live.tick()
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         for _ in range(30):
@@ -118,9 +118,9 @@ def test_many_rows_of_one_value_are_not_the_event_loops(live: Live, monkeypatch:
 def test_memory_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "ROWS_MAX", 10)
     monkeypatch.setattr(lookups, "SLACK_ROWS", 0)
-    item = live.made.create("w", {"a": INT4, "b": INT4}, None)
+    item = live.model.create("w", {"a": INT4, "b": INT4}, None)
     indexed(live, "CREATE INDEX ON w (a)")
-    live.made.tick({item.id: [((1, b), 1) for b in range(11)]})
+    live.model.tick({item.id: [((1, b), 1) for b in range(11)]})
     live.tick()
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         for n in range(30):
@@ -129,9 +129,9 @@ def test_memory_is_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_portals_take_rows_in_pieces(live: Live) -> None:
-    item = live.made.create("w", {"a": INT4, "b": INT4}, None)
+    item = live.model.create("w", {"a": INT4, "b": INT4}, None)
     indexed(live, "CREATE INDEX ON w (a)")
-    live.made.tick({item.id: [((1, b), 1) for b in range(10)]})
+    live.model.tick({item.id: [((1, b), 1) for b in range(10)]})
     live.tick()
     with psycopg.connect(live.dsn) as connection:
         for _ in range(5):

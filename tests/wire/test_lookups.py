@@ -61,9 +61,9 @@ def test_all_ways_agree_while_rows_change(live: Live, seed: int) -> None:
 
 
 def test_keys_of_several_columns_and_types(live: Live) -> None:
-    item = live.made.create("w", {"flag": BOOL, "channel": TEXT, "hour": TIMESTAMPTZ, "n": INT8}, (0, 1, 2))
+    item = live.model.create("w", {"flag": BOOL, "channel": TEXT, "hour": TIMESTAMPTZ, "n": INT8}, (0, 1, 2))
     hour = 1_600_000_000_000_000
-    live.made.tick({item.id: [((True, "a", hour, 1), 1), ((False, "it's", hour, 2), 1), ((None, "a", hour, 3), 1)]})
+    live.model.tick({item.id: [((True, "a", hour, 1), 1), ((False, "it's", hour, 2), 1), ((None, "a", hour, 3), 1)]})
     live.tick()
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         at = connection.execute("select hour from w where n = 1").fetchone()
@@ -103,10 +103,10 @@ def test_a_failing_view_fails_here_too(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         ask = "select name from v where id = %s"
         wait_for_index(live, live.v.id, lambda n: connection.execute(ask, (n,)))
-        live.made.tick({live.v.errors: [(("22012", "division by zero"), 1)]})
+        live.model.tick({live.v.errors: [(("22012", "division by zero"), 1)]})
         live.tick()
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute(ask, (1,))
-        live.made.tick({live.v.errors: [(("22012", "division by zero"), -1)]})
+        live.model.tick({live.v.errors: [(("22012", "division by zero"), -1)]})
         live.tick()
         assert connection.execute(ask, (1,)).fetchall() == [("name 1",)]

@@ -150,7 +150,7 @@ def test_what_a_role_owns_is_its_members(both: Both, live: Live) -> None:
 
 def test_they_are_there_after_a_restart(both: Both, live: Live) -> None:
     both("", "GRANT readers TO staff", "GRANT staff TO ann WITH ADMIN OPTION")
-    catalog = live.made.lake.catalog()
+    catalog = live.model.lake.catalog()
     ann, readers, staff = (catalog.role(name) for name in ("ann", "readers", "staff"))
     assert dict(ann.member_of) == {staff.id: True}
     assert catalog.acting(ann.id) == {ann.id, staff.id, readers.id}

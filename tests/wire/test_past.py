@@ -77,9 +77,9 @@ def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, conne
     """AT LEAST reads at the oldest readable time. Older times are refused, without internal names."""
     before = live.serving.progress.time
     live.tick([(NEW, 1)])
-    later = live.made.create("later")
-    created = live.made.writer.newest.time
-    live.made.tick({later.id: [((1, "one", 1.0), 1)]})
+    later = live.model.create("later")
+    created = live.model.writer.newest.time
+    live.model.tick({later.id: [((1, "one", 1.0), 1)]})
     end = live.tick([((11, "x", 1.0), 1)])
     for time in (0, before, created):
         assert connection.execute(f"select count(*) from later as of at least {time}").fetchone() == (0,)
@@ -111,13 +111,13 @@ def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
         requests.append((relations, timeout))
         if timeout < 1:
             raise QueryCanceled("canceling statement due to real_time_recency_timeout")
-        time = live.made.writer.newest.time + 1
+        time = live.model.writer.newest.time + 1
         threading.Timer(0.2, lambda: live.tick([((len(requests) + 100, "late", 1.0), 1)])).start()
         return {"n": 0, "time": time}
 
     control = Control(lambda *_: {}, lambda after, timeout: {"n": after, "time": 0}, dict, lambda body: {}, recent)
     control.start()
-    Announcement.mine(live.made.writer.epoch, control.address, control.token, None).write(live.made.lake)
+    Announcement.mine(live.model.writer.epoch, control.address, control.token, None).write(live.model.lake)
     try:
         assert connection.execute("select count(*) from v").fetchone() == (4,)
         connection.execute("set real_time_recency = true")

@@ -85,11 +85,11 @@ def test_passwords_are_kept_as_verifiers(
     with pytest.raises(psycopg.OperationalError):
         signed_in(live, "ann", PASSWORD)
     signed_in(live, "ann", "another one").close()
-    role = live.made.lake.catalog().role("ann")
+    role = live.model.lake.catalog().role("ann")
     assert role.verifier is not None
     assert parse(role.verifier) is not None
     assert not any("another" in sql or "s3cret" in sql for sql, _ in statements.seen)
-    for path in live.made.lake.path.rglob("*"):
+    for path in live.model.lake.path.rglob("*"):
         assert not path.is_file() or b"another one" not in path.read_bytes(), path
     assert "another" not in caplog.text
     # an existing verifier is stored unchanged
@@ -131,7 +131,7 @@ def test_reading_needs_select(live: Live, operator: psycopg.Connection, statemen
 
 
 def test_errors_are_shown_to_those_who_may_read(live: Live, operator: psycopg.Connection) -> None:
-    live.made.tick({live.v.errors: [(("22P02", 'invalid input syntax for type integer: "secret"'), 1)]})
+    live.model.tick({live.v.errors: [(("22P02", 'invalid input syntax for type integer: "secret"'), 1)]})
     live.tick()
     expected = [("v", "22P02", 'invalid input syntax for type integer: "secret"', 1)]
     with signed_in(live, "ann", PASSWORD) as ann:
@@ -215,14 +215,14 @@ def test_no_way_around_set_role(live: Live, operator: psycopg.Connection, how: s
 
 
 def test_owners(live: Live, operator: psycopg.Connection) -> None:
-    """The creator of an object owns it. Readers of a view need no privilege on what the view reads."""
+    """The creator of an object owns it. Readers of a view need no privilege on the relations that it reads."""
     operator.execute("grant create on schema public to ann")
     operator.execute("grant create on schema public to bob")
     with signed_in(live, "ann", PASSWORD) as ann, signed_in(live, "bob") as bob:
         with pytest.raises(errors.InsufficientPrivilege):
             bob.execute("create materialized view w as select id from v")
         ann.execute("create materialized view w as select id from v")
-        assert live.made.lake.catalog().relation("w").owner == live.made.lake.catalog().role("ann").id
+        assert live.model.lake.catalog().relation("w").owner == live.model.lake.catalog().role("ann").id
         with pytest.raises(errors.InsufficientPrivilege):
             bob.execute("select * from w")
         ann.execute("grant select on w to bob")
@@ -297,14 +297,14 @@ def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
     operator.add_notice_handler(lambda d: notices.append(d.message_primary))
     operator.execute("drop role if exists nobody, bob")
     assert notices == ['role "nobody" does not exist, skipping']
-    assert live.made.lake.catalog().find_role("bob") is None
+    assert live.model.lake.catalog().find_role("bob") is None
 
 
 def test_roles_of_an_older_catalog(live: Live) -> None:
     """A lake from before roles were introduced has no roles."""
-    data = encode_catalog(live.made.lake.catalog())
+    data = encode_catalog(live.model.lake.catalog())
     for item in data["items"]:
         del item["owner"]
-    found = decode_catalog(data)
-    assert not found.has_roles
-    assert {i.owner for i in found.items.values()} == {OPERATOR.id}
+    catalog = decode_catalog(data)
+    assert not catalog.has_roles
+    assert {i.owner for i in catalog.items.values()} == {OPERATOR.id}

@@ -18,11 +18,11 @@ from tests.wire.statements import Statements
 @pytest.fixture
 def two(live: Live, statements: Statements) -> Live:
     """Creates a second `v`, with two rows, in the schema s; that of public has four."""
-    made = live.made
-    schema = Schema(made.writer.catalog.next_id, "s")
-    made.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
-    other = made.create("v", schema=schema.id)
-    time = made.tick({other.id: [((10, "ten", 1.0), 1), ((11, "eleven", 2.0), 1)]})
+    model = live.model
+    schema = Schema(model.writer.catalog.next_id, "s")
+    model.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
+    other = model.create("v", schema=schema.id)
+    time = model.tick({other.id: [((10, "ten", 1.0), 1), ((11, "eleven", 2.0), 1)]})
     live.call(live.serving.progress.wait(time - 1, 10))
     return live
 

@@ -70,7 +70,7 @@ def test_nobody_is_shown_a_secret(operator: psycopg.Connection, live: Live) -> N
     statements = ["show secrets", "show connections", "show create connection far", "show objects", "select * from tailgate.secrets"]
     answers = str([operator.execute(sql).fetchall() for sql in statements])
     assert "unsaid" not in answers and "sealed" not in answers and "secret word" in answers
-    assert all("unsaid" not in item.sql for item in live.made.lake.catalog().items.values())
+    assert all("unsaid" not in item.sql for item in live.model.lake.catalog().items.values())
 
 
 def test_lists_are_relations(operator: psycopg.Connection) -> None:

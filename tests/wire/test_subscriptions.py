@@ -1,4 +1,4 @@
-"""Tests durable subscriptions: what FETCH returns, what is stored, and where reading continues."""
+"""Tests durable subscriptions: the rows of FETCH, the stored progress, and where reading continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tailgate.gateway.execute import subscriptions as following
 from tailgate.lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
 from tailgate.lake.tables import Follower
-from tests.gateway.serving.made import Row
+from tests.gateway.serving.model_lake import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
 from tests.wire.wire import Client, Query
@@ -255,17 +255,17 @@ def test_rights(live: Live, connect: Connect) -> None:
 
 
 def test_a_view_that_fails_is_waited_for(live: Live, connect: Connect) -> None:
-    sql, made = connect(), live.made
+    sql, model = connect(), live.model
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     before = live.tick([(NEW, 1)])
     error = ("22012", "division by zero")
-    made.tick({live.v.id: [(NEW, -1)], live.v.errors: [(error, 1)]})
+    model.tick({live.v.id: [(NEW, -1)], live.v.errors: [(error, 1)]})
     live.tick([((11, "", 0.0), 1)])
     assert fetched(sql, timeout="100ms") == [(Decimal(before), 1, *NEW)]
     with pytest.raises(psycopg.errors.DivisionByZero):
         fetched(sql, timeout="100ms")
     sql.execute(f"ACKNOWLEDGE s UP TO {before}")
-    whole = made.tick({live.v.errors: [(error, -1)]})
+    whole = model.tick({live.v.errors: [(error, -1)]})
     live.call(live.serving.progress.wait(whole - 1, 10))
     assert sorted(fetched(sql)) == [(Decimal(whole), -1, *NEW), (Decimal(whole), 1, 11, "", 0.0)]
 
@@ -290,17 +290,17 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
     monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
     monkeypatch.setattr(checkpoints, "SPACING_MS", 0)
-    sql, lake = connect(), live.made.lake
+    sql, lake = connect(), live.model.lake
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
     monkeypatch.setattr(ages, "STEP_MAX_MS", 86_400_000)
-    follower = Follower(lake, live.made.writer.epoch)
+    follower = Follower(lake, live.model.writer.epoch)
 
     def sweep(minutes: int) -> None:
         """Runs the sweep of the log as if that many minutes had passed since the last one."""
         monkeypatch.setattr(ages, "now", lambda now=ages.now: now() + minutes * 60_000)
         live.tick()
-        retention.sweep(live.made.writer)
+        retention.sweep(live.model.writer)
 
     def ticks(keys: range) -> None:
         for key in keys:
@@ -334,7 +334,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
 
 
 def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> None:
-    sql, lake = connect(), live.made.lake
+    sql, lake = connect(), live.model.lake
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
     assert len(readers.holds(lake)) == 2

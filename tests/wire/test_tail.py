@@ -71,23 +71,23 @@ def test_fetch_without_timeout_waits_for_a_row_and_takes_what_there_is(live: Liv
     cursor = declared(connection, "tail v with (snapshot = false)")
     timer = threading.Timer(0.5, lambda: live.tick([(NEW, 1), ((11, "b", 1.0), 1)]))
     timer.start()
-    begun = time.monotonic()
+    start = time.monotonic()
     cursor.execute("fetch 10 c")
-    assert 0.4 < time.monotonic() - begun < 5
+    assert 0.4 < time.monotonic() - start < 5
     assert len(cursor.fetchall()) == 2
     timer.join()
 
 
 def test_fetch_timing(live: Live, connection: psycopg.Connection) -> None:
     cursor = declared(connection, "tail v")
-    begun = time.monotonic()
+    start = time.monotonic()
     cursor.execute("fetch 3 c with (timeout = '1h')")
     assert len(cursor.fetchall()) == 3
-    assert time.monotonic() - begun < 5
-    begun = time.monotonic()
+    assert time.monotonic() - start < 5
+    start = time.monotonic()
     cursor.execute("fetch 4 c with (timeout = '1s')")
     assert len(cursor.fetchall()) == 1
-    assert 0.95 <= time.monotonic() - begun < 3
+    assert 0.95 <= time.monotonic() - start < 3
     cursor.execute("fetch 0 c")
     assert cursor.statusmessage == "FETCH 0"
     assert len(cursor.description or ()) == 5
@@ -163,10 +163,10 @@ def test_copy(live: Live) -> None:
         with cursor.copy("copy (tail v) to stdout") as copy:
             rows = sorted(bytes(copy.read()) for _ in range(4))
             assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.progress.time
-            begun = time.monotonic()
+            start = time.monotonic()
             at = live.tick([((7, "a\tb", None), 1)])
             assert bytes(copy.read()) == b"%d\t1\t7\ta\\tb\t\\N\n" % at
-            assert time.monotonic() - begun < 1
+            assert time.monotonic() - start < 1
             connection.cancel_safe()
             with pytest.raises(psycopg.errors.QueryCanceled):
                 copy.read()
@@ -255,7 +255,7 @@ def test_up_to(live: Live) -> None:
 
 
 def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
-    """It keeps a position in the log; rows that it has not read are not buffered."""
+    """The server keeps a position in the log for the client; unread rows are not buffered."""
     slow = Client.connect(live.host, live.port)
     slow.send(Query("copy (tail v) to stdout"))
     assert slow.message()
@@ -264,11 +264,11 @@ def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
     (connection,) = live.server.connections
     assert connection._transport is not None
     assert connection._transport.get_write_buffer_size() < 2 * 1024 * 1024
-    seen = 0
-    while seen < 30_004:
+    row_count = 0
+    while row_count < 30_004:
         message = slow.message()
         assert message is not None
-        seen += message[0] == "d"
+        row_count += message[0] == "d"
     slow.close()
 
 
@@ -288,7 +288,7 @@ def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
 def test_a_follower_sees_the_end_of_a_dropped_relation(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         stream = connection.cursor().stream("tail v with (snapshot = false)")
-        threading.Timer(0.3, lambda: (live.tick([(NEW, 1)]), live.made.drop(live.v))).start()
+        threading.Timer(0.3, lambda: (live.tick([(NEW, 1)]), live.model.drop(live.v))).start()
         assert next(stream)[2:] == NEW
         with pytest.raises(psycopg.errors.UndefinedTable):
             next(stream)
@@ -297,7 +297,7 @@ def test_a_follower_sees_the_end_of_a_dropped_relation(live: Live) -> None:
 def test_a_follower_ends_with_the_view_s_error(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         stream = connection.cursor().stream("tail v with (snapshot = false)")
-        threading.Timer(0.3, lambda: live.made.tick({live.v.errors: [(("22012", "division by zero"), 1)]})).start()
+        threading.Timer(0.3, lambda: live.model.tick({live.v.errors: [(("22012", "division by zero"), 1)]})).start()
         with pytest.raises(psycopg.errors.DivisionByZero):
             next(stream)
 
@@ -310,8 +310,8 @@ def test_suspended_portals(live: Live) -> None:
     client.send(Query("begin"))
     list(client.until_ready())
     client.send(Parse("", "tail v") + Bind("p", "") + Execute("p", 3) + Flush())
-    said = [shown(*(client.message() or ("?", b""))) for _ in range(6)]
-    assert [line.split()[0] for line in said] == ["ParseComplete", "BindComplete", "DataRow", "DataRow", "DataRow", "PortalSuspended"]
+    messages = [shown(*(client.message() or ("?", b""))) for _ in range(6)]
+    assert [line.split()[0] for line in messages] == ["ParseComplete", "BindComplete", "DataRow", "DataRow", "DataRow", "PortalSuspended"]
     client.send(Execute("p", 3) + Flush())
     assert [shown(*(client.message() or ("?", b""))).split()[0] for _ in range(2)] == ["DataRow", "PortalSuspended"]
     client.close()

@@ -231,7 +231,7 @@ def test_the_end_point_is_hashed_as_the_certificate_is_signed(authority: Authori
 
 def test_other_addresses_need_tls_and_roles(live: Live, role: None) -> None:
     with pytest.raises(FeatureNotSupported, match="without TLS is refused"):
-        check_address("0.0.0.0", False, live.made.lake.catalog())
+        check_address("0.0.0.0", False, live.model.lake.catalog())
     with pytest.raises(FeatureNotSupported, match="without roles is refused"):
         check_address("0.0.0.0", True, Catalog())
-    check_address("0.0.0.0", True, live.made.lake.catalog())
+    check_address("0.0.0.0", True, live.model.lake.catalog())

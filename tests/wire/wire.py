@@ -1,4 +1,4 @@
-"""Conversations on the wire as text: what a client sends, and PostgreSQL's recorded answers.
+"""Conversations on the wire as text: the messages of a client, and PostgreSQL's recorded answers.
 
     # a comment
     > Query('select 1 as a')

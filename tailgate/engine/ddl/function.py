@@ -60,7 +60,7 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
 
 
 def _function(statement: CreateFunction, text: str, owner: int, schema: Schema, catalog: Catalog) -> Function:
-    """Returns the item of a function, without what it depends on. Raises 42P13 for duplicate result columns."""
+    """Returns the item of a function, without its dependencies. Raises 42P13 for duplicate result columns."""
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:

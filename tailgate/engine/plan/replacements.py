@@ -54,7 +54,7 @@ def replacement(item: MaterializedView, id: int, group: int) -> MaterializedView
 
 
 def _definition(item: MaterializedView) -> MaterializedView:
-    """Returns the view without what it has as a replacement, and without its state."""
+    """Returns the view without the fields of a replacement, and without its state."""
     return replace(item, group=0, stale=None, failed=None, has_new_columns=False)
 
 

@@ -82,10 +82,10 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
     load.prepare()
     load.start()
     with psycopg.connect(dsn, autocommit=True) as db:
-        there = {name for (name,) in db.execute("SELECT relname FROM pg_catalog.pg_class").fetchall()}
+        existing = {name for (name,) in db.execute("SELECT relname FROM pg_catalog.pg_class").fetchall()}
         for statement in statements(supervisor.kafka, supervisor.registry):
             match = re.match(r"CREATE (?:MATERIALIZED )?\w+ (\w+)", statement)
-            if match and match[1] in there:
+            if match and match[1] in existing:
                 continue
             began = time.monotonic()
             db.execute(statement)

@@ -57,10 +57,10 @@ class Load:
     def prepare(self) -> None:
         """Creates the topics and sends all users, as a connector's first snapshot does."""
         admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 2})
-        there = admin.list_topics(timeout=10).topics
-        wanted = [NewTopic(t, num_partitions=1, replication_factor=1) for t in (PAGEVIEWS, USERS) if t not in there]
-        for made in (admin.create_topics(wanted) if wanted else {}).values():
-            made.result(30)
+        existing = admin.list_topics(timeout=10).topics
+        missing = [NewTopic(t, num_partitions=1, replication_factor=1) for t in (PAGEVIEWS, USERS) if t not in existing]
+        for future in (admin.create_topics(missing) if missing else {}).values():
+            future.result(30)
         for id in range(1, self._user_count + 1):
             self._users[id] = self._new_user(id)
             self._send_user(id, "r", None, self._users[id], snapshot="true")

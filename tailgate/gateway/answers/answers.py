@@ -29,7 +29,7 @@ from tailgate.values.style import Style
 class Request:
     """An authorized SELECT at the newest time.
 
-    `key`: of the cached result. `row_limit`: the maximal number of rows of an Execute; 0 is no limit. `text` and `scope`: of a Query
+    `key`: of the cached result. `row_limit`: the maximal number of rows of an Execute; 0 means no limit. `text` and `scope`: of a Query
     that is this statement alone, from which later ones with other literals are answered; None for others.
     """
 

@@ -52,12 +52,12 @@ class Index:
         if self.unique:
             row = self._rows.get(key)
             return () if row is None else (row,)
-        found: list[Row] = []
+        rows: list[Row] = []
         for row, times in self._groups.get(key, {}).values():
-            found += [row] * min(times, most - len(found))
-            if len(found) >= most:
+            rows += [row] * min(times, most - len(rows))
+            if len(rows) >= most:
                 break
-        return found
+        return rows
 
     def apply(self, time: int, changes: pa.Table | None) -> Iterator[None]:
         """Applies the net changes of a time, with the weight in the last column.
@@ -97,8 +97,8 @@ class Index:
             return  # nothing equals NULL
         group = self._groups.setdefault(key, {})
         identity = self._identity(row)
-        known = group.get(identity)
-        times = weight + (known[1] if known is not None else 0)
+        entry = group.get(identity)
+        times = weight + (entry[1] if entry is not None else 0)
         if times:
             group[identity] = [row, times]
         else:

@@ -85,10 +85,10 @@ class Lookups:
         """Returns the look-up that the plan amounts to, or None. Caches the result in the plan."""
         if prepared.equalities is None:
             return None
-        known: list[Lookup | None] = prepared.lookup
-        if not known:
-            known.append(lookup_of(prepared.equalities, self._serving.progress.catalog))
-        return known[0]
+        cached: list[Lookup | None] = prepared.lookup
+        if not cached:
+            cached.append(lookup_of(prepared.equalities, self._serving.progress.catalog))
+        return cached[0]
 
     def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """Returns the rows of a look-up, or None if no current index can answer."""
@@ -98,23 +98,23 @@ class Lookups:
         others = lookup.others(values)
         if others is None:
             return []  # nothing equals NULL
-        found = _found(index, lookup.keys(values))
-        if found is not None and others:
-            found = [row for row in found if all(row[column] == value for column, value in others)]
-        return found
+        rows = _found(index, lookup.keys(values))
+        if rows is not None and others:
+            rows = [row for row in rows if all(row[column] == value for column, value in others)]
+        return rows
 
     async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """Returns the rows like `rows`. Waits up to CATCH_UP_S for an index that is a tick behind."""
-        found = self.rows(lookup, query, values)
+        rows = self.rows(lookup, query, values)
         index = self._indexes.get(lookup.way)
-        if found is None and index is not None and index.time >= 0:
+        if rows is None and index is not None and index.time >= 0:
             waiting = asyncio.ensure_future(index.moved.wait())
             try:
                 await asyncio.wait((waiting,), timeout=CATCH_UP_S)
             finally:
                 waiting.cancel()
-            found = self.rows(lookup, query, values)
-        return found
+            rows = self.rows(lookup, query, values)
+        return rows
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, may: Callable[[Plan], bool]) -> bytes | None:
         """Returns the complete response to a Query that matches a template and can be answered from an index, or None.
@@ -134,10 +134,10 @@ class Lookups:
         parts: list[list[Any]] = []
         for places, type in zip(template.order, lookup.types, strict=True):
             quoted = type.name in ("text", "varchar")
-            given = [literals[place] for place in places]
-            if any((literal[0] == 0x27) != quoted for literal in given):
+            key_literals = [literals[place] for place in places]
+            if any((literal[0] == 0x27) != quoted for literal in key_literals):
                 return None
-            parts.append([literal[1:-1].replace(b"''", b"'") if quoted else int(literal) for literal in given])
+            parts.append([literal[1:-1].replace(b"''", b"'") if quoted else int(literal) for literal in key_literals])
         rows = _found(index, dict.fromkeys(product(*parts)))
         if rows is None:
             return None
@@ -157,21 +157,21 @@ class Lookups:
         ):
             return
         places = {match.start(): number for number, match in enumerate(_LITERALS.finditer(sent))}
-        if len(places) != sum(map(len, lookup.given)) or lookup.rest or not sent.isascii():
+        if len(places) != sum(map(len, lookup.constants)) or lookup.rest or not sent.isascii():
             return
         literals = _LITERALS.findall(sent)
         order: list[tuple[int, ...]] = []
-        for given in lookup.given:
-            found: list[int] = []
-            for value in given:
+        for constants in lookup.constants:
+            positions: list[int] = []
+            for value in constants:
                 place = places.get(value.position) if isinstance(value, plan.Literal) and value.position is not None else None
                 if place is None or not isinstance(value, plan.Literal):
                     return
                 literal = literals[place]
                 if value.value != (literal[1:-1].replace(b"''", b"'").decode() if literal[0] == 0x27 else int(literal)):
                     return
-                found.append(place)
-            order.append(tuple(found))
+                positions.append(place)
+            order.append(tuple(positions))
         described = backend.row_description(description(prepared.columns), (0,) * len(prepared.columns))
         size = len(sent) + len(described) + prepared.size
         self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
@@ -186,9 +186,9 @@ class Lookups:
             current = index.time == serving.progress.time or (index.time >= 0 and not serving.progress.changed_since(prepared, index.time))
             return index if current and prepared.catalog_n == serving.progress.catalog_n else None
         if way not in self._indexes:
-            asked = self._asked[way] = self._asked.get(way, 0) + 1
+            lookup_count = self._asked[way] = self._asked.get(way, 0) + 1
             by_key = sum(not w.declared for w in self._indexes)
-            if way.declared or (asked >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
+            if way.declared or (lookup_count >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
                 item = self._serving.progress.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
@@ -214,7 +214,7 @@ class Lookups:
     async def _follow(self, way: AccessPath, index: Index, item: Item) -> None:
         whole = shared(Followed(item))  # each look-up is authorized before the index answers it
         changes = self._serving.followers.changes(whole, after=self._serving.progress.time, snapshot=True, columns=item.columns)
-        kept: Index | None = None
+        built: Index | None = None
         idle = asyncio.get_running_loop().time()
         try:
             async for batch in changes:
@@ -233,14 +233,14 @@ class Lookups:
                     self._asked.pop(way, None)
                     self._indexes.pop(way, None)
                     return
-            kept = index
+            built = index
         except TailgateError:
             # The view failed or was dropped: the next query raises the error in DuckDB.
             self._asked.pop(way, None)
             self._indexes.pop(way, None)
         finally:
             if way in self._indexes:
-                self._indexes[way] = kept
+                self._indexes[way] = built
             self._holds()
             with contextlib.suppress(Exception):
                 await changes.aclose()
@@ -248,24 +248,24 @@ class Lookups:
 
 def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:
     """Returns the rows with these keys, or None if there are more than ANSWER_ROWS_MAX."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for key in keys:
-        found += index.find(key, ANSWER_ROWS_MAX + 1 - len(found))
-        if len(found) > ANSWER_ROWS_MAX:
+        rows += index.find(key, ANSWER_ROWS_MAX + 1 - len(rows))
+        if len(rows) > ANSWER_ROWS_MAX:
             return None
-    return found
+    return rows
 
 
 def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encoding:
     """Returns the encoding of the look-up's rows, cached by format codes and style."""
-    found = lookup.encodings.get((formats, style))
-    if found is None:
+    encoding = lookup.encodings.get((formats, style))
+    if encoding is None:
         types = [lookup.fields[i].type for i in lookup.columns]
         encoders = [binary_writer(t) if code else text_writer(t, style) for t, code in zip(types, formats, strict=True)]
         if len(lookup.encodings) >= STYLES_MAX:
             lookup.encodings.clear()
-        found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)
-    return found
+        encoding = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)
+    return encoding
 
 
 _NONE = backend.command_complete("SELECT 0")

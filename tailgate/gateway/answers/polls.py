@@ -156,11 +156,11 @@ class Polls:
 
     def _drop(self, key: Hashable) -> None:
         with self._lock:
-            gone = self._polls.pop(key, None)
-            if gone is not None:
-                self._bytes -= gone.size
-                self._serving.budget.release(gone.size)
-                gone.size = 0
+            poll = self._polls.pop(key, None)
+            if poll is not None:
+                self._bytes -= poll.size
+                self._serving.budget.release(poll.size)
+                poll.size = 0
 
     def _evict(self, size: int, but: Poll | None = None) -> int:
         """Evicts the oldest polls until `size` bytes are free. Returns the freed bytes. Safe from any thread."""
@@ -178,7 +178,7 @@ class Polls:
         """Revalidates or refreshes the polls. Called when the mirrors advance, before any poll is answered at the new time."""
         deadline = clocks.perf_counter() + REFRESH_BUDGET_S
         stale: list[tuple[Hashable, Poll]] = []
-        known: dict[tuple[object, ...], bool] = {}  # one check for all statements with the same relations
+        changes_by_relations: dict[tuple[object, ...], bool] = {}  # one check for all statements with the same relations
         with self._lock:
             polls = list(self._polls.items())
         for key, poll in polls:
@@ -188,9 +188,9 @@ class Polls:
             if poll.time >= 0:
                 prepared = poll.query.plan
                 same = (prepared.relations, prepared.catalog_n, poll.time)
-                if same not in known:
-                    known[same] = self._serving.progress.changed_since(prepared, poll.time)
-                changed = known[same]
+                if same not in changes_by_relations:
+                    changes_by_relations[same] = self._serving.progress.changed_since(prepared, poll.time)
+                changed = changes_by_relations[same]
             if not changed:
                 poll.time = time
             else:

@@ -65,8 +65,8 @@ def _items(session: Session, write: WritePlan) -> list[Item]:
             plans = [write.rows]
         case TruncateTables():
             return list(write.tables)
-    found = {id for p in plans for id in p.scans} - {INCOMING}
-    return [readable(catalog[r]) for r in sorted(found)]
+    relations = {id for p in plans for id in p.scans} - {INCOMING}
+    return [readable(catalog[r]) for r in sorted(relations)]
 
 
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
@@ -75,8 +75,8 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
     if session.settings["transaction_read_only"] == "on":
-        named = "COPY FROM" if rows is not None else verb(write)
-        raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
+        command = "COPY FROM" if rows is not None else verb(write)
+        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:

@@ -44,8 +44,8 @@ async def hold(session: Session) -> None:
     """Materializes the cursors WITH HOLD before a commit, so that they outlive the block. Raises 54000 if they are too large."""
     for portal in [portal for portal in session.portals.values() if portal.hold and not portal.held]:
         rows = await _begun(session, portal)
-        kept = sum(p.rows.nbytes for p in session.portals.values() if p.held and isinstance(p.rows, TableRows))
-        if isinstance(rows, TableRows) and kept + rows.nbytes > HELD_BYTES_MAX:
+        held_bytes = sum(p.rows.nbytes for p in session.portals.values() if p.held and isinstance(p.rows, TableRows))
+        if isinstance(rows, TableRows) and held_bytes + rows.nbytes > HELD_BYTES_MAX:
             raise e.ProgramLimitExceeded(
                 f"cursors WITH HOLD of a session can keep at most {HELD_BYTES_MAX >> 20} MiB", hint="Close those that are no longer read."
             )

@@ -47,7 +47,7 @@ Run = Callable[[Session, Bound, Any, Sequence[object]], "Result | Awaitable[Resu
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """How statements of one kind are executed.
+    """The functions that execute statements of one kind.
 
     `run` returns the rows, or the command tag if there are none. `bind` sets the columns and parameters that Describe returns; None for
     a statement that has neither.

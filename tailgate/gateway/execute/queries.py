@@ -43,10 +43,10 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], at: in
 
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
-    seen = session.naming.seen
-    query = await serving.binder.analyzed(statement, oids, seen)
+    session_catalog = session.naming.seen
+    query = await serving.binder.analyzed(statement, oids, session_catalog)
     if isinstance(query, CatalogQuery):
-        description = await serving.system.describe(session.access.authorize(query), CatalogSession(session), seen.catalog)
+        description = await serving.system.describe(session.access.authorize(query), CatalogSession(session), session_catalog.catalog)
         return replace(
             bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
         )
@@ -107,7 +107,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         body: CatalogBound = bound.body
         query = session.access.authorize(body.query)
         status = await session.control.status() if body.query.asks_engine else None
-        return TableRows(columns, await serving.system.run(query, body.told, values, CatalogSession(session), session.catalog, status))
+        return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of

@@ -49,8 +49,8 @@ def find(catalog: Catalog, name: s.Name) -> Subscription:
 def bind_fetch(session: Session, bound: Bound, statement: s.FetchSubscription, oids: Sequence[int]) -> Bound:
     """Determines the columns of a FETCH."""
     item = find(session.catalog, statement.name)
-    known = session.subscriptions.get(item.id)  # keeps its columns, even if the relation has got more
-    shape = shape_of(session.serving.progress.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
+    reader = session.subscriptions.get(item.id)  # keeps its columns, even if the relation has got more
+    shape = shape_of(session.serving.progress.catalog[item.depends[0]].columns, None, ()) if reader is None else reader.shape
     return replace(bound, columns=tail.columns(shape, item.progress), body=shape)
 
 
@@ -79,11 +79,11 @@ def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     The columns are those of `gateway.catalog.item_status`.
     """
     newest, oldest = lake.log.newest(), lake.since()
-    found: dict[str, dict[str, Any]] = {}
+    progress_by_name: dict[str, dict[str, Any]] = {}
     for id, place in subscriptions.places(lake, catalog).items():
         item = catalog.expect(Subscription, id)
         error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
-        found[catalog.stored.name_of(item).sql] = {
+        progress_by_name[catalog.stored.name_of(item).sql] = {
             "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
             "acknowledged": None if place.snapshot else place.time,
             "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
@@ -91,7 +91,7 @@ def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
             "status": "running" if error is None else "stopped",
             "error": error,
         }
-    return found
+    return progress_by_name
 
 
 # --- FETCH ---------------------------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ async def _reader(session: Session, bound: Bound, item: Subscription, source: Au
         raise e.UndefinedObject(f'subscription "{item.name}" does not exist')
     if place.stopped is not None:
         raise _behind(item, session.serving.progress.oldest(), f" It was stopped: {place.stopped}.")
-    known = session.subscriptions.get(item.id)
-    if known is not None and place.time <= known.rows.position:
-        known.place = place
-        return known
+    existing = session.subscriptions.get(item.id)
+    if existing is not None and place.time <= existing.rows.position:
+        existing.place = place
+        return existing
     session.subscriptions.rewind(item.id)
     if place.time < session.serving.progress.oldest():
         raise _behind(item, session.serving.progress.oldest())
@@ -167,10 +167,10 @@ async def _fetched(session: Session, item: Subscription, reader: SubscriptionRea
 async def _advance(session: Session, item: Subscription, reader: SubscriptionReader) -> None:
     """Acknowledges the times after the place up to the reader's position, if they have no rows."""
     rows, place = reader.rows, reader.place
-    nothing = reader.given < place.time if place.snapshot else reader.given <= place.time
+    nothing = reader.newest_time < place.time if place.snapshot else reader.newest_time <= place.time
     if nothing and rows.position - place.time >= ADVANCE_S * 1000:
-        taken = await asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, item.id, rows.position)
-        reader.place = taken or place
+        new_place = await asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, item.id, rows.position)
+        reader.place = new_place or place
 
 
 def _behind(item: Subscription, oldest: int, reason: str = "") -> e.TailgateError:

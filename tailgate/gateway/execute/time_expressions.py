@@ -39,19 +39,19 @@ def of_relation(name: Name) -> QueryText:
 
 
 async def arguments(session: Session, text: QueryText) -> list[Any]:
-    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read what the role may read."""
+    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read the relations that the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
     plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
     return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
 
 
-async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
+async def constant(session: Session, query: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
     """Prepares the query of a constant expression, such as a time. Raises 0A000 for an expression that reads relations.
 
     `what`: the clause that contains the expression, for error messages.
     """
-    await _check_no_subquery(session, given, what)
-    prepared = await session.serving.binder.prepared(given, oids, session.naming.seen)
+    await _check_no_subquery(session, query, what)
+    prepared = await session.serving.binder.prepared(query, oids, session.naming.seen)
     if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
         raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
     return prepared
@@ -69,19 +69,19 @@ def check_no_subquery(text: QueryText, what: str) -> None:
             raise FeatureNotSupported(f"cannot use subquery in {what}", hint=hint, position=position(query))
 
 
-async def as_of(session: Session, given: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
+async def as_of(session: Session, expression: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
     """Returns the time of AS OF or UP TO, in ms since the epoch.
 
     `relations`: ids of the relations that are read at this time; raises 22023 if it is too old for them. None skips this check.
     `strict`: the rules of SUBSCRIBE: raises 0A000 if the time depends on the clock, and the same 22000 for all invalid values.
     """
     serving = session.serving
-    if isinstance(given, AtLeast):
-        return max(await as_of(session, given.time, None, strict=strict), await serving.progress.readable_since(relations or ()))
-    if isinstance(given, int):
-        value: Any = given
+    if isinstance(expression, AtLeast):
+        return max(await as_of(session, expression.time, None, strict=strict), await serving.progress.readable_since(relations or ()))
+    if isinstance(expression, int):
+        value: Any = expression
     else:
-        prepared = await constant(session, given, "AS OF or UP TO")
+        prepared = await constant(session, expression, "AS OF or UP TO")
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",
@@ -129,16 +129,16 @@ def milliseconds(value: Any) -> int:
     raise DataException(NO_TIME)
 
 
-def timeout(given: str | float | None) -> float | None:
+def timeout(text: str | float | None) -> float | None:
     """Converts the timeout of FETCH to seconds. Raises 22023 for a malformed, negative or too long interval.
 
     >>> timeout("1s"), timeout("1d"), timeout(None)
     (1.0, 86400.0, None)
     """
-    if given is None:
+    if text is None:
         return None
     try:
-        months, days, micros = read_fields(str(given))
+        months, days, micros = read_fields(str(text))
     except TailgateError as error:
         raise InvalidParameterValue(f"invalid TIMEOUT: {error.message}") from None
     seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000

@@ -74,10 +74,10 @@ def _check_new(session: Session, name: str) -> None:
 def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
     statement = session.statements.find(message.statement)
     dispatch.check_failed(session, statement.bound.statement)
-    seen = session.naming.seen
-    same = statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
+    session_catalog = session.naming.seen
+    same = statement.bound.catalog is session_catalog.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
     if same and not _is_long(message, statement.bound.parameters):
-        _bind(session, message, statement, statement.bound, seen)
+        _bind(session, message, statement, statement.bound, session_catalog)
         return None
     return _rebind(session, message, statement)
 
@@ -91,27 +91,27 @@ async def _rebind(session: Session, message: m.Bind, statement: Statement) -> No
     _bind(session, message, statement, bound, session.naming.seen, values)
 
 
-def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
+def _is_long(message: m.Bind, types: Sequence[Type]) -> bool:
     """Returns whether decoding the values would block other sessions too long."""
     if len(message.parameters) > LONG_VALUES:
         return True
     return any(
         data is not None and len(data) > LONG_VALUE_BYTES and (type.is_array or type.name not in COPIED)
-        for data, type in zip(message.parameters, wanted, strict=False)
+        for data, type in zip(message.parameters, types, strict=False)
     )
 
 
-def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[object]:
+def decoded(message: m.Bind, types: Sequence[Type], style: Style) -> list[object]:
     """Decodes the parameters of a Bind message. Raises 08P01 if their number is wrong, and the type's error for a malformed value."""
-    given, codes = message.parameters, message.parameter_formats
-    if len(codes) > 1 and len(codes) != len(given):
-        raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
-    if len(given) != len(wanted):
+    parameters, codes = message.parameters, message.parameter_formats
+    if len(codes) > 1 and len(codes) != len(parameters):
+        raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(parameters)} parameters")
+    if len(parameters) != len(types):
         raise e.ProtocolViolation(
-            f'bind message supplies {len(given)} parameters, but prepared statement "{message.statement}" requires {len(wanted)}'
+            f'bind message supplies {len(parameters)} parameters, but prepared statement "{message.statement}" requires {len(types)}'
         )
     values: list[object] = []
-    for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
+    for number, (data, type) in enumerate(zip(parameters, types, strict=True)):
         code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
         try:
             value = None if data is None else read_binary(data, type) if code else read_text(utf8(data), type, style)
@@ -139,18 +139,23 @@ def _listed(value: Value, type: Type) -> object:
 
 
 def _bind(
-    session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: SessionCatalog, values: list[object] | None = None
+    session: Session,
+    message: m.Bind,
+    statement: Statement,
+    bound: Bound,
+    session_catalog: SessionCatalog,
+    values: list[object] | None = None,
 ) -> None:
-    given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
+    parameters, types, codes = message.parameters, bound.parameters, message.parameter_formats
     if message.portal and message.portal in session.portals:
         raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
     style = session.settings.style
     if values is None:
-        values = decoded(message, wanted, style)
+        values = decoded(message, types, style)
     formats = _result_formats(session, message.result_formats, bound)
-    portal = Portal(message.portal, bound, values, formats, given=sum(len(data) for data in given if data is not None))
+    portal = Portal(message.portal, bound, values, formats, value_bytes=sum(len(data) for data in parameters if data is not None))
     if queries.is_poll(bound):
-        portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
+        portal.key = (statement.raw, style, session_catalog.scope, statement.oids, parameters, codes, formats)
     session.portals.drop("" if not message.portal else message.portal)
     session.portals[message.portal] = portal
     session.out.write(backend.BIND_COMPLETE)
@@ -189,7 +194,7 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     if request is not None:
         answer = session.gateway.answers.find(request)
         if answer is not None:
-            portal.done = True
+            portal.exhausted = True
             session.out.write(answer)
             return None
     return _execute(session, portal, message.max_rows, request)
@@ -197,7 +202,7 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
 
 def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:
     """Returns the request for an answer in memory, or None if the portal must run its statement or continue."""
-    if portal.key is None or portal.rows is not None or portal.done or not session.reads_newest:
+    if portal.key is None or portal.rows is not None or portal.exhausted or not session.reads_newest:
         return None
     assert portal.bound.prepared is not None
     query = session.access.authorize(portal.bound.prepared)
@@ -210,7 +215,7 @@ async def _execute(session: Session, portal: Portal, max_rows: int, request: Req
         session.out.write(backend.EMPTY_QUERY_RESPONSE)
         return
     if portal.rows is None:
-        if portal.done:
+        if portal.exhausted:
             if portal.key is not None:
                 session.out.write(backend.command_complete("SELECT 0"))
                 return
@@ -229,7 +234,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
     if request is not None:
         answer = await session.gateway.answers.get(request)
         if isinstance(answer, bytes):
-            portal.done = True
+            portal.exhausted = True
             session.out.write(answer)
             return
         if answer is not None:
@@ -239,7 +244,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
         session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
     result = await dispatch.begin(session, bound, portal.values)
     if isinstance(result, (str, CopyOut)):
-        portal.done = True
+        portal.exhausted = True
         await delivery.deliver(session, result, ())
         return
     portal.rows = result
@@ -247,11 +252,11 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
 
 async def _send_rows(session: Session, portal: Portal, limit: int | None) -> bool:
     assert portal.rows is not None
-    if portal.rows.ended and portal.done:
+    if portal.rows.ended and portal.exhausted:
         session.out.write(backend.command_complete(tag(portal.rows, 0)))
         return True
     ended = await delivery.deliver(session, portal.rows, portal.formats, limit=limit)
-    portal.done = portal.done or ended
+    portal.exhausted = portal.exhausted or ended
     return ended
 
 

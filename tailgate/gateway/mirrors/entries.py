@@ -68,7 +68,7 @@ class CachedEntry:
         self.bytes += size
 
     def _put(self, key: Hashable, table: pa.Table | None) -> None:
-        self.bytes += 0 if table is None or any(table is known for known in self._memo.values()) else table.nbytes
+        self.bytes += 0 if table is None or any(table is cached for cached in self._memo.values()) else table.nbytes
         self._memo[key] = table
 
 
@@ -87,13 +87,13 @@ class Entries:
     def add(self, entry: Entry) -> CachedEntry:
         """Caches the next entry of the log; the mirrors' thread calls this in log order."""
         with self._lock:
-            known = self._known.setdefault(entry.header.n, CachedEntry(entry))
+            cached = self._known.setdefault(entry.header.n, CachedEntry(entry))
             self.note(entry.header)
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
             if len(self._known) % 16 == 0:
                 self._forget(sum(k.bytes for k in self._known.values()), self._most)
-            return known
+            return cached
 
     def _forget(self, total: int, most: int) -> None:
         """Evicts the oldest entries until at most `most` bytes are left; keeps the newest entry."""
@@ -133,5 +133,5 @@ class Entries:
         with self._lock:
             if self._times and self._times[0] <= time:
                 return self._numbers[bisect_right(self._times, time) - 1]
-        found = self._lake.log.find(time)
-        return 0 if found is None else found.n
+        header = self._lake.log.find(time)
+        return 0 if header is None else header.n

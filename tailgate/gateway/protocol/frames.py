@@ -65,10 +65,10 @@ class Decoder:
         out: list[m.Message] = []
         at, size = 0, len(data)
         while at < size and not self._dead:
-            taken = self._frame(data, at, size, out) if self.started else self._startup(data, at, size, out)
-            if not taken:
+            length = self._frame(data, at, size, out) if self.started else self._startup(data, at, size, out)
+            if not length:
                 break
-            at += taken
+            at += length
             if not self.authenticated:
                 self._needed = 0
                 break

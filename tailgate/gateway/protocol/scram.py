@@ -147,9 +147,9 @@ def _attributes(message: str) -> dict[str, str]:
     >>> _attributes("n=,r=abc")
     {'n': '', 'r': 'abc'}
     """
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for part in message.split(","):
         if len(part) < 2 or part[1] != "=":
             raise Refused("malformed SCRAM message")
-        found.setdefault(part[0], part[2:])
-    return found
+        attributes.setdefault(part[0], part[2:])
+    return attributes

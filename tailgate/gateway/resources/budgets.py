@@ -117,8 +117,8 @@ class Cache(Generic[K, V]):
     `most`: the limit of all values, in bytes. `gone` is called with each key and value that is removed.
     """
 
-    def __init__(self, budget: Budget, most: int, gone: Callable[[K, V], None] | None = None) -> None:
-        self._budget, self.most, self._gone = budget, most, gone
+    def __init__(self, budget: Budget, most: int, on_evict: Callable[[K, V], None] | None = None) -> None:
+        self._budget, self.most, self._gone = budget, most, on_evict
         self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._lock = threading.RLock()
         self.bytes = 0
@@ -129,11 +129,11 @@ class Cache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
+            entry = self._kept.get(key)
+            if entry is None:
                 return None
             self._kept.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def put(self, key: K, value: V, size: int) -> None:
         """Stores a value, unless it is too large or memory is short. `size`: bytes of key and value."""
@@ -151,13 +151,13 @@ class Cache(Generic[K, V]):
 
     def pop(self, key: K) -> None:
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None:
+            entry = self._kept.pop(key, None)
+            if entry is None:
                 return
-            self.bytes -= found[1]
-        self._budget.release(found[1])
+            self.bytes -= entry[1]
+        self._budget.release(entry[1])
         if self._gone is not None:
-            self._gone(key, found[0])
+            self._gone(key, entry[0])
 
     def evict(self, size: int) -> int:
         """Removes the least recently used entries until `size` bytes are free. Returns the freed bytes."""
@@ -218,10 +218,10 @@ class ChargedDict(dict[str, V]):
         self._forget(name)
 
     def pop(self, name: str, *default: Any) -> Any:
-        found = super().pop(name, *default)
+        value = super().pop(name, *default)
         if name in self._charged:
             self._forget(name)
-        return found
+        return value
 
     def clear(self) -> None:
         for name in list(self._charged):

@@ -46,17 +46,17 @@ class Memory:
 
     @property
     def catalog(self) -> int:
-        """The limit of the system catalog's DuckDB."""
+        """Returns the limit of the system catalog's DuckDB."""
         return self.total // 16
 
     @property
     def clients(self) -> int:
-        """The limit of all memory that is held for clients."""
+        """Returns the limit of all memory that is held for clients."""
         return self.total // 4
 
     @property
     def role(self) -> int:
-        """The limit of all sessions of one role, except superusers."""
+        """Returns the limit of all sessions of one role, except superusers."""
         return self.clients // 2
 
     @property
@@ -65,7 +65,7 @@ class Memory:
 
     @property
     def process(self) -> int:
-        """The limit of a process that prepares a long statement."""
+        """Returns the limit of a process that prepares a long statement."""
         return self.total // 16
 
 

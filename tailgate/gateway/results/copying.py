@@ -39,10 +39,10 @@ def copy_options(statement: s.CopyTo | s.CopyFrom) -> CopyOptions:
             case "delimiter" | "null" | "quote" | "escape":
                 words[name] = str(value).encode()
             case "header":
-                given = True if value is None or value == "" else _BOOLEANS.get(str(value).lower())
-                if given is None:
+                header = True if value is None or value == "" else _BOOLEANS.get(str(value).lower())
+                if header is None:
                     raise e.SyntaxError_('header requires a Boolean value or "match"')
-                words[name] = given
+                words[name] = header
             case "force_quote":
                 words[name] = None if value == "*" else frozenset(map(str, value if isinstance(value, tuple) else (value,)))
             case "encoding":

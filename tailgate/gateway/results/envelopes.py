@@ -44,10 +44,10 @@ class Plain:
     def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
         """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
         weights = table.column(table.num_columns - 1)
-        made = pa.Table.from_arrays([weights, *table.columns[:-1]], names=[f"c{i}" for i in range(table.num_columns)])
+        output = pa.Table.from_arrays([weights, *table.columns[:-1]], names=[f"c{i}" for i in range(table.num_columns)])
         for position, descending, nulls_first in reversed(self.order):  # sorting is stable
-            made = made.take(_sorted(made.column(position), descending, nulls_first))
-        return list(made.columns)
+            output = output.take(_sorted(output.column(position), descending, nulls_first))
+        return list(output.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ def shape_of(columns: Sequence[Field], envelope: KeyEnvelope | None, order: Sequ
 
 
 def _position(name: str, names: Sequence[str], at: int | None) -> int:
-    found = [i for i, other in enumerate(names) if other == name]
-    if not found:
+    positions = [i for i, other in enumerate(names) if other == name]
+    if not positions:
         raise UndefinedColumn(f'column "{name}" does not exist', position=at)
-    if len(found) > 1:
+    if len(positions) > 1:
         raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=at)
-    return found[0]
+    return positions[0]
 
 
 def _ordered(order: OrderWithin, columns: Sequence[Field]) -> int:
@@ -157,6 +157,6 @@ def _starts(table: pa.Table, key: Sequence[int]) -> np.ndarray:
     return np.concatenate([[0], np.nonzero(differs)[0] + 1]) if count else np.zeros(0, dtype=np.int64)
 
 
-def _places(rows: np.ndarray, there: np.ndarray) -> pa.Array:
-    """Returns the row numbers as an array, with NULL where `there` is false."""
-    return pa.array(rows, pa.int64(), mask=~there)
+def _places(rows: np.ndarray, present: np.ndarray) -> pa.Array:
+    """Returns the row numbers as an array, with NULL where `present` is false."""
+    return pa.array(rows, pa.int64(), mask=~present)

@@ -111,9 +111,9 @@ class TailRows:
         self._up_to = up_to
         self._constant = options.constant
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
-        known = shape.columns if isinstance(source.plan, Followed) else None
+        source_columns = shape.columns if isinstance(source.plan, Followed) else None
         self._iterator: AsyncIterator[Batch] = serving.followers.changes(
-            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=known
+            source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=source_columns
         )
         self._begun = False
         self._durable = options.durable
@@ -174,27 +174,27 @@ class TailRows:
 
     @property
     def waiting(self) -> bool:
-        """Whether no rows are available now."""
+        """Returns whether no rows are available now."""
         return not self._ready
 
     @property
     def position(self) -> int:
-        """The time up to which everything has been read."""
+        """Returns the time up to which everything has been read."""
         return self._position
 
     @property
     def empty(self) -> bool:
-        """Whether no rows are available, and the last or running fetch has none."""
+        """Returns whether no rows are available, and the last or running fetch has none."""
         return not self._ready and not self._collected
 
     @property
     def _promised(self) -> int:
-        """The time of a progress row. No row with an earlier time follows."""
+        """Returns the time of a progress row. No row with an earlier time follows."""
         return self._position if self._durable else self._position + 1
 
     @property
     def _current(self) -> bool:
-        """Whether everything up to the mirrors' time has been read."""
+        """Returns whether everything up to the mirrors' time has been read."""
         return self._position >= self._serving.progress.time
 
     async def _read(self, wait: float | None) -> bool:
@@ -249,9 +249,9 @@ class TailRows:
         head = [_repeat(CONSTANT_TIME if self._constant else batch.time, count)]
         if self._progress:
             head.append(pa.repeat(pa.scalar(False), count))
-        made = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
-        grown(made.nbytes)
-        return SharedRows(made, grown)
+        output = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
+        grown(output.nbytes)
+        return SharedRows(output, grown)
 
     def _progress_row(self, time: int) -> SharedRows:
         rest = [pa.nulls(1, field.type) for field in list(self._schema)[2:]]

@@ -5,7 +5,7 @@
     a role without one               a client certificate with its name, or loopback ──► trusted; otherwise refused
     `tailgate` without one           loopback ──► trusted; other machines ──► refused, even with a certificate
 
-A role that does not exist is asked for a password, too, so clients cannot find out which roles exist. Its salt is derived from a
+The server requests a password for an unknown role, too, so clients cannot find out which roles exist. Its salt is derived from a
 secret of the lake. Passwords are never sent in plain text, not even over TLS.
 """
 

@@ -125,9 +125,9 @@ class _Check:
         for item in self._found(names):
             self._owner(item)
 
-    def _function_owner(self, named: s.FunctionName) -> None:
+    def _function_owner(self, reference: s.FunctionName) -> None:
         try:
-            self._owner(find_function(named.name, named.types, self._catalog))
+            self._owner(find_function(reference.name, reference.types, self._catalog))
         except InsufficientPrivilege:
             raise
         except TailgateError:

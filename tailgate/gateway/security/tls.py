@@ -85,18 +85,18 @@ def load(files: Files) -> Identity:
 
 def _state(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _check_private(key: Path) -> None:
     try:
-        found = key.stat()
+        status = key.stat()
     except OSError as error:
         raise of("58000", f'could not access private key file "{key}": {error.strerror}') from error
-    if found.st_mode & (0o037 if found.st_uid == 0 and os.geteuid() != 0 else 0o077):
+    if status.st_mode & (0o037 if status.st_uid == 0 and os.geteuid() != 0 else 0o077):
         raise of(
             "58000",
             f'private key file "{key}" has group or world access',

@@ -33,12 +33,12 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
     """
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise of("58000", f"could not resolve the address {host}: {error.strerror}") from error
     listening: list[socket.socket] = []
     try:
-        for family, _, _, _, address in dict.fromkeys(found):
+        for family, _, _, _, address in dict.fromkeys(addresses):
             with contextlib.suppress(_Unsupported):
                 listening.append(await _listening(lake, family, cast(tuple[str, int], address), backlog))
     except BaseException:

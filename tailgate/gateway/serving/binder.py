@@ -34,33 +34,39 @@ class Binder:
         self._statements = Statements(budget)
 
     def prepare(
-        self, query: Select | QueryText | exp.Expr, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None
+        self, query: Select | QueryText | exp.Expr, parameter_oids: Sequence[int] = (), session_catalog: SessionCatalog | None = None
     ) -> Prepared:
         """Binds a query; returns the same object for the same text until the catalog changes.
 
-        `seen` is the catalog as the session sees it; by default that of the mirrors. Binding may
-        take long: use `prepared` in the event loop.
+        `session_catalog` is the catalog as the session sees it; by default that of the mirrors.
+        Binding may take long: use `prepared` in the event loop.
         """
-        seen, text = seen or SessionCatalog(*self._progress.known), query_text(query)
-        key = key_of(text, parameter_oids, seen)
-        bound = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
+        session_catalog, text = session_catalog or SessionCatalog(*self._progress.known), query_text(query)
+        key = key_of(text, parameter_oids, session_catalog)
+        bound = self._statements.find(key) or self._statements.keep(
+            key, analyzed(text, parameter_oids, session_catalog.catalog, session_catalog.catalog_n)
+        )
         return _no_catalog_query(bound)
 
-    async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: SessionCatalog) -> Prepared | CatalogQuery:
+    async def analyzed(
+        self, query: Select | QueryText, parameter_oids: Sequence[int], session_catalog: SessionCatalog
+    ) -> Prepared | CatalogQuery:
         """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
         text = query_text(query)
-        key = key_of(text, parameter_oids, seen)
+        key = key_of(text, parameter_oids, session_catalog)
         bound = self._statements.find(key)
         if bound is None:
-            arguments = text, tuple(parameter_oids), seen.catalog, seen.catalog_n
+            arguments = text, tuple(parameter_oids), session_catalog.catalog, session_catalog.catalog_n
             in_worker = partial(analyzed_in_worker, *arguments)
             query_plan = await self._workers.run_bounded(analyzed, *arguments, in_worker=in_worker, long=len(text.text) > LONG_CHARACTERS)
             bound = self._statements.keep(key, query_plan)
         return bound
 
-    async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: SessionCatalog | None = None) -> Prepared:
+    async def prepared(
+        self, query: Select | QueryText, parameter_oids: Sequence[int] = (), session_catalog: SessionCatalog | None = None
+    ) -> Prepared:
         """Does the same as `prepare` without blocking the event loop."""
-        return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or SessionCatalog(*self._progress.known)))
+        return _no_catalog_query(await self.analyzed(query, parameter_oids, session_catalog or SessionCatalog(*self._progress.known)))
 
 
 def _no_catalog_query(bound: Prepared | CatalogQuery) -> Prepared:

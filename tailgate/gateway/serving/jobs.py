@@ -102,8 +102,8 @@ class Jobs:
 
         future.add_done_callback(ended)
         try:
-            done, _ = await asyncio.wait([future], timeout=timeout)
-            if not done:
+            finished, _ = await asyncio.wait([future], timeout=timeout)
+            if not finished:
                 _stop(loop, job, future)
                 await asyncio.wait([future])
                 raise QueryCanceled("canceling statement due to statement timeout")
@@ -123,10 +123,10 @@ class Jobs:
         """
         before = time.monotonic() - A_WHILE_S
         loop = asyncio.get_running_loop()
-        found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.requester.superuser)]
-        for job in found:
+        jobs = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.requester.superuser)]
+        for job in jobs:
             _stop(loop, job, self._running[job], OutOfMemory("out of memory", detail="The gateway is short of memory."))
-        return len(found)
+        return len(jobs)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -20,7 +20,7 @@ from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
 from tailgate.values.style import Style
 
-Given = plan.Literal | plan.Parameter
+Constant = plan.Literal | plan.Parameter
 KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more
 
 
@@ -43,15 +43,15 @@ class AccessPath:
 class Lookup:
     """A query that reads a relation's rows by key.
 
-    `fields`: all columns of the relation. `given`: for each column of the way, the values to find; `types`: the types of these
+    `fields`: all columns of the relation. `constants`: for each column of the way, the values to find; `types`: the types of these
     columns. `rest`: conditions on other columns, each with one value. `columns`: positions of the projected columns. `encodings`:
     a cache of row encodings by format codes and style.
     """
 
     way: AccessPath
     fields: tuple[Field, ...]
-    given: tuple[tuple[Given, ...], ...]
-    rest: tuple[tuple[int, Given], ...]
+    constants: tuple[tuple[Constant, ...], ...]
+    rest: tuple[tuple[int, Constant], ...]
     columns: tuple[int, ...]
     types: tuple[Type, ...]
     encodings: dict[tuple[tuple[int, ...], Style], Encoding] = field(default_factory=dict, compare=False, repr=False)
@@ -60,8 +60,8 @@ class Lookup:
         """Returns the distinct keys to find, in raw form. Omits NULL, which equals nothing. `values`: of the parameters."""
         values = tuple(values)
         parts = [
-            [raw_key(v, type) for g in given if (v := _value(g, values)) is not None]
-            for given, type in zip(self.given, self.types, strict=True)
+            [raw_key(v, type) for g in constants if (v := _value(g, values)) is not None]
+            for constants, type in zip(self.constants, self.types, strict=True)
         ]
         if len(parts) == 1 and len(parts[0]) == 1:
             return [(parts[0][0],)]
@@ -72,28 +72,28 @@ class Lookup:
         if not self.rest:
             return []
         values = tuple(values)
-        found = []
-        for column, given in self.rest:
-            value = _value(given, values)
+        conditions = []
+        for column, constant in self.rest:
+            value = _value(constant, values)
             if value is None:
                 return None
-            found.append((column, raw_key(value, self.fields[column].type)))
-        return found
+            conditions.append((column, raw_key(value, self.fields[column].type)))
+        return conditions
 
 
-def _value(given: Given, values: tuple[object, ...]) -> object:
-    return given.value if isinstance(given, plan.Literal) else values[given.number - 1]
+def _value(constant: Constant, values: tuple[object, ...]) -> object:
+    return constant.value if isinstance(constant, plan.Literal) else values[constant.number - 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Equalities:
     """The conditions and the projection of a query over one relation.
 
-    `found`: (column, values), where the column must equal one of the values. `columns`: positions of the projected columns.
+    `constants`: (column, values), where the column must equal one of the values. `columns`: positions of the projected columns.
     """
 
     scan: plan.Scan
-    found: tuple[tuple[int, tuple[Given, ...]], ...]
+    constants: tuple[tuple[int, tuple[Constant, ...]], ...]
     columns: tuple[int, ...]
 
 
@@ -105,30 +105,30 @@ def equalities_of(relation: plan.Relation) -> Equalities | None:
         case _:
             return None
     columns = tuple(c.index for c in expressions if isinstance(c, plan.Column))
-    found = _equalities(condition)
-    if len(columns) != len(expressions) or found is None or sum(map(len, found.values())) > KEYS_MAX:
+    constants_by_column = _equalities(condition)
+    if len(columns) != len(expressions) or constants_by_column is None or sum(map(len, constants_by_column.values())) > KEYS_MAX:
         return None
-    return Equalities(scan, tuple(found.items()), columns)
+    return Equalities(scan, tuple(constants_by_column.items()), columns)
 
 
 def lookup_of(equalities: Equalities | None, catalog: Catalog) -> Lookup | None:
     """Returns the look-up to which a query amounts, or None if no key or index serves it. Prefers the relation's key."""
     if equalities is None:
         return None
-    scan, found = equalities.scan, dict(equalities.found)
-    ways = [w for w in _ways(scan, catalog) if set(w.columns) <= found.keys()]
+    scan, constants_by_column = equalities.scan, dict(equalities.constants)
+    ways = [w for w in _ways(scan, catalog) if set(w.columns) <= constants_by_column.keys()]
     if not ways:
         return None
     way = max(ways, key=lambda w: (not w.declared, len(w.columns)))
-    rest = tuple((c, given) for c, given in found.items() if c not in way.columns)
+    rest = tuple((c, values) for c, values in constants_by_column.items() if c not in way.columns)
     count = 1
     for column in way.columns:
-        count *= len(found[column])
-    if count > KEYS_MAX or any(len(given) > 1 for _, given in rest):
+        count *= len(constants_by_column[column])
+    if count > KEYS_MAX or any(len(values) > 1 for _, values in rest):
         return None
-    given = tuple(found[c] for c in way.columns)
+    constants = tuple(constants_by_column[c] for c in way.columns)
     types = tuple(scan.columns[i].type for i in way.columns)
-    return Lookup(way, scan.columns, given, tuple((c, values[0]) for c, values in rest), equalities.columns, types)
+    return Lookup(way, scan.columns, constants, tuple((c, values[0]) for c, values in rest), equalities.columns, types)
 
 
 def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[AccessPath]:
@@ -138,20 +138,20 @@ def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[AccessPath]:
         yield AccessPath(scan.relation, tuple(dict.fromkeys(item.positions)), scan.key, len(scan.columns), declared=True)
 
 
-def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:
+def _equalities(condition: plan.Scalar) -> dict[int, tuple[Constant, ...]] | None:
     """Returns the values that each column may have, or None if the condition is not a conjunction of equalities."""
-    found: dict[int, tuple[Given, ...]] = {}
+    constants_by_column: dict[int, tuple[Constant, ...]] = {}
     for part in condition.arguments if isinstance(condition, plan.And) else (condition,):
-        column, given = _equality(part)
-        if column is None or column.index in found:
+        column, constants = _equality(part)
+        if column is None or column.index in constants_by_column:
             return None
-        if column.type.is_array or column.type.name not in KEY_TYPES or any(_family(g.type) != _family(column.type) for g in given):
+        if column.type.is_array or column.type.name not in KEY_TYPES or any(_family(g.type) != _family(column.type) for g in constants):
             return None
-        found[column.index] = given
-    return found
+        constants_by_column[column.index] = constants
+    return constants_by_column
 
 
-def _equality(part: plan.Scalar) -> tuple[plan.Column | None, tuple[Given, ...]]:
+def _equality(part: plan.Scalar) -> tuple[plan.Column | None, tuple[Constant, ...]]:
     match part:
         case plan.Call(function=function, arguments=(left, right)) if function.name == "=" and function.kind == "operator":
             column, value = _same(left), _same(right)
@@ -162,8 +162,8 @@ def _equality(part: plan.Scalar) -> tuple[plan.Column | None, tuple[Given, ...]]
             column, items = _same(argument), tuple(map(_same, items))
         case _:
             return None, ()
-    given = tuple(i for i in items if isinstance(i, (plan.Literal, plan.Parameter)))
-    return (column, given) if isinstance(column, plan.Column) and len(given) == len(items) else (None, ())
+    constants = tuple(i for i in items if isinstance(i, (plan.Literal, plan.Parameter)))
+    return (column, constants) if isinstance(column, plan.Column) and len(constants) == len(items) else (None, ())
 
 
 _FAMILIES = {"int2": "integer", "int4": "integer", "int8": "integer", "varchar": "text"}

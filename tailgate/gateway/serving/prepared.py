@@ -124,18 +124,18 @@ class Statements:
     def find(self, key: Key) -> Prepared | CatalogQuery | None:
         return self._kept.get(key)
 
-    def keep(self, key: Key, made: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
+    def keep(self, key: Key, query: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
         """Caches a query, unless another thread has done so; returns the cached one."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                self._kept.put(key, made, made.size)
-                found = made
-            return found
+            cached = self._kept.get(key)
+            if cached is None:
+                self._kept.put(key, query, query.size)
+                cached = query
+            return cached
 
 
-def key_of(query: QueryText, oids: Sequence[int], seen: SessionCatalog) -> Key:
-    return query.text, tuple(oids), seen.catalog_n, seen.scope
+def key_of(query: QueryText, oids: Sequence[int], session_catalog: SessionCatalog) -> Key:
+    return query.text, tuple(oids), session_catalog.catalog_n, session_catalog.scope
 
 
 def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
@@ -148,11 +148,11 @@ def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n:
 
 def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
     """Does the same as `analyzed` in a worker process, and returns the plan pickled."""
-    made = analyzed(query, oids, catalog, catalog_n)
-    if isinstance(made, CatalogQuery):
-        return made
-    packed = pickle.dumps(made.packed, 5)
-    return replace(made, packed=packed, size=len(made.sql) + len(packed))
+    query_plan = analyzed(query, oids, catalog, catalog_n)
+    if isinstance(query_plan, CatalogQuery):
+        return query_plan
+    packed = pickle.dumps(query_plan.packed, 5)
+    return replace(query_plan, packed=packed, size=len(query_plan.sql) + len(packed))
 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
@@ -224,14 +224,14 @@ def readable(item: Item) -> Item:
 
 def nodes(plan_or_part: object) -> Iterator[object]:
     """Yields each node of a plan once, relations and scalars."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [plan_or_part]
     while waiting:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif type(value).__module__ in NODES and id(value) not in seen:
-            seen.add(id(value))
+        elif type(value).__module__ in NODES and id(value) not in visited:
+            visited.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]  # all nodes are dataclasses
 

@@ -61,7 +61,7 @@ class Progress:
 
     @property
     def state(self) -> State:
-        """The state of the mirrors."""
+        """Returns the state of the mirrors."""
         return self._mirrors.state
 
     async def readable_since(self, relations: Iterable[int]) -> int:
@@ -121,7 +121,7 @@ class Progress:
 
     def _tell(self, state: State) -> None:
         if self._advance is not None and self._loop is not None:
-            done, self._advance = self._advance, self._loop.create_future()
-            done.set_result(None)
+            advance, self._advance = self._advance, self._loop.create_future()
+            advance.set_result(None)
         for callback in self._callbacks:
             callback(state.time)

@@ -42,7 +42,7 @@ class SystemQueries:
     async def run(
         self,
         query: Authorized[CatalogQuery],
-        told: Described,
+        described: Described,
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
@@ -54,7 +54,7 @@ class SystemQueries:
         `status` is the engine's status report, for queries that need it.
         """
         jobs = self._jobs if query.plan.relations else self._calls
-        return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, told, job)))[1]
+        return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, described, job)))[1]
 
     async def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
         """Returns the columns of a catalog query, by running it for zero rows."""

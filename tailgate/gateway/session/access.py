@@ -26,7 +26,7 @@ class Access:
 
     @property
     def role(self) -> Role:
-        """The role whose privileges apply to statements. Raises 22023, 28000 or 42501 if it can no longer be used."""
+        """Returns the role whose privileges apply to statements. Raises 22023, 28000 or 42501 if it can no longer be used."""
         return self._current.get()
 
     def find(self, name: str) -> Role:

@@ -59,13 +59,13 @@ def shown(query: str) -> str:
     row = tokens(query)
     if not any(map(_is_sensitive, row)):
         return query
-    out, at, begun, value_next = "", 0, False, False
+    out, at, in_secret, value_next = "", 0, False, False
     for token in row:
-        begun = begun or token.value == SECRET
+        in_secret = in_secret or token.value == SECRET
         hidden = token.kind in LITERALS or (value_next and token.kind != "end" and token.value not in NO_VALUES)
         out += query[at : token.position] + (STARS if hidden else token.text)
         at = token.end
-        value_next = token.value.endswith(PASSWORD) or (begun and token.value == "as") or (value_next and token.value == "=")
+        value_next = token.value.endswith(PASSWORD) or (in_secret and token.value == "as") or (value_next and token.value == "=")
     return out
 
 

@@ -1,4 +1,4 @@
-"""What all sessions of a gateway process share: the lake, its query service, the engine, caches, limits, and the other sessions."""
+"""State shared by all sessions of a gateway process: the lake, its query service, the engine, caches, limits, and the other sessions."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Gateway:
 
     def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         """Returns the catalog as seen along a search path: one object for all sessions with this path."""
-        seen = self._seen.get(path)
-        if seen is None or seen.catalog.items is not base.items or seen.catalog_n != n:
+        session_catalog = self._seen.get(path)
+        if session_catalog is None or session_catalog.catalog.items is not base.items or session_catalog.catalog_n != n:
             if len(self._seen) >= PATHS_MAX:
                 self._seen.clear()
             catalog = base.along(path)
-            seen = self._seen[path] = SessionCatalog(catalog, n, None if catalog is base else path)
-        return seen
+            session_catalog = self._seen[path] = SessionCatalog(catalog, n, None if catalog is base else path)
+        return session_catalog
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
         """Caches a bound statement by its text, parameter types and scope."""

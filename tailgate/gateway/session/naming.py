@@ -51,7 +51,7 @@ class Naming:
 
     @property
     def seen(self) -> SessionCatalog:
-        """The catalog at the mirrors' time; the same object as long as nothing changes.
+        """Returns the catalog at the mirrors' time; the same object as long as nothing changes.
 
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
         """
@@ -70,7 +70,7 @@ class Naming:
 
     @property
     def behind(self) -> bool:
-        """Whether the catalog has changed and the temporary views are not yet adapted to it."""
+        """Returns whether the catalog has changed and the temporary views are not yet adapted to it."""
         return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.progress.catalog
 
     async def catch_up(self) -> None:
@@ -95,14 +95,14 @@ class Naming:
         except TailgateError:
             role = None
         user = role.name if role is not None and base.has_roles else self._client.user
-        found: list[str] = []
+        schemas: list[str] = []
         for name in _listed(self._settings["search_path"]):
             schema = base.find_schema(user if name == "$user" else name)
-            if schema is None or schema.name in found:
+            if schema is None or schema.name in schemas:
                 continue
             if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
-                found.append(schema.name)
-        return tuple(found)
+                schemas.append(schema.name)
+        return tuple(schemas)
 
     def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         then = {} if self._held is None else _then(base, self._held)
@@ -175,17 +175,17 @@ class Naming:
 
 def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog) -> dict[int, Item]:
     """Adapts temporary views to a later catalog. Drops those that can no longer be bound or have other column types."""
-    kept: dict[int, Item] = {}
+    bound_views: dict[int, Item] = {}
     before = _with(base, own, views)
     for id, item in sorted(views.items()):
-        after = _with(later, own, {**kept, id: item})
+        after = _with(later, own, {**bound_views, id: item})
         try:
             view = rename_references(item, before, after)
             if [c.type for c in bind_definition(view, after).columns] == [c.type for c in item.columns]:
-                kept[id] = view
+                bound_views[id] = view
         except (TailgateError, KeyError):
             continue
-    return kept
+    return bound_views
 
 
 def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
@@ -199,7 +199,7 @@ def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
         then = held.items.get(item.id)
         return then if then is not None and then is not item and then.columns != item.columns else None
 
-    found = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
-    views = [item for item in base.items.values() if found and isinstance(item, View)]
-    above = {view.id: then for view in views if (then := was(view)) is not None and not found.keys().isdisjoint(base.below(view))}
-    return {**found, **above}
+    earlier_items = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
+    views = [item for item in base.items.values() if earlier_items and isinstance(item, View)]
+    above = {view.id: then for view in views if (then := was(view)) is not None and not earlier_items.keys().isdisjoint(base.below(view))}
+    return {**earlier_items, **above}

@@ -38,10 +38,9 @@ log = logging.getLogger("tailgate.gateway")
 
 
 class Peers:
-    """The client and the server for requests between gateways."""
+    """The client and the server for requests between gateways. `own`: the sessions of this gateway."""
 
     def __init__(self, lake: Lake, own: Sessions, internal_errors: InternalErrors, background: Background) -> None:
-        """`own`: the sessions of this gateway."""
         self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
@@ -112,9 +111,9 @@ class Peers:
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
         """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
-        found = await asyncio.to_thread(peers.announced, self._lake, self._file)
-        found = [p for p in found if of is None or p.pid & 0x7FFF == of]
-        answers = await asyncio.gather(*(self._one(peer, request) for peer in found))
+        gateways = await asyncio.to_thread(peers.announced, self._lake, self._file)
+        gateways = [p for p in gateways if of is None or p.pid & 0x7FFF == of]
+        answers = await asyncio.gather(*(self._one(peer, request) for peer in gateways))
         return [a for a in answers if a is not None]
 
     async def _one(self, peer: peers.Peer, request: dict[str, Any]) -> dict[str, Any] | None:

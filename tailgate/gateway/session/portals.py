@@ -47,7 +47,7 @@ class Bound:
 
     @property
     def size(self) -> int:
-        """The approximate memory of the statement, in bytes."""
+        """Returns the approximate memory of the statement, in bytes."""
         if self.prepared is not None:
             return len(self.text) + self.prepared.size
         return BOUND_BYTES + len(self.text) + (self.body.size if hasattr(self.body, "size") else len(self.text) * PLAN_FACTOR)
@@ -58,7 +58,7 @@ class CatalogBound:
     """A query of the system catalog, and its columns."""
 
     query: CatalogQuery
-    told: Described
+    described: Described
 
     @property
     def size(self) -> int:
@@ -109,22 +109,22 @@ class Portal:
     formats: tuple[int, ...] = ()
     key: Hashable = None
     rows: Rows | None = None
-    done: bool = False
+    exhausted: bool = False
     is_cursor: bool = False
     at: int | None = None  # for a TAIL, the time of DECLARE
     scroll: bool = True  # False for NO SCROLL
     hold: bool = False  # WITH HOLD
     held: bool = False  # its block was committed: it remains until it is closed
-    given: int = 0  # bytes of its values in the message
+    value_bytes: int = 0  # of the values in the Bind message
 
     @property
     def size(self) -> int:
-        """The approximate memory in bytes, without rows: a large number of rows is charged separately."""
-        return PORTAL_BYTES + VALUE_FACTOR * self.given
+        """Returns the approximate memory in bytes, without rows: a large number of rows is charged separately."""
+        return PORTAL_BYTES + VALUE_FACTOR * self.value_bytes
 
     async def close(self) -> None:
         """Ends the portal's rows, for example a TAIL."""
-        self.done = True
+        self.exhausted = True
         if self.rows is not None:
             await self.rows.close()
 
@@ -159,7 +159,7 @@ class Portals(ChargedDict[Portal]):
         self._background = background
 
     def find(self, name: str, kind: str = "portal") -> Portal:
-        """Returns the portal with this name. Raises 34000. `kind`: what the error calls it."""
+        """Returns the portal with this name. Raises 34000. `kind`: the word for it in the error."""
         portal = self.get(name)
         if portal is None:
             raise InvalidCursorName(f'{kind} "{name}" does not exist')

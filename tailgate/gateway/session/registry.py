@@ -121,12 +121,12 @@ class Sessions(dict[int, RegisteredSession]):
         if session is None:
             return False
         target = self._catalog().all_roles().get(session.client.role)
-        verb, noun, done = ("terminate", "process", "terminated") if terminate else ("cancel", "query", "canceled")
+        verb, noun, ended = ("terminate", "process", "terminated") if terminate else ("cancel", "query", "canceled")
         if not requester.superuser:
             if target is not None and target.superuser:
                 raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {noun}")
             if not self._may_see(session, requester):
-                raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {done} or member of pg_signal_backend")
+                raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {ended} or member of pg_signal_backend")
         if terminate:
             session.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")
         else:

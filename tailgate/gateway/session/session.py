@@ -63,22 +63,22 @@ class Session:
 
     @property
     def serving(self) -> Serving:
-        """The query service."""
+        """Returns the query service."""
         return self.gateway.serving
 
     @property
     def control(self) -> Control:
-        """The client of the engine."""
+        """Returns the client of the engine."""
         return self.gateway.control
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog as this session sees it."""
+        """Returns the catalog as this session sees it."""
         return self.naming.seen.catalog
 
     @property
     def reads_newest(self) -> bool:
-        """Whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
+        """Returns whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
         return self.transaction.state is State.IDLE and self.settings.reads_now
 
     def sign_in(self) -> None:

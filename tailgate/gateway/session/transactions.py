@@ -90,7 +90,7 @@ class Transaction:
 
     @property
     def status(self) -> str:
-        """The letter of ReadyForQuery."""
+        """Returns the letter of ReadyForQuery."""
         return self.state.value[0]
 
     @property
@@ -111,11 +111,11 @@ class Transaction:
 
         Returns the settings at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
         """
-        if all(name != known for known, *_ in self.savepoints):
+        if all(name != existing for existing, *_ in self.savepoints):
             raise of("3B001", f'savepoint "{name}" does not exist')
-        found, writes, settings = self.savepoints.pop()
-        while found != name:
-            found, writes, settings = self.savepoints.pop()
+        savepoint, writes, settings = self.savepoints.pop()
+        while savepoint != name:
+            savepoint, writes, settings = self.savepoints.pop()
         if keep:
             self.savepoints.append((name, writes, settings))
             self.writes.back_to(writes)
@@ -150,12 +150,12 @@ class Transaction:
 
     @property
     def time(self) -> int | None:
-        """The time of the snapshot, or None if it has not been taken."""
+        """Returns the time of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.time
 
     @property
     def catalog(self) -> Catalog | None:
-        """The catalog of the snapshot, or None if it has not been taken."""
+        """Returns the catalog of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.catalog
 
     def release(self) -> None:

@@ -129,10 +129,10 @@ def _interval_style(setting: Setting, value: str) -> str:
 def _zone(setting: Setting, value: str) -> str:
     if value.lower() in ("local", "default"):
         return setting.default
-    found = zones.setting(value)
-    if found is None:
+    zone = zones.setting(value)
+    if zone is None:
         raise _wrong(setting, value)
-    return found[0]
+    return zone[0]
 
 
 def _time(setting: Setting, value: str) -> str:

@@ -90,7 +90,7 @@ class Settings:
             value = CHECKS[setting.kind](setting, short(setting.name, value))
         else:
             short(name, value)
-            if key not in self._values and sum("." in known for known in self._values) >= CUSTOM_MAX:
+            if key not in self._values and sum("." in existing for existing in self._values) >= CUSTOM_MAX:
                 raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
         if local and key not in self._local:
             self._local[key] = self._values.get(key, "")
@@ -119,7 +119,7 @@ class Settings:
 
     @property
     def as_of(self) -> int | None:
-        """The time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
+        """Returns the time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
         value = self._values["tailgate.as_of"]
         return int(value) if value else None
 
@@ -165,9 +165,9 @@ class Settings:
         return changes
 
     def _drop(self, key: str) -> None:
-        gone = self._values.pop(key)
+        value = self._values.pop(key)
         if self.charged is not None:
-            self.charged.add(-len(gone))
+            self.charged.add(-len(value))
         self._marked = None
 
     def _put(self, key: str, value: str) -> None:

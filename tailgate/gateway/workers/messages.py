@@ -74,10 +74,10 @@ def _parts(catalog: Catalog) -> list[bytes]:
     head = len(catalog.items), replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas))
     parts = [pickle.dumps(head, 5)]
     for item in catalog.items.values():
-        known = _pickled.get(id(item))
-        if known is None or known[0] is not item:
-            known = _pickled[id(item)] = item, pickle.dumps(item, 5)
-        parts.append(known[1])
+        cached = _pickled.get(id(item))
+        if cached is None or cached[0] is not item:
+            cached = _pickled[id(item)] = item, pickle.dumps(item, 5)
+        parts.append(cached[1])
     return parts
 
 

@@ -179,8 +179,8 @@ class Workers:
             self._runs.add(run)
             future = asyncio.get_running_loop().run_in_executor(self._threads, run)
             try:
-                done, _ = await asyncio.wait((future,), timeout=PREPARE_S)
-                if not done:
+                finished, _ = await asyncio.wait((future,), timeout=PREPARE_S)
+                if not finished:
                     raise StatementTooComplex(
                         "statement is too complex", detail=f"Preparing it took more than {PREPARE_S:.0f} s.", hint="Split the statement."
                     )

@@ -85,8 +85,8 @@ class Catalog:
         """
         if authority(self.roles, self.schemas) != resolution.authority:
             raise changed("roles or schemas")
-        for id, known in resolution.versions.items():
-            if id not in self.items or version(self.items[id]) != known:
+        for id, resolved_version in resolution.versions.items():
+            if id not in self.items or version(self.items[id]) != resolved_version:
                 raise changed("an object that the statement names")
         return replace(self, path=resolution.path, resolution=resolution)
 
@@ -103,10 +103,10 @@ class Catalog:
 
     def role(self, name: str, position: int | None = None) -> Role:
         """Returns the role with this name. Raises 42704 if it does not exist."""
-        found = self.find_role(name)
-        if found is None:
+        role = self.find_role(name)
+        if role is None:
             raise UndefinedObject(f'role "{name}" does not exist', position=position)
-        return found
+        return role
 
     def find_role(self, name: str) -> Role | None:
         """Returns the role with this name, or None. PUBLIC is not a role."""
@@ -127,13 +127,13 @@ class Catalog:
         """Returns the ids of the role and of all roles that it is a direct or indirect member of; it has their privileges."""
         if role not in self.roles or not self.roles[role].member_of:
             return frozenset((role,))
-        found, waiting = {role}, [role]
+        ids, waiting = {role}, [role]
         while waiting:
-            known = self.roles.get(waiting.pop())
-            new = set(known.member_of) - found if known is not None else ()
-            found.update(new)
+            member = self.roles.get(waiting.pop())
+            new = set(member.member_of) - ids if member is not None else ()
+            ids.update(new)
             waiting.extend(new)
-        return frozenset(found)
+        return frozenset(ids)
 
     def administers(self, role: Role, group: int) -> bool:
         """Returns whether a role may add members to `group`."""
@@ -153,10 +153,10 @@ class Catalog:
 
     def schema(self, name: str, position: int | None = None) -> Schema:
         """Returns the schema with this name. Raises 3F000 if it does not exist."""
-        found = self.find_schema(name)
-        if found is None:
+        schema = self.find_schema(name)
+        if schema is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
-        return found
+        return schema
 
     def home(self, name: Name) -> Schema:
         """Returns the schema in which a new item with this name is created: the named one, or the first in the path that exists.
@@ -164,18 +164,18 @@ class Catalog:
         Raises 3F000 if there is none, and 42501 for system schemas.
         """
         if name.schema is not None:
-            found = self.schema(name.schema, name.position)
+            schema = self.schema(name.schema, name.position)
         else:
             durable = (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))
-            there = next((s for s in durable if s is not None), None)
-            if there is None:
+            first = next((s for s in durable if s is not None), None)
+            if first is None:
                 raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
-            found = there
-        if found.id in SYSTEM:
+            schema = first
+        if schema.id in SYSTEM:
             raise InsufficientPrivilege(
-                f'permission denied to create "{found.name}.{name.name}"', detail="System catalog modifications are currently disallowed."
+                f'permission denied to create "{schema.name}.{name.name}"', detail="System catalog modifications are currently disallowed."
             )
-        return found
+        return schema
 
     def schema_of(self, item: Item) -> Schema:
         return self.all_schemas()[item.schema]
@@ -196,14 +196,14 @@ class Catalog:
             name = Name(name)
         if self.resolution is not None:
             return self.items.get(self.resolution.relations.get(name, 0))
-        named = [i for i in self.items.values() if i.name == name.name and not i.replaces and not isinstance(i, Function)]
-        places = self._places(name) if named else []
-        return next((i for place in places for i in named if i.schema == place), None)
+        candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and not isinstance(i, Function)]
+        places = self._places(name) if candidates else []
+        return next((i for place in places for i in candidates if i.schema == place), None)
 
     def at(self, name: str, schema: Schema) -> Item | None:
         """Returns the item with this name in a schema, or None. Functions are not considered."""
-        named = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
-        return next((i for i in named if not i.replaces and not isinstance(i, Function)), None)
+        candidates = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
+        return next((i for i in candidates if not i.replaces and not isinstance(i, Function)), None)
 
     def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
@@ -212,13 +212,13 @@ class Catalog:
         if self.resolution is not None:
             resolved = (self.items.get(id) for id in self.resolution.functions.get(name, ()))
             return tuple(item for item in resolved if isinstance(item, Function))
-        named = [i for i in self.each(Function) if i.name == name.name and not i.replaces]
-        found: dict[tuple[Type, ...], Function] = {}
-        for schema in self._places(name) if named else ():
-            for item in named:
+        candidates = [i for i in self.each(Function) if i.name == name.name and not i.replaces]
+        functions_by_types: dict[tuple[Type, ...], Function] = {}
+        for schema in self._places(name) if candidates else ():
+            for item in candidates:
                 if item.schema == schema:
-                    found.setdefault(item.types, item)
-        return tuple(found.values())
+                    functions_by_types.setdefault(item.types, item)
+        return tuple(functions_by_types.values())
 
     def _places(self, name: Name) -> list[int]:
         """Returns the ids of the schemas in which a name is searched, in order."""
@@ -234,8 +234,8 @@ class Catalog:
             return Name(item.name, schema)
         if schema == self.path[0]:
             return Name(item.name)
-        found: tuple[Item | None, ...] = self.functions(item.name) if isinstance(item, Function) else (self.find(item.name),)
-        return Name(item.name, None if any(f is not None and f.schema == item.schema for f in found) else schema)
+        visible: tuple[Item | None, ...] = self.functions(item.name) if isinstance(item, Function) else (self.find(item.name),)
+        return Name(item.name, None if any(f is not None and f.schema == item.schema for f in visible) else schema)
 
     @property
     def visible(self) -> tuple[Item, ...]:
@@ -251,8 +251,8 @@ class Catalog:
         coming = self.replacements()
         if not coming:
             return self
-        there = {i: item for i, item in self.items.items() if i not in coming}
-        return replace(self, items={i: replace(item, replaces=0) for i, item in there.items()})
+        remaining = {i: item for i, item in self.items.items() if i not in coming}
+        return replace(self, items={i: replace(item, replaces=0) for i, item in remaining.items()})
 
     def relation(self, name: Name | str) -> Item:
         """Returns the relation with this name. Raises 42P01 or 42809 at the position of the name."""
@@ -293,12 +293,12 @@ class Catalog:
 
     def below(self, item: Item, through: Callable[[Item], bool] = lambda other: True) -> set[int]:
         """Returns the ids of all items that an item depends on, directly or through items for which `through` is true."""
-        found: set[int] = set()
+        ids: set[int] = set()
         queue = list(item.depends)
         while queue:
             id = queue.pop()
-            if id not in found:
-                found.add(id)
+            if id not in ids:
+                ids.add(id)
                 if through(other := self[id]):
                     queue += other.depends
-        return found
+        return ids

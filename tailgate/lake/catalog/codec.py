@@ -203,8 +203,8 @@ def _decode_members(data: Mapping[str, Any], members: tuple[_Member, ...]) -> di
 
 def _others(data: Mapping[str, Any], members: tuple[_Member, ...]) -> dict[str, Any]:
     """Returns what no member corresponds to."""
-    known = {m.name for m in members}
-    return {name: value for name, value in data.items() if name not in known}
+    member_names = {m.name for m in members}
+    return {name: value for name, value in data.items() if name not in member_names}
 
 
 def _record_coder(kind: type[Any]) -> _Coder:

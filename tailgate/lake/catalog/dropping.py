@@ -30,19 +30,19 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     Companions, unfinished replacements, and the view of a sink with a query are dropped with their owner
     and never prevent it.
     """
-    named = {root.id for root in roots}
+    root_ids = {root.id for root in roots}
     going: dict[int, Item | Schema] = {}  # in reverse order
     because: dict[int, Item | Schema] = {}
     own: set[int] = set()
 
     def visit(this: Item | Schema) -> None:
         for dependent in sorted(_dependents(catalog, this), key=lambda item: -item.id):
-            if dependent.id not in because and dependent.id not in named:
+            if dependent.id not in because and dependent.id not in root_ids:
                 because[dependent.id] = this
                 visit(dependent)
         going[this.id] = this
         view = this.query_view if isinstance(this, Sink) else None
-        if view is not None and view not in because and view not in named:
+        if view is not None and view not in because and view not in root_ids:
             own.add(view)
             because[view] = this
             visit(catalog[view])
@@ -51,7 +51,7 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
     followers = [
-        i for i in reversed(items) if i.id not in named and not isinstance(i, DroppedWithOwner) and not i.replaces and i.id not in own
+        i for i in reversed(items) if i.id not in root_ids and not isinstance(i, DroppedWithOwner) and not i.replaces and i.id not in own
     ]
     if followers and not cascade:
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])

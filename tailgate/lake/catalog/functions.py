@@ -25,24 +25,24 @@ def signature(name: str, types: Iterable[Type]) -> str:
 
 def matching(functions: Sequence[Function], types: Sequence[Type]) -> Function | None:
     """Returns the function with exactly these argument types, ignoring modifiers, or None."""
-    wanted = [(t.name, t.is_array) for t in types]
-    return next((f for f in functions if [(t.name, t.is_array) for t in f.types] == wanted), None)
+    signature_types = [(t.name, t.is_array) for t in types]
+    return next((f for f in functions if [(t.name, t.is_array) for t in f.types] == signature_types), None)
 
 
 def find(name: Name, types: Sequence[Type] | None, catalog: Catalog) -> Function:
     """Returns the function that a statement names. Without types the name must be unique. Raises 42883 or 42725."""
-    there = catalog.functions(name)
+    candidates = catalog.functions(name)
     if types is None:
-        if not there:
+        if not candidates:
             raise UndefinedFunction(f'could not find a function named "{name}"')
-        if len(there) > 1:
+        if len(candidates) > 1:
             hint = "Specify the argument list to select the function unambiguously."
             raise AmbiguousFunction(f'function name "{name}" is not unique', hint=hint)
-        return there[0]
-    found = matching(there, types)
-    if found is None:
+        return candidates[0]
+    function = matching(candidates, types)
+    if function is None:
         raise UndefinedFunction(f"function {signature(str(name), types)} does not exist")
-    return found
+    return function
 
 
 def arguments_of(function: Function, *, defaults: bool = True) -> str:

@@ -50,17 +50,17 @@ def listed(text: str) -> tuple[str, ...]:
     >>> listed('"$user", Public')
     ('$user', 'public')
     """
-    found: list[str] = []
+    names: list[str] = []
     at = 0
     while text.strip():
         item = _ITEM.match(text, at)
         if item is None:
             raise ValueError(text)
-        found.append(item[2].lower() if item[1] is None else item[1].replace('""', '"'))
+        names.append(item[2].lower() if item[1] is None else item[1].replace('""', '"'))
         at = item.end()
         if not item[3]:
             break
-    return tuple(found)
+    return tuple(names)
 
 
 def list_of(names: tuple[str, ...]) -> str:

@@ -63,7 +63,7 @@ class Resolution:
             "path": list(self.path),
             "relations": [[name.schema, name.name, id] for name, id in self.relations.items()],
             "functions": [[name.schema, name.name, list(ids)] for name, ids in self.functions.items()],
-            "versions": {str(id): known for id, known in self.versions.items()},
+            "versions": {str(id): hash for id, hash in self.versions.items()},
             "authority": self.authority,
         }
 
@@ -73,7 +73,7 @@ class Resolution:
             tuple(data["path"]),
             {Name(name, schema): id for schema, name, id in data["relations"]},
             {Name(name, schema): tuple(ids) for schema, name, ids in data["functions"]},
-            {int(id): known for id, known in data["versions"].items()},
+            {int(id): hash for id, hash in data["versions"].items()},
             data["authority"],
         )
 

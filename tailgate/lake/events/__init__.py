@@ -18,5 +18,5 @@ def schema(kind: str, part: Part, columns: Sequence[Field], envelope: str, name:
     """
     of: Any = protobuf if kind == "protobuf" else avro
     make = of.key if part == "key" else of.debezium if envelope == "debezium" else of.upsert
-    made: dict[str, Any] | str = make(columns, name)
-    return made
+    result: dict[str, Any] | str = make(columns, name)
+    return result

@@ -79,17 +79,17 @@ def field_names(names: Sequence[str]) -> list[str]:
     ['a_b', 'a_b1', '_2x', '_', 'a_b2']
     """
     out: list[str] = []
-    seen: set[str] = set()
+    used: set[str] = set()
     for name in names:
         stem = re.sub(r"[^A-Za-z0-9_]", "_", name)
         if not stem or stem[0].isdigit():
             stem = "_" + stem
         candidate, number = stem, 0
-        while candidate in seen:
+        while candidate in used:
             number += 1
             # without `_`, a digit at the end would become part of the number
             candidate = f"{stem}_{number}" if stem[-1].isdigit() else f"{stem}{number}"
-        seen.add(candidate)
+        used.add(candidate)
         out.append(candidate)
     return out
 

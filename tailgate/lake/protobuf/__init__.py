@@ -98,9 +98,9 @@ def linked(files: Iterable[File]) -> Schema:
     """Resolves the names of types in some files. Raises 22023 if a type does not exist."""
     from tailgate.lake.protobuf.known import FILE
 
-    given = [*files, FILE]
-    messages = {m.name: m for f in given for m in _all(f.messages)}
-    enums = {e.name: e for f in given for e in (*f.enums, *(e for m in _all(f.messages) for e in m.enums))}
+    all_files = [*files, FILE]
+    messages = {m.name: m for f in all_files for m in _all(f.messages)}
+    enums = {e.name: e for f in all_files for e in (*f.enums, *(e for m in _all(f.messages) for e in m.enums))}
 
     def typed(field: Field, scope: str) -> Field:
         if not field.of:

@@ -47,7 +47,7 @@ Parts = dict[int, list[Any]]  # values by field number: integers, or bytes
 
 def _parts(data: bytes) -> Parts:
     """Decodes a message to the values of its fields. Values of fixed size are skipped."""
-    found: Parts = {}
+    values_by_field: Parts = {}
     at = 0
 
     def varint() -> int:
@@ -77,8 +77,8 @@ def _parts(data: bytes) -> Parts:
                 at += 8 if fixed == 1 else 4
             case _:
                 raise ValueError
-        found.setdefault(tag >> 3, []).append(value)
-    return found
+        values_by_field.setdefault(tag >> 3, []).append(value)
+    return values_by_field
 
 
 def _text(of: Parts, number: int) -> str:

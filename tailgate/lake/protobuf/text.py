@@ -47,8 +47,8 @@ class _Text:
             match self._take():
                 case "syntax" | "edition" as word:
                     self._expect("=")
-                    given = self._string()
-                    self._syntax = given if word == "syntax" else "editions"
+                    syntax = self._string()
+                    self._syntax = syntax if word == "syntax" else "editions"
                     check_syntax(self._syntax)
                     self._expect(";")
                 case "package":

@@ -147,8 +147,8 @@ def _join(join: Join, rewritten: Rewritten) -> Relation:
     width = len(join.left.columns)
     if all(i >= width for i in read):
         row = ExtendedRelation(join.right, rewritten)
-        made = _replaced(asking, lambda s: shifted(row.value(shifted(s, -width)), width))
-        return take(replace(join, right=row.relation, condition=conjunction(plain + made)), tuple(range(len(join.columns))))
+        rewritten_conditions = _replaced(asking, lambda s: shifted(row.value(shifted(s, -width)), width))
+        return take(replace(join, right=row.relation, condition=conjunction(plain + rewritten_conditions)), tuple(range(len(join.columns))))
     if all(i < width for i in read):
         row = ExtendedRelation(join.left, rewritten)
         for inner in subqueries:

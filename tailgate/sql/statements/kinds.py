@@ -1,4 +1,4 @@
-"""The table of statement kinds: how each kind is parsed, what it needs, where it runs and what it returns.
+"""The table of statement kinds: parser, needed privileges, place of execution and result of each kind.
 
     first words ──► parser ──► a statement ──► kind_of ──► needs: gateway.security.ownership
                                                      └─► place: gateway.execute.dispatch, and for CATALOG the engine
@@ -47,7 +47,7 @@ from tailgate.sql.statements.values import Empty
 
 
 class Place(Enum):
-    """Where a statement runs."""
+    """The place where a statement runs."""
 
     QUERY = "query"  # the gateway, which reads its mirrors, the log or the catalog
     WRITE = "write"  # the gateway evaluates the write, and the engine commits it
@@ -70,7 +70,7 @@ def after(words: str, parser: Parse) -> dict[str, Parse]:
 
 
 def nothing(statement: Any) -> Needs:
-    """The needs of statements that never reach the engine.
+    """Returns the needs of statements that never reach the engine.
 
     The relations that a query or a write reads are checked with its plan (`sql.authorization`).
     """

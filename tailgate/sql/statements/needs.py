@@ -1,4 +1,4 @@
-"""What a role needs to run a statement that changes the catalog or the session.
+"""The privileges that a role needs to run a statement that changes the catalog or the session.
 
 A statement kind lists the needs of a statement (`kinds`). They name objects as the statement does;
 `tailgate.gateway.security.ownership` resolves the names and checks the needs of a role. A superuser

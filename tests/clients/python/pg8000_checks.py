@@ -30,7 +30,7 @@ with check("every type"):
     same_kinds(rows, without=("an_interval",))
     assert rows[1]["an_interval"] == datetime.timedelta(days=-1)
 with check("values in all types"):
-    given = (
+    parameters = (
         1, 2**40, 2.5, Decimal("1.10"), "it's \\ ü", True, datetime.date(2026, 1, 2), datetime.time(1, 2), UUID(int=5), b"\x00\xff",
         datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), datetime.timedelta(days=1, seconds=2), [1, 2], {"a": [1]},
     )  # fmt: skip
@@ -51,7 +51,7 @@ with check("values in all types"):
         "jsonb",
     ]
     holes = ", ".join(f"CAST(%s AS {cast})" for cast in casts)
-    assert tuple(one(f"SELECT {holes}", given)) == given
+    assert tuple(one(f"SELECT {holes}", parameters)) == parameters
 with check("styles of parameters"):
     for style, query, values in (
         ("qmark", "SELECT id FROM orders WHERE id = ?", (5,)), ("numeric", "SELECT id FROM orders WHERE id = :1", (5,)),

@@ -30,7 +30,7 @@ def said(command, *expected):
     terminal.expect("ready>")
 
 
-for asked, answers in (
+for statement, answers in (
     ("SELECT id, customer FROM orders WHERE id = 5;", ("customer 5", "SELECT 1")),
     ("SELECT * FROM kinds ORDER BY id;", ("häßlich", "SELECT 4")),
     ("\\d orders", ("placed", "timestamp with time zone", "orders_pkey")),
@@ -55,10 +55,10 @@ for asked, answers in (
     ("ROLLBACK;", ("ROLLBACK",)),
     ("SHOW TimeZone;", ("UTC",)),
 ):
-    with check(asked):
+    with check(statement):
         if terminal is None or not terminal.isalive():
             terminal = start()
-        said(asked, *answers)
+        said(statement, *answers)
 with check("completion of tables and columns"):
     terminal = start()
     terminal.expect(pexpect.TIMEOUT, timeout=3)  # it reads the catalog in the background

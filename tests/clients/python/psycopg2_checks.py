@@ -39,9 +39,9 @@ with check("description"):
     assert (numeric.precision, numeric.scale) == (12, 3)
 with check("values in all types"):
     days = (datetime.date(2026, 1, 2), datetime.time(1, 2))
-    given = (1, 2.5, decimal.Decimal("1.10"), "it's \\ ü", True, None, *days, [1, 2], ["a", None], b"\x00\xff")
-    found = one("SELECT %s, %s::float8, %s, %s::text, %s, %s::int, %s, %s, %s, %s, %s", given)
-    assert (*found[:-1], bytes(found[-1])) == given
+    parameters = (1, 2.5, decimal.Decimal("1.10"), "it's \\ ü", True, None, *days, [1, 2], ["a", None], b"\x00\xff")
+    result = one("SELECT %s, %s::float8, %s, %s::text, %s, %s::int, %s, %s, %s, %s, %s", parameters)
+    assert (*result[:-1], bytes(result[-1])) == parameters
     assert one("SELECT %s", (uuid.UUID(int=5),)) == (uuid.UUID(int=5),)
     assert one("SELECT %s", (datetime.timedelta(days=1, seconds=2),)) == (datetime.timedelta(days=1, seconds=2),)
     assert one("SELECT %s::jsonb", (psycopg2.extras.Json({"a": [1]}),)) == ({"a": [1]},)

@@ -32,12 +32,12 @@ for binary in (False, True):
     with check(f"every type, {form}"), connection.cursor(binary=binary, row_factory=dict_row) as cursor:
         same_kinds(cursor.execute("SELECT * FROM kinds ORDER BY id").fetchall())
     with check(f"values in all types, {form}"):
-        given = (
+        parameters = (
             1, 2**40, 2.5, Decimal("1.10"), "it's \\ ü", True, datetime.date(2026, 1, 2), datetime.time(1, 2), uuid.UUID(int=5),
             b"\x00\xff", datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), datetime.timedelta(days=1, seconds=2), [1, 2],
         )  # fmt: skip
-        holes = ", ".join(["%b" if binary else "%t"] * len(given))
-        assert connection.cursor(binary=binary).execute(f"SELECT {holes}", given).fetchone() == given
+        holes = ", ".join(["%b" if binary else "%t"] * len(parameters))
+        assert connection.cursor(binary=binary).execute(f"SELECT {holes}", parameters).fetchone() == parameters
         assert one("SELECT %s::jsonb, %s::text, %s::int", (Jsonb({"a": [1]}), None, None), binary=binary) == ({"a": [1]}, None, None)
     with check(f"a prepared statement, {form}"):
         for n in range(8):

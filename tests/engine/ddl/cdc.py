@@ -55,8 +55,8 @@ def with_value(of: Message, new: Any) -> Message:
 
 
 def schemas(folder: str) -> list[dict[str, Any]]:
-    found = json.loads((FIXTURES / folder / "schemas.json").read_text())
-    return [{**s, "schema": s["schema"] if isinstance(s["schema"], str) else json.dumps(s["schema"])} for s in found]
+    entries = json.loads((FIXTURES / folder / "schemas.json").read_text())
+    return [{**s, "schema": s["schema"] if isinstance(s["schema"], str) else json.dumps(s["schema"])} for s in entries]
 
 
 @contextmanager
@@ -69,13 +69,13 @@ def registry_of_fixtures() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             folder, *path = self.path.strip("/").split("/")
-            known = schemas(folder)
+            entries = schemas(folder)
             if path[:2] == ["schemas", "ids"]:
-                found = [s for s in known if s["id"] == int(path[2].split("?")[0])]
+                matches = [s for s in entries if s["id"] == int(path[2].split("?")[0])]
             else:
-                found = [s for s in known if s["subject"] == path[1]]
-            data = json.dumps({"schema": found[-1]["schema"]} if found else {"error_code": 40401}).encode()
-            self.send_response(200 if found else 404)
+                matches = [s for s in entries if s["subject"] == path[1]]
+            data = json.dumps({"schema": matches[-1]["schema"]} if matches else {"error_code": 40401}).encode()
+            self.send_response(200 if matches else 404)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -102,9 +102,9 @@ class Source:
         catalog = Catalog().apply(Change(put=self.items))
         if not self.items[0].stored:  # The source stores no rows, so a view over it does.
             view = f"CREATE MATERIALIZED VIEW all_of_it AS SELECT * FROM {self.items[0].name}"
-            made = create_view(parse(view), view, catalog)  # type: ignore[arg-type]
-            catalog = catalog.apply(Change(put=(made,)))
-            self.items = (*self.items, made)
+            view_item = create_view(parse(view), view, catalog)  # type: ignore[arg-type]
+            catalog = catalog.apply(Change(put=(view_item,)))
+            self.items = (*self.items, view_item)
         self.session, self.state, self.ids, self.partitions = session, folder, "", partitions
         self.catalog = catalog
         self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
@@ -174,7 +174,7 @@ class Source:
             frame = self.session.createDataFrame([record], KAFKA).coalesce(1)
             self.ids = again.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions).stateIds()
 
-    def given(self, batch: list[Message]) -> list[tuple[Any, ...]]:
+    def rows_after(self, batch: list[Message]) -> list[tuple[Any, ...]]:
         """Sends messages to an append-only source and returns its rows in order.
 
         Returns the rows of all ticks, ordered by the first column.

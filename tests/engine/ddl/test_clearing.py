@@ -18,9 +18,9 @@ OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError -Dspark.testing.r
 def cleared(folder: Path, rows: int, size: int, heap: str, event: str, kind: str) -> tuple[int, int]:
     environment = {**os.environ, "TAILGATE_JAVA_OPTIONS": f"{OPTIONS} -Xmx{heap}"}
     command = [sys.executable, "-m", "tests.engine.ddl.clearing", str(folder), str(rows), str(size), event, kind]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    went, came = map(int, done.stdout.split())
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr[-3000:]
+    went, came = map(int, process.stdout.split())
     return went, came
 
 

@@ -70,7 +70,7 @@ def test_a_secret_keeps_no_value() -> None:
     assert altered is not None and altered.ciphertext == f"sealed 18 of {item.id}"
 
 
-def test_what_a_source_and_a_sink_take() -> None:
+def test_options_of_sources_and_sinks() -> None:
     """Items have the address, settings and secret ids, and depend on the connections."""
     catalog = made(
         SECRET, KAFKA, CSR,
@@ -112,7 +112,7 @@ def test_what_a_source_and_a_sink_take() -> None:
         ("TO CONFLUENT SCHEMA REGISTRY (URL 'http://r', PASSWORD = SECRET s)", "22023", "a PASSWORD needs a USERNAME"),
     ],
 )
-def test_what_a_connection_cannot_be(text: str, sqlstate: str, message: str) -> None:
+def test_invalid_connections(text: str, sqlstate: str, message: str) -> None:
     refused(f"CREATE CONNECTION c {text}", sqlstate, message)
 
 
@@ -131,7 +131,7 @@ def test_what_a_connection_cannot_be(text: str, sqlstate: str, message: str) -> 
         ("CREATE SECRET k AS 'x'", "42P07", 'relation "k" already exists'),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_with_them(text: str, sqlstate: str, message: str) -> None:
+def test_unsupported_statements_on_connections(text: str, sqlstate: str, message: str) -> None:
     refused(text, sqlstate, message)
 
 

@@ -57,7 +57,7 @@ def mysql(op: str, gtid: str | None, file: int, pos: int, after: Any = None, bef
 # ---- duplicates --------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_part_of_the_log_that_comes_again_changes_nothing(session: Any, schemas: str, tmp_path: Path) -> None:
+def test_a_repeated_part_of_the_log_changes_nothing(session: Any, schemas: str, tmp_path: Path) -> None:
     for database, schema in (("mariadb", "shop"), ("postgres", "public")):
         folder = f"{database}-avro"
         statement = f"""CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC '{folder}.{schema}.users'
@@ -72,7 +72,7 @@ def test_a_part_of_the_log_that_comes_again_changes_nothing(session: Any, schema
         assert source.counted() == expected
 
 
-def test_a_log_without_positions_is_applied_as_it_comes(session: Any, tmp_path: Path) -> None:
+def test_a_log_without_positions_is_applied_in_order(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     plain = [
         message({"op": "c", "after": row(1, "a")}),
@@ -87,7 +87,7 @@ def test_a_log_without_positions_is_applied_as_it_comes(session: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Path, partitions: int) -> None:
+def test_a_new_snapshot_deletes_missing_rows(session: Any, tmp_path: Path, partitions: int) -> None:
     """The connector lost its offsets, and row 2 was deleted in the meantime without an event."""
     source = json_source(session, tmp_path, TABLE, partitions=partitions)
     source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"), snapshot="last")])
@@ -103,7 +103,7 @@ def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Pat
     assert source.held() == {(1, "a4"), (3, "c")}
 
 
-def test_a_snapshot_that_was_cut_off_is_taken_again(session: Any, tmp_path: Path) -> None:
+def test_an_interrupted_snapshot_is_repeated(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"))])
     source.send(
@@ -118,14 +118,14 @@ def test_a_snapshot_that_was_cut_off_is_taken_again(session: Any, tmp_path: Path
     assert source.held() == {(1, "x")}
 
 
-def test_a_new_snapshot_on_another_server_whose_log_begins_anew(session: Any, tmp_path: Path) -> None:
+def test_a_new_snapshot_of_a_server_with_a_new_log(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send([mysql("r", None, 57, 4, row(1, "a"), ts_ms=1000), mysql("c", None, 57, 90, row(2, "b"), ts_ms=1001)])
     source.send([mysql("r", None, 1, 300, row(1, "c"), ts_ms=9000), mysql("u", None, 1, 400, row(1, "d"), row(1, "c"), ts_ms=9001)])
     assert source.held() == {(1, "d")}
 
 
-def test_rows_of_an_incremental_snapshot_are_beside_the_log(session: Any, tmp_path: Path) -> None:
+def test_incremental_snapshots_are_merged_with_the_log(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send([postgres("r", 100, row(1, "a"), snapshot="last"), postgres("c", 110, row(2, "b"))])
     source.send([postgres("r", 115, row(3, "c"), snapshot="incremental")])
@@ -136,7 +136,7 @@ def test_rows_of_an_incremental_snapshot_are_beside_the_log(session: Any, tmp_pa
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_a_truncate_is_of_one_table(session: Any, tmp_path: Path, partitions: int) -> None:
+def test_truncate_deletes_the_rows_of_one_table(session: Any, tmp_path: Path, partitions: int) -> None:
     source = json_source(session, tmp_path, TABLE, partitions=partitions)
     source.send([postgres("c", n, row(n, "here")) for n in range(1, 5)] + [postgres("c", 1, row(11, "there"), table="other")])
     source.send([postgres("t", 5), postgres("c", 6, row(6, "new")), postgres("c", 3, row(3, "late"))])
@@ -149,7 +149,7 @@ def test_a_truncate_is_of_one_table(session: Any, tmp_path: Path, partitions: in
 # ---- keys --------------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_that_the_connector_does_not_know_moves_its_row(session: Any, tmp_path: Path) -> None:
+def test_the_before_image_has_the_old_key_of_a_moved_row(session: Any, tmp_path: Path) -> None:
     """With REPLICA IDENTITY FULL, the before image has the old key."""
     source = json_source(session, tmp_path, "id int, name text, PRIMARY KEY (name) NOT ENFORCED")
     source.send([postgres("c", 1, row(1, "a")), postgres("u", 2, row(1, "b"), row(1, "a"))])
@@ -157,18 +157,18 @@ def test_a_key_that_the_connector_does_not_know_moves_its_row(session: Any, tmp_
     assert source.held() == {(1, "b"), (2, "d")}
 
 
-def test_the_message_names_the_row_where_no_image_does(session: Any, tmp_path: Path) -> None:
+def test_the_message_key_identifies_the_row_without_a_before_image(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE, "KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE DEBEZIUM")
-    gone = {**postgres("d", 3), "key_b64": message(None, {"id": 1})["key_b64"]}
+    delete = {**postgres("d", 3), "key_b64": message(None, {"id": 1})["key_b64"]}
     wrapped = message(None, {"schema": {"type": "struct", "fields": [{"field": "id", "type": "int32"}]}, "payload": {"id": 2}})
-    source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b")), gone])
+    source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b")), delete])
     assert source.held() == {(2, "b")}
     source.send([{**postgres("d", 4), "key_b64": wrapped["key_b64"]}, {**postgres("c", 5, row(5, "e")), "key_b64": None}])
     assert source.held() == set()
     assert source.reasons() == ["null key"]
 
 
-def test_an_image_before_that_has_the_key_alone(session: Any, tmp_path: Path) -> None:
+def test_a_before_image_with_only_the_key(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send(
         [
@@ -188,7 +188,7 @@ def test_an_image_before_that_has_the_key_alone(session: Any, tmp_path: Path) ->
 UNAVAILABLE = "__debezium_unavailable_value"
 
 
-def test_a_value_that_was_not_sent_is_that_of_the_row_before(session: Any, tmp_path: Path) -> None:
+def test_an_unavailable_value_is_taken_from_the_existing_row(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, "id int, t text, j jsonb, b bytea, a text[], n int, PRIMARY KEY (id) NOT ENFORCED")
     bytes_ = base64.b64encode(b"long").decode()
     full = {"id": 1, "t": "long", "j": '{"long": true}', "b": bytes_, "a": ["long"], "n": 1}
@@ -203,7 +203,7 @@ def test_a_value_that_was_not_sent_is_that_of_the_row_before(session: Any, tmp_p
     assert source.held() == {(7, None, '{"long": true}', b"long", ("long",), 4)}
 
 
-def test_a_value_that_nobody_has_stays_as_it_was_sent(session: Any, tmp_path: Path) -> None:
+def test_an_unavailable_value_without_an_existing_row_stays_a_placeholder(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, "id int, t text, j jsonb, PRIMARY KEY (id) NOT ENFORCED")
     source.send([postgres("u", 1, {"id": 1, "t": UNAVAILABLE, "j": UNAVAILABLE})])
     assert source.held() == {(1, UNAVAILABLE, f'"{UNAVAILABLE}"')}
@@ -213,7 +213,7 @@ def test_a_value_that_nobody_has_stays_as_it_was_sent(session: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("old", "new"), [("0-1-{}", "0-2-{}"), ("aaaa-1:{}", "aaaa-1:{}")])
-def test_transactions_go_on_counting_on_another_server(session: Any, tmp_path: Path, old: str, new: str) -> None:
+def test_transaction_numbers_continue_on_another_server(session: Any, tmp_path: Path, old: str, new: str) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send([mysql("c", old.format(8), 57, 4, row(1, "a")), mysql("u", old.format(9), 57, 90, row(1, "b"))])
     source.send([mysql("u", new.format(9), 1, 700, row(1, "b")), mysql("u", new.format(10), 1, 800, row(1, "c"))])
@@ -221,7 +221,7 @@ def test_transactions_go_on_counting_on_another_server(session: Any, tmp_path: P
     assert source.held() == {(1, "c")}
 
 
-def test_a_mysql_server_counts_its_own_transactions(session: Any, tmp_path: Path) -> None:
+def test_transaction_numbers_of_each_mysql_server(session: Any, tmp_path: Path) -> None:
     source = json_source(session, tmp_path, TABLE)
     source.send(
         [
@@ -234,7 +234,7 @@ def test_a_mysql_server_counts_its_own_transactions(session: Any, tmp_path: Path
 
 
 @pytest.mark.parametrize("columns", [TABLE, BAG])
-def test_state_that_was_lost_is_made_again_of_the_rows(session: Any, tmp_path: Path, columns: str) -> None:
+def test_lost_state_is_rebuilt_from_the_rows(session: Any, tmp_path: Path, columns: str) -> None:
     source = json_source(session, tmp_path, columns)
     a, b = row(1, "a"), row(2, "b")
     source.send([postgres("r", 10, a, snapshot="first"), postgres("r", 10, b), postgres("r", 10, row(3, "c"), snapshot="last")])
@@ -304,15 +304,15 @@ def test_times_without_a_schema(session: Any, tmp_path: Path) -> None:
     for connector, unit, of_day in (("postgresql", 1, 1_000_000), ("mysql", 1000, 1000)):
         source = json_source(session, tmp_path / connector, columns)
         source.send([postgres("c", 1, numbers, connector=connector), postgres("c", 2, texts, connector=connector)])
-        found = {r[0]: r for r in source.held("id", "s", "u", "t", "i")}
-        assert (found[1][2].microsecond, found[1][3], dict(found[1][4])["micros"]) == (unit * 1000 % 1_000_000, of_day, 1000)
-        assert found[1][1].isoformat() == found[2][1].isoformat() == "1970-01-01T00:00:01"
-        assert (found[2][3], dict(found[2][4])) == (1_000_000, {"months": 14, "days": 3, "micros": 4_500_000})
+        rows = {r[0]: r for r in source.held("id", "s", "u", "t", "i")}
+        assert (rows[1][2].microsecond, rows[1][3], dict(rows[1][4])["micros"]) == (unit * 1000 % 1_000_000, of_day, 1000)
+        assert rows[1][1].isoformat() == rows[2][1].isoformat() == "1970-01-01T00:00:01"
+        assert (rows[2][3], dict(rows[2][4])) == (1_000_000, {"months": 14, "days": 3, "micros": 4_500_000})
     source.send([postgres("c", 3, {"id": 3, "u": 1}, connector="oracle"), postgres("c", 4, {"id": 4, "t": -1})])
     assert [r[:40] for r in source.reasons()] == ['column "t": a time of -1000 microseconds', 'column "u": the unit of its times is not']
 
 
-def test_a_schema_says_what_a_number_means(session: Any, tmp_path: Path) -> None:
+def test_the_schema_determines_the_meaning_of_numbers(session: Any, tmp_path: Path) -> None:
     """A recorded message is changed: the decimal is text, and the time is in nanoseconds.
 
     The schema comes before or after the payload.
@@ -339,7 +339,7 @@ def test_a_schema_says_what_a_number_means(session: Any, tmp_path: Path) -> None
     }
 
 
-def test_what_cannot_be_a_row_is_a_dead_letter_with_its_reason(session: Any, schemas: str, tmp_path: Path) -> None:
+def test_invalid_messages_are_dead_letters_with_reasons(session: Any, schemas: str, tmp_path: Path) -> None:
     statement = f"""CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC 'mariadb-avro.shop.users'
         FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{schemas}/mariadb-avro' ENVELOPE DEBEZIUM"""
     source = Source(session, tmp_path / "avro", statement)
@@ -398,7 +398,7 @@ def encoded(schema: Any, values: Any) -> bytes:
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_a_schema_without_the_row_before(session: Any, tmp_path: Path, partitions: int) -> None:
+def test_a_schema_without_a_before_image(session: Any, tmp_path: Path, partitions: int) -> None:
     key = f"AVRO USING SCHEMA '{json.dumps(KEY)}' WITH (confluent_wire_format = false)"
     source = avro_source(session, tmp_path, key, partitions)
     source.send([change("c", 1, "a"), change("c", 2, "b"), change("u", 1, "c")])
@@ -408,13 +408,13 @@ def test_a_schema_without_the_row_before(session: Any, tmp_path: Path, partition
     assert source.held() == {(2, "d")}
 
 
-def test_nothing_names_the_row_of_a_change(session: Any, tmp_path: Path) -> None:
+def test_a_change_without_key_and_before_image(session: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidObjectDefinition, match="no image of the row before a change"):
         avro_source(session, tmp_path, "")
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_a_declared_key_beside_one_of_the_message(session: Any, tmp_path: Path, partitions: int) -> None:
+def test_a_declared_key_and_a_message_key(session: Any, tmp_path: Path, partitions: int) -> None:
     """The before image identifies the row, because the message's key is arbitrary text."""
     source = json_source(session, tmp_path, TABLE, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE DEBEZIUM", partitions)
     source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b"))])

@@ -68,15 +68,17 @@ def connected(catalog: Catalog) -> Catalog:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_statement_of_the_page(page: str) -> None:
-    found = statements(page)
-    assert len(found) > 3
+    page_statements = statements(page)
+    assert len(page_statements) > 3
     catalog = connected(Catalog())
-    named = {s.transactions.source.name for s, _ in found if isinstance(s, CreateSource) and s.transactions is not None}
-    for statement, text in found:
+    transaction_sources = {
+        s.transactions.source.name for s, _ in page_statements if isinstance(s, CreateSource) and s.transactions is not None
+    }
+    for statement, text in page_statements:
         if isinstance(statement, CreateSource):
-            made = create_source(statement, text, catalog, AnySubject())
-            if statement.name.name in named:
-                catalog = catalog.apply(Change(put=made))
+            items = create_source(statement, text, catalog, AnySubject())
+            if statement.name.name in transaction_sources:
+                catalog = catalog.apply(Change(put=items))
         if isinstance(statement, CreateSink):
             catalog = relations()
             if (view := sink_view(statement, catalog)) is not None:
@@ -84,7 +86,7 @@ def test_every_statement_of_the_page(page: str) -> None:
             settings(replace(create_sink(statement, text, catalog), id=1))
 
 
-def test_every_option_is_told() -> None:
+def test_every_option_is_documented() -> None:
     sources = (DOCS / "sources.md").read_text()
     for name in (
         *IGNORED,

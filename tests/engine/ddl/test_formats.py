@@ -20,7 +20,7 @@ from tests.engine.ddl.cdc import Message, Source
 pytestmark = pytest.mark.spark
 
 
-def source(session: Any, folder: Path, rest: str, columns: str = "") -> Source:
+def create_source(session: Any, folder: Path, rest: str, columns: str = "") -> Source:
     return Source(session, folder, f"CREATE SOURCE s {columns} FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {rest}")
 
 
@@ -32,25 +32,25 @@ def raw(*values: bytes, key: bytes | None = None) -> list[Message]:
 
 def test_csv(session: Any, tmp_path: Path) -> None:
     lines = (b"1,a\n", b'2,"b, ""c""\nd"', b",x", b"1,2,3", b'"open', b"\xff,x")
-    made = source(session, tmp_path / "1", "FORMAT CSV WITH 2 COLUMNS")
-    assert [c.name for c in made.item.columns] == ["column1", "column2"]
-    assert made.given(raw(*lines)) == [("", "x"), ("1", "a"), ("2", 'b, "c"\nd')]
-    assert len(made.reasons()) == 3
-    typed = source(session, tmp_path / "2", "FORMAT CSV WITH 2 COLUMNS DELIMITED BY ';'", "(n int, t text)")
-    assert typed.given(raw(b'1;"2;3"', b";", b"x;y", b'"";z')) == [(1, "2;3"), (None, None)]
-    named = source(session, tmp_path / "3", "FORMAT CSV WITH HEADER (id, name)")
-    assert named.given(raw(b"name,other,id\nAnn,x,7", b"name\nAnn")) == [("7", "Ann")]
+    source = create_source(session, tmp_path / "1", "FORMAT CSV WITH 2 COLUMNS")
+    assert [c.name for c in source.item.columns] == ["column1", "column2"]
+    assert source.rows_after(raw(*lines)) == [("", "x"), ("1", "a"), ("2", 'b, "c"\nd')]
+    assert len(source.reasons()) == 3
+    with_columns = create_source(session, tmp_path / "2", "FORMAT CSV WITH 2 COLUMNS DELIMITED BY ';'", "(n int, t text)")
+    assert with_columns.rows_after(raw(b'1;"2;3"', b";", b"x;y", b'"";z')) == [(1, "2;3"), (None, None)]
+    with_header = create_source(session, tmp_path / "3", "FORMAT CSV WITH HEADER (id, name)")
+    assert with_header.rows_after(raw(b"name,other,id\nAnn,x,7", b"name\nAnn")) == [("7", "Ann")]
 
 
 def test_regex(session: Any, tmp_path: Path) -> None:
-    made = source(session, tmp_path, r"FORMAT REGEX '^(?P<ip>[\d.]+) (\w+)( \d+)?$'")
-    assert [c.name for c in made.item.columns] == ["ip", "column2", "column3"]
-    assert made.given(raw(b"10.0.0.1 GET", b"nothing", b"10.0.0.2 PUT 5")) == [("10.0.0.1", "GET", None), ("10.0.0.2", "PUT", " 5")]
-    assert made.reasons() == ["the text does not match the regular expression"]
+    source = create_source(session, tmp_path, r"FORMAT REGEX '^(?P<ip>[\d.]+) (\w+)( \d+)?$'")
+    assert [c.name for c in source.item.columns] == ["ip", "column2", "column3"]
+    assert source.rows_after(raw(b"10.0.0.1 GET", b"nothing", b"10.0.0.2 PUT 5")) == [("10.0.0.1", "GET", None), ("10.0.0.2", "PUT", " 5")]
+    assert source.reasons() == ["the text does not match the regular expression"]
 
 
-def test_what_is_included(session: Any, tmp_path: Path) -> None:
-    made = source(
+def test_include_columns(session: Any, tmp_path: Path) -> None:
+    source = create_source(
         session,
         tmp_path,
         "KEY FORMAT TEXT VALUE FORMAT TEXT INCLUDE KEY AS k, PARTITION, OFFSET AS at, TIMESTAMP, HEADERS, "
@@ -60,7 +60,7 @@ def test_what_is_included(session: Any, tmp_path: Path) -> None:
     first["headers"] = [["trace", "b25l"], ["raw", "/wA="], ["trace", "dHdv"]]
     moment = datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=timezone.utc)
     headers = json.dumps([{"key": "trace", "value": "one"}, {"key": "raw", "value": "\\xff00"}, {"key": "trace", "value": "two"}])
-    assert made.given([first, second]) == [
+    assert source.rows_after([first, second]) == [
         ("a", "key", 0, 0, moment, headers, "two", b"\xff\x00"),
         ("b", "key", 0, 1, moment, None, None, None),
     ]
@@ -128,72 +128,72 @@ def encoded(schema: Any, record: Any) -> bytes:
 def test_every_type_of_avro(session: Any, tmp_path: Path) -> None:
     from datetime import time
 
-    made = source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(ALL)}'")
+    source = create_source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(ALL)}'")
     several = [{**RECORD, "at": time(3, 4), "several": v} for v in (7, "text", ("Pair", {"x": 3}))]
-    rows = made.given(raw(*(b"\0\0\0\0\x09" + encoded(ALL, r) for r in several), b"\0\0\0\0\x09\x01"))
-    names = [c.name for c in made.item.columns]
-    found = [dict(zip(names, row, strict=True)) for row in rows]
-    assert [(r["several1"], r["several2"], r["several3"]) for r in found] == [
+    rows = source.rows_after(raw(*(b"\0\0\0\0\x09" + encoded(ALL, r) for r in several), b"\0\0\0\0\x09\x01"))
+    names = [c.name for c in source.item.columns]
+    values = [dict(zip(names, row, strict=True)) for row in rows]
+    assert [(r["several1"], r["several2"], r["several3"]) for r in values] == [
         (7, None, None),
         (None, "text", None),
         (None, None, '{"x": 3}'),
     ]
-    one = found[0]
+    one = values[0]
     expected = {
         **{n: RECORD[n] for n in ("flag", "f", "price", "fixed_price", "day", "millis", "local", "color", "raw", "maybe")},
         "u": str(ONE), "at": 11_040_000_000, "pair": '{"x": 1}', "many": (1, None), "days": (date(1970, 1, 2),), "uuids": (str(ONE),),
         "pairs": ('{"x": 2}',), "named": '{"b": 2}',
     }  # fmt: skip
     assert {n: one[n] for n in expected} == expected
-    assert made.reasons() == ["the message ends within a value"]
-    bare = source(session, tmp_path / "bare", "FORMAT AVRO USING SCHEMA '\"string\"' WITH (confluent_wire_format = false)")
-    assert bare.given(raw(encoded("string", "word"))) == [("word",)]
+    assert source.reasons() == ["the message ends within a value"]
+    bare = create_source(session, tmp_path / "bare", "FORMAT AVRO USING SCHEMA '\"string\"' WITH (confluent_wire_format = false)")
+    assert bare.rows_after(raw(encoded("string", "word"))) == [("word",)]
 
 
 def test_a_type_that_contains_itself_is_refused_by_name(session: Any, tmp_path: Path) -> None:
     tree = {"type": "record", "name": "Tree", "fields": [{"name": "left", "type": ["null", "Tree"]}]}
     with pytest.raises(TailgateError, match="recursive Avro type Tree is not supported"):
-        source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(tree)}'")
+        create_source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(tree)}'")
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------------------------
 
 
 def test_on_error_null_reads_the_value_as_null(session: Any, tmp_path: Path) -> None:
-    made = source(session, tmp_path, "FORMAT JSON INCLUDE OFFSET ON ERROR NULL", "(id int, name text NOT NULL)")
-    rows = made.given(raw(b'{"id": 1, "name": "a"}', b"{", b'{"id": "x"}'))
+    source = create_source(session, tmp_path, "FORMAT JSON INCLUDE OFFSET ON ERROR NULL", "(id int, name text NOT NULL)")
+    rows = source.rows_after(raw(b'{"id": 1, "name": "a"}', b"{", b'{"id": "x"}'))
     assert rows == [(1, "a", 0), (None, None, 1), (None, None, 2)]
-    assert made.reasons() == []
+    assert source.reasons() == []
 
 
 def test_on_error_fail_stalls_the_source(session: Any, tmp_path: Path) -> None:
-    made = source(session, tmp_path, "FORMAT JSON ON ERROR FAIL")
+    source = create_source(session, tmp_path, "FORMAT JSON ON ERROR FAIL")
     with pytest.raises(Exception, match="partition 0, offset 1: invalid input syntax for type json"):
-        made.send(raw(b"{}", b"{"))
-    made.send(raw(b"{}"))
-    assert made.given([]) == [("{}",)]
+        source.send(raw(b"{}", b"{"))
+    source.send(raw(b"{}"))
+    assert source.rows_after([]) == [("{}",)]
     with pytest.raises(TailgateError, match="ON ERROR NULL with ENVELOPE UPSERT is not supported"):
-        source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT ON ERROR NULL")
+        create_source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT ON ERROR NULL")
 
 
 def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_path: Path) -> None:
     from tailgate.engine.plan import nodes
 
-    made = source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
-    made.send(raw(b'{"n": 1}', b"{", key=b"k"))
-    letters = made.items[1].id
-    assert [(*r[:3], *r[4:8]) for r in made.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
-    ((since, backfill),) = [r[8:] for r in made.rows[letters]]
+    source = create_source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
+    source.send(raw(b'{"n": 1}', b"{", key=b"k"))
+    letters = source.items[1].id
+    assert [(*r[:3], *r[4:8]) for r in source.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
+    ((since, backfill),) = [r[8:] for r in source.rows[letters]]
     assert not backfill
     assert since == datetime.fromtimestamp(0.001, timezone.utc)  # the time of the first letter's tick
-    made.channel = f"$retry/{nodes.source_node(made.item)}"
+    source.channel = f"$retry/{nodes.source_node(source.item)}"
     headers = [[name, base64.b64encode(value).decode()] for name, value in (("attempts", b"2"), ("since", b"1"))]
     again = {**raw(b"{", key=b"k")[0], "offset": 1, "headers": headers}
-    made.send([again])
-    assert [r[7:] for r in made.rows[letters]] == [(2, since, False)]
-    made.send([{**again, "value_b64": base64.b64encode(b'{"n": 2}').decode()}])
-    assert not made.rows[letters]
-    assert made.held() == {("k", '{"n": 2}')}
+    source.send([again])
+    assert [r[7:] for r in source.rows[letters]] == [(2, since, False)]
+    source.send([{**again, "value_b64": base64.b64encode(b'{"n": 2}').decode()}])
+    assert not source.rows[letters]
+    assert source.held() == {("k", '{"n": 2}')}
     # A retried record that is older than its key's row is removed and changes nothing.
-    made.send([{**again, "offset": 0, "value_b64": base64.b64encode(b'{"n": 0}').decode()}])
-    assert made.held() == {("k", '{"n": 2}')}
+    source.send([{**again, "offset": 0, "value_b64": base64.b64encode(b'{"n": 0}').decode()}])
+    assert source.held() == {("k", '{"n": 2}')}

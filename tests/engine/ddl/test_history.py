@@ -73,7 +73,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "changed"), TEXTS, ids=lambda text: text)
-def test_the_statement_has_what_alter_has_set(text: str, changed: str) -> None:
+def test_the_statement_shows_altered_options(text: str, changed: str) -> None:
     """SHOW CREATE shows it, and the statement creates an item with the same options."""
     kind = {"TABLE": "TABLE", "MATERIALIZED": "MATERIALIZED VIEW", "SOURCE": "SOURCE"}[text.split()[1]]
     catalog = after(text, f"ALTER {kind} t SET (RETAIN HISTORY FOR '3 hours')")

@@ -37,14 +37,14 @@ def evaluate(where: str, role: Role, catalog: Catalog) -> int:
 
 
 @pytest.mark.parametrize("where", ["high() > 100", "EXISTS (SELECT FROM salaries)"])
-def test_what_the_role_may_not_read_is_not_evaluated(catalog: Catalog, where: str) -> None:
+def test_relations_without_the_privilege_are_not_read(catalog: Catalog, where: str) -> None:
     with pytest.raises(InsufficientPrivilege, match="permission denied for table salaries"):
         evaluate(where, LOW, catalog)
     with pytest.raises(FeatureNotSupported, match="reads another relation"):
         evaluate(where, OPERATOR, catalog)
 
 
-def test_the_letters_themselves_need_a_privilege(catalog: Catalog) -> None:
+def test_dead_letters_need_a_privilege(catalog: Catalog) -> None:
     assert evaluate('"offset" = 1', LOW, catalog) == 0
     others = catalog.apply(Change(put=(replace(catalog[LETTERS], owner=OPERATOR.id),)))
     with pytest.raises(InsufficientPrivilege, match="permission denied for table s_dead_letters"):

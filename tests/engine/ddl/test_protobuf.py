@@ -37,7 +37,7 @@ def recorded(message: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["message"] == message]
 
 
-def source(session: Any, folder: Path, schema: str, rest: str = "", message: str = "M", columns: str = "") -> Source:
+def create_source(session: Any, folder: Path, schema: str, rest: str = "", message: str = "M", columns: str = "") -> Source:
     schema = schema.replace("'", "''")
     format = f"FORMAT PROTOBUF MESSAGE '{message}' USING SCHEMA '{schema}' {rest}"
     return Source(session, folder, f"CREATE SOURCE s {columns} FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {format}")
@@ -49,7 +49,7 @@ def sent(*values: bytes) -> list[Message]:
 
 
 @pytest.mark.parametrize("name", ["three", "two"])
-def test_text_and_descriptor_say_the_same(name: str) -> None:
+def test_text_and_descriptor_are_equivalent(name: str) -> None:
     files, text = described((FIXTURES / f"{name}.desc").read_bytes()), (parsed((FIXTURES / f"{name}.proto").read_text()),)
     for message in [m for m, file in NAMES.items() if file == name]:
         by_descriptor, indexes = protobuf.chosen(files, message)
@@ -62,21 +62,21 @@ def test_text_and_descriptor_say_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("message", NAMES)
-def test_what_the_fuzzer_takes_is_what_is_told(message: str) -> None:
+def test_recorded_specifications(message: str) -> None:
     name = NAMES[message]
-    made = protobuf.spec(described((FIXTURES / f"{name}.desc").read_bytes()), message, None)
-    assert json.loads(made) == json.loads((FIXTURES / f"{name}.spec.json").read_text())
+    text = protobuf.spec(described((FIXTURES / f"{name}.desc").read_bytes()), message, None)
+    assert json.loads(text) == json.loads((FIXTURES / f"{name}.spec.json").read_text())
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("message", NAMES)
 def test_every_recorded_message(session: Any, tmp_path: Path, message: str) -> None:
-    made = source(session, tmp_path, descriptor(NAMES[message]), "INCLUDE OFFSET AS place", message)
+    source = create_source(session, tmp_path, descriptor(NAMES[message]), "INCLUDE OFFSET AS place", message)
     lines = recorded(message)
-    rows = {row[-1]: row for row in made.given(sent(*(base64.b64decode(line["bytes"]) for line in lines)))}
-    assert made.reasons() == []
+    rows = {row[-1]: row for row in source.rows_after(sent(*(base64.b64decode(line["bytes"]) for line in lines)))}
+    assert source.reasons() == []
     for i, line in enumerate(lines):
-        for column, value in zip(made.item.columns, rows[i], strict=True):
+        for column, value in zip(source.item.columns, rows[i], strict=True):
             if column.name != "place":
                 assert shown(column, value) == line["columns"][column.name], (i, column.name)
 
@@ -126,14 +126,14 @@ message M { int32 n = 1; string t = 2; repeated int32 a = 3; Part p = 4; message
 
 
 @pytest.mark.spark
-def test_what_the_wire_may_do(session: Any, tmp_path: Path) -> None:
+def test_wire_format_variants(session: Any, tmp_path: Path) -> None:
     """Unknown fields and groups are skipped, and lists may be packed or not.
 
     The last value of a field wins, and repeated submessages are merged.
     """
-    made = source(session, tmp_path, THREE)
+    source = create_source(session, tmp_path, THREE)
     unknown = b"\xc0\x3e\x05" + b"\xc3\x3e\x08\x01\xc4\x3e" + b"\xc5\x3e\x00\x00\x00\x00"
-    rows = made.given(
+    rows = source.rows_after(
         sent(
             b"\x08\x01\x12\x01a" + unknown,
             b"\x08\x01\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
@@ -146,7 +146,7 @@ def test_what_the_wire_may_do(session: Any, tmp_path: Path) -> None:
     assert sorted(rows, key=repr) == sorted(
         [(1, "a", (), None), (-1, "", (), None), (0, "", (1, 2, 3, 4), None), (0, "", (), part), (0, "", (), None)], key=repr
     )
-    assert made.reasons() == []
+    assert source.reasons() == []
 
 
 DAMAGE = {
@@ -166,20 +166,20 @@ DAMAGE = {
 
 @pytest.mark.spark
 def test_damage_is_a_dead_letter(session: Any, tmp_path: Path) -> None:
-    made = source(session, tmp_path, THREE)
-    assert made.given(sent(*DAMAGE, b"\x08\x07")) == [(7, "", (), None)]
-    assert sorted(made.reasons()) == sorted(DAMAGE.values())
+    source = create_source(session, tmp_path, THREE)
+    assert source.rows_after(sent(*DAMAGE, b"\x08\x07")) == [(7, "", (), None)]
+    assert sorted(source.reasons()) == sorted(DAMAGE.values())
 
 
 @pytest.mark.spark
 def test_a_required_field(session: Any, tmp_path: Path) -> None:
-    made = source(session, tmp_path, "message M { required int32 n = 1; optional M again = 2; }")
-    assert made.given(sent(b"\x08\x01", b"", b"\x08\x01\x12\x00")) == [(1, None)]
-    assert made.reasons() == ["required field n is missing"] * 2
+    source = create_source(session, tmp_path, "message M { required int32 n = 1; optional M again = 2; }")
+    assert source.rows_after(sent(b"\x08\x01", b"", b"\x08\x01\x12\x00")) == [(1, None)]
+    assert source.reasons() == ["required field n is missing"] * 2
 
 
 @pytest.mark.spark
-def test_confluents_header(session: Any, tmp_path: Path) -> None:
+def test_confluent_header(session: Any, tmp_path: Path) -> None:
     """The header says which message of the schema follows: here the second, [1].
 
     The short form 0 is the first one.
@@ -187,19 +187,19 @@ def test_confluents_header(session: Any, tmp_path: Path) -> None:
     schema = 'syntax = "proto3"; message First { int32 n = 1; } message M { int32 n = 1; message In { int32 n = 1; } }'
     header = b"\0\0\0\0\x09"
     wired = "(confluent_wire_format = true)"
-    made = source(session, tmp_path / "1", schema, wired)
-    rows = made.given(sent(header + b"\x02\x02\x08\x05", header + b"\x00\x08\x06", b"\x08\x05", header + b"\x7e\x02", header))
+    source = create_source(session, tmp_path / "1", schema, wired)
+    rows = source.rows_after(sent(header + b"\x02\x02\x08\x05", header + b"\x00\x08\x06", b"\x08\x05", header + b"\x7e\x02", header))
     assert rows == [(5,)]
-    assert sorted(made.reasons()) == [
+    assert sorted(source.reasons()) == [
         "message [0] of the schema, the source reads [1]",
         "not in Confluent's wire format",
         "not in Confluent's wire format",
         "the message ends within a value",
     ]
-    first = source(session, tmp_path / "2", schema, wired, "First")
-    assert first.given(sent(header + b"\x00\x08\x06", header + b"\x02\x00\x08\x07")) == [(6,), (7,)]
-    inner = source(session, tmp_path / "3", schema, wired, "M.In")
-    assert inner.given(sent(header + b"\x04\x02\x00\x08\x08")) == [(8,)]
+    first = create_source(session, tmp_path / "2", schema, wired, "First")
+    assert first.rows_after(sent(header + b"\x00\x08\x06", header + b"\x02\x00\x08\x07")) == [(6,), (7,)]
+    inner = create_source(session, tmp_path / "3", schema, wired, "M.In")
+    assert inner.rows_after(sent(header + b"\x04\x02\x00\x08\x08")) == [(8,)]
 
 
 @pytest.mark.spark
@@ -209,13 +209,13 @@ def test_keys(session: Any, tmp_path: Path) -> None:
         "CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC 't' "
         f"KEY FORMAT PROTOBUF MESSAGE 'K' USING SCHEMA '{key}' VALUE FORMAT PROTOBUF MESSAGE 'V' USING SCHEMA '{value}' ENVELOPE UPSERT"
     )
-    made = Source(session, tmp_path, statement)
-    assert [(c.name, str(c.type), c.nullable) for c in made.item.columns] == [("id", "bigint", False), ("name", "text", False)]
+    source = Source(session, tmp_path, statement)
+    assert [(c.name, str(c.type), c.nullable) for c in source.item.columns] == [("id", "bigint", False), ("name", "text", False)]
     first, second, third = sent(b"\x12\x01a", b"\x12\x01b", b"")
     for m, k in ((first, b"\x08\x01"), (second, b"\x08\x01"), (third, b"\x08\x02")):
         m["key_b64"] = base64.b64encode(k).decode()
-    made.send([first, second, {**third, "value_b64": None}])
-    assert list(made.rows[made.item.id].elements()) == [(1, "b")]
+    source.send([first, second, {**third, "value_b64": None}])
+    assert list(source.rows[source.item.id].elements()) == [(1, "b")]
 
 
 def register(registry: Registry, subject: str, schema: str, kind: str = "PROTOBUF", references: Any = ()) -> None:
@@ -225,7 +225,7 @@ def register(registry: Registry, subject: str, schema: str, kind: str = "PROTOBU
 
 
 @pytest.mark.spark
-def test_a_registrys_newest_schema(session: Any, tmp_path: Path, registry: Registry) -> None:
+def test_newest_schema_of_a_registry(session: Any, tmp_path: Path, registry: Registry) -> None:
     """The source reads the schema's first message, with its imports.
 
     Older messages lack new fields, and unknown fields of newer messages are skipped.
@@ -237,10 +237,10 @@ def test_a_registrys_newest_schema(session: Any, tmp_path: Path, registry: Regis
     register(registry, "proto-value", schema % "string note = 3;", references=imports)
     register(registry, "avro-value", '"long"', "AVRO")
     statement = "CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC '{}' FORMAT {} USING CONFLUENT SCHEMA REGISTRY '{}'"
-    made = Source(session, tmp_path, statement.format("proto", "PROTOBUF", registry.url))
-    assert [(c.name, str(c.type)) for c in made.item.columns] == [("id", "bigint"), ("part", "jsonb"), ("note", "text")]
+    source = Source(session, tmp_path, statement.format("proto", "PROTOBUF", registry.url))
+    assert [(c.name, str(c.type)) for c in source.item.columns] == [("id", "bigint"), ("part", "jsonb"), ("note", "text")]
     header = b"\0\0\0\0\x09\0"
-    assert made.given(sent(header + b"\x08\x01", header + b"\x08\x02\x12\x02\x08\x05\x1a\x01a\x22\x01b")) == [
+    assert source.rows_after(sent(header + b"\x08\x01", header + b"\x08\x02\x12\x02\x08\x05\x1a\x01a\x22\x01b")) == [
         (1, None, ""),
         (2, '{"n": 5}', "a"),
     ]
@@ -271,16 +271,16 @@ def test_a_registrys_newest_schema(session: Any, tmp_path: Path, registry: Regis
         ("message M {" * 500, "M", 'the Protobuf schema is not understood at line 1: "M"'),
     ],
 )
-def test_schemas_that_are_none(schema: str, message: str, error: str) -> None:
+def test_invalid_schemas(schema: str, message: str, error: str) -> None:
     with pytest.raises(TailgateError) as raised:
-        source(None, Path(), schema, message=message)
+        create_source(None, Path(), schema, message=message)
     assert raised.value.message == error
 
 
-def test_names_are_found_from_the_inside_out() -> None:
+def test_names_resolve_from_the_inner_scope() -> None:
     text = """syntax = "proto3"; package a.b; message O { int32 outer = 1; }
     message M { message N { O o = 1; } message O { int32 inner = 1; } N n = 1; .a.b.O p = 2; b.O q = 3; }"""
-    told = json.loads(protobuf.spec((parsed(text),), "a.b.M", None))
-    of = {name: {f["name"]: f["of"] for f in m["fields"]} for name, m in told["messages"].items()}
-    assert of["a.b.M.N"] == {"o": "a.b.M.O"}
-    assert of["a.b.M"] == {"n": "a.b.M.N", "p": "a.b.O", "q": "a.b.O"}
+    spec = json.loads(protobuf.spec((parsed(text),), "a.b.M", None))
+    types = {name: {f["name"]: f["of"] for f in m["fields"]} for name, m in spec["messages"].items()}
+    assert types["a.b.M.N"] == {"o": "a.b.M.O"}
+    assert types["a.b.M"] == {"n": "a.b.M.N", "p": "a.b.O", "q": "a.b.O"}

@@ -82,7 +82,9 @@ def messages(encoder: Encoder, ticks: list[list[tuple[tuple[Any, ...], int]]]) -
         ("json", "debezium", False),
     ],
 )
-def test_the_view_again(session: Any, tmp_path: Path, seed: int, form: str, envelope: Envelope, keyed: bool) -> None:
+def test_rows_that_are_read_back_equal_the_view(
+    session: Any, tmp_path: Path, seed: int, form: str, envelope: Envelope, keyed: bool
+) -> None:
     r = random.Random(seed)
     held: dict[int, tuple[Any, ...]] = {}
     ticks = []

@@ -177,7 +177,7 @@ def test_mariadb(session: Any, schemas: str, tmp_path: Path, table: str, form: s
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_column_added_in_mid_stream(session: Any, schemas: str, tmp_path: Path, form: str) -> None:
+def test_a_column_added_between_messages(session: Any, schemas: str, tmp_path: Path, form: str) -> None:
     """Rows that are not sent again have the schema's default in Avro.
 
     In JSON they have NULL, because no event has the default.

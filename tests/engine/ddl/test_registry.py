@@ -54,8 +54,8 @@ def test_the_newest_schema_or_none(url: str) -> None:
 
 
 def test_types_of_other_subjects_are_written_out(url: str) -> None:
-    found = json.loads(Registry().latest(url, "r-value") or "")
-    assert (found["items"]["namespace"], found["items"]["name"], found["items"]["symbols"]) == ("x", "Y", ["a"])
+    schema = json.loads(Registry().latest(url, "r-value") or "")
+    assert (schema["items"]["namespace"], schema["items"]["name"], schema["items"]["symbols"]) == ("x", "Y", ["a"])
 
 
 def test_user_and_password_of_the_url(url: str) -> None:
@@ -71,7 +71,7 @@ def test_what_is_refused(url: str, subject: str, kind: type[Exception]) -> None:
         Registry().latest(url, subject)
 
 
-def test_a_registry_that_is_away() -> None:
+def test_an_unreachable_registry() -> None:
     with pytest.raises(ConnectionFailure) as error:
         Registry().latest("http://ada:secret@127.0.0.1:9", "t-value")
     assert error.value.retriable

@@ -16,17 +16,17 @@ from tests.engine.ddl.topics import Topic, field
 pytestmark = pytest.mark.spark
 
 
-def test_added_dropped_widened(session: Any, tmp_path: Path, registry: Registry) -> None:
+def test_added_dropped_and_widened_columns(session: Any, tmp_path: Path, registry: Registry) -> None:
     topic = Topic(registry, "changing")
     note = field("note", ["null", "string"], default=None)
     first = topic.register(field("id", "int"), field("price", "float"), note)
     avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry.url}'"
-    made = Source(session, tmp_path, f"CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 'changing' {avro}")
+    source = Source(session, tmp_path, f"CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 'changing' {avro}")
     added = topic.register(field("new", "string"), field("id", "int"), field("price", "float"), note)
     dropped = topic.register(field("id", "int"), field("price", "float"))
     widened = topic.register(field("id", "long"), field("price", "float"), note)
     lacking = topic.register(field("price", "float"), note)
-    rows = made.given(
+    rows = source.rows_after(
         [
             topic.message(first, id=1, price=0.5, note="a"),
             topic.message(added, id=2, price=0.5, note="b", new="x"),
@@ -38,7 +38,7 @@ def test_added_dropped_widened(session: Any, tmp_path: Path, registry: Registry)
         ]
     )
     assert rows == [(1, 0.5, "a"), (2, 0.5, "b"), (3, 0.5, None), (4, 0.5, "d"), (5, 0.5, "e")]
-    assert made.reasons() == ["integer out of range", "the field id is missing and has no default"]
+    assert source.reasons() == ["integer out of range", "the field id is missing and has no default"]
 
 
 def test_strategies(session: Any, tmp_path: Path, registry: Registry) -> None:
@@ -48,9 +48,9 @@ def test_strategies(session: Any, tmp_path: Path, registry: Registry) -> None:
     newest = topic.register(field("id", "int"), field("name", "string"))
     create = f"CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 'told' FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry.url}'"
     inline = json.dumps({"type": "record", "name": "row", "fields": [field("name", "string", default="?")]})
-    sent = [topic.message(first, id=1), topic.message(newest, id=2, name="b")]
+    messages = [topic.message(first, id=1), topic.message(newest, id=2, name="b")]
     for strategy, rows in ((f"ID {first[0]}", [(1,), (2,)]), (f"INLINE '{inline}'", [("?",), ("b",)]), ("LATEST", [(2, "b")])):
-        made = Source(session, tmp_path / strategy[:2], f"{create} VALUE STRATEGY {strategy}")
-        assert made.given(sent) == rows
+        source = Source(session, tmp_path / strategy[:2], f"{create} VALUE STRATEGY {strategy}")
+        assert source.rows_after(messages) == rows
     with pytest.raises(UndefinedObject, match="no schema 999"):
         Source(session, tmp_path, f"{create} KEY STRATEGY LATEST VALUE STRATEGY ID 999")

@@ -34,7 +34,7 @@ from tailgate.sql.statements import (
     DropSchema,
     parse,
 )  # fmt: skip
-from tests.gateway.serving.made import Made
+from tests.gateway.serving.model_lake import ModelLake
 
 
 class Names:
@@ -88,12 +88,12 @@ class Names:
 
 @pytest.fixture
 def names() -> Names:
-    made = Names()
-    made("CREATE SCHEMA a", "CREATE SCHEMA b", "CREATE TABLE a.t (x int)", "CREATE TABLE b.t (y int)", "CREATE TABLE t (z int)")
-    return made
+    result = Names()
+    result("CREATE SCHEMA a", "CREATE SCHEMA b", "CREATE TABLE a.t (x int)", "CREATE TABLE b.t (y int)", "CREATE TABLE t (z int)")
+    return result
 
 
-def test_a_text_is_kept_as_the_path_public_says_it(names: Names) -> None:
+def test_stored_text_uses_the_search_path_public(names: Names) -> None:
     names.path = ("a", "public")
     names("CREATE VIEW v AS SELECT a.t.x, b.t.y, u.z FROM t, b.t, public.t AS u")
     assert names["a.v"].sql == "CREATE VIEW a.v AS SELECT a.t.x, b.t.y, u.z FROM a.t, b.t, public.t AS u"
@@ -119,13 +119,13 @@ def test_moves(names: Names) -> None:
         names("CREATE TABLE a.t (x int)", 'ALTER TABLE "Mixed Case".t SET SCHEMA a')
 
 
-def test_a_moved_relation_is_not_taken_for_a_cte(names: Names) -> None:
+def test_a_moved_relation_is_not_confused_with_a_cte(names: Names) -> None:
     names("CREATE VIEW v AS WITH c AS (SELECT 1 AS one) SELECT one, x FROM c, a.t AS s")
     names("ALTER TABLE a.t RENAME TO c", "ALTER TABLE a.c SET SCHEMA public")
     assert names["v"].query == "WITH c AS (SELECT 1 AS one) SELECT one, x FROM c, public.c AS s"
 
 
-def test_what_cannot_say_the_new_name(names: Names) -> None:
+def test_a_rename_is_refused_if_a_stored_text_cannot_name_it(names: Names) -> None:
     names("CREATE TABLE a.e (at timestamp)", "CREATE VIEW v AS SELECT e.at FROM tumble(a.e, at, INTERVAL '1 hour')")
     with pytest.raises(TailgateError, match='a new name for what view "v" reads is not supported'):
         names("ALTER TABLE a.e RENAME TO f")
@@ -187,7 +187,7 @@ def test_drop_schema(names: Names) -> None:
     assert names.catalog.find_schema("a") is None
 
 
-def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
+def test_random_moves_keep_the_meaning_of_queries(names: Names, seed: int) -> None:
     """Views over equally named relations in several schemas, created with random search paths.
 
     After any moves, each view reads the same relations.
@@ -195,8 +195,8 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(12):
         names.path = tuple(chance.sample(("a", "b", "public"), 3))
-        there = [i for i in names.seen.visible if isinstance(i, Table | View)]
-        one, two = chance.choice(there), chance.choice(there)
+        relations = [i for i in names.seen.visible if isinstance(i, Table | View)]
+        one, two = chance.choice(relations), chance.choice(relations)
         first, second = (names.seen.name_of(i).sql if chance.random() < 0.7 else names.seen.along(()).name_of(i).sql for i in (one, two))
         column = chance.choice([one.columns[0].name, f"p.{one.columns[0].name}"])
         schema = chance.choice(("", "a.", "b.", "public."))
@@ -205,8 +205,8 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
             names(
                 f"CREATE VIEW {schema}{name} AS SELECT {column} AS c{number} FROM {first} AS p, (SELECT count(*) AS q FROM {second}) AS o"
             )
-    meant = {i.id: bind_definition(i, names.catalog) for i in names.catalog.visible if i.query}
-    assert len(meant) > 3
+    definitions = {i.id: bind_definition(i, names.catalog) for i in names.catalog.visible if i.query}
+    assert len(definitions) > 3
     for _ in range(25):
         names.path = tuple(chance.sample(("a", "b", "public"), 3))
         item = chance.choice(names.catalog.visible)
@@ -219,21 +219,21 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
         # the name is in use, or the schema does not exist
         with contextlib.suppress(DuplicateTable, DuplicateSchema, InvalidSchemaName):
             names(say)
-        for id, before in meant.items():
+        for id, before in definitions.items():
             now = bind_definition(names.catalog[id], names.catalog)
             assert (now.depends, now.columns, now.plan) == (before.depends, before.columns, before.plan), (say, names.catalog[id].sql)
             along = for_search_path(names.catalog[id], names.seen)
             assert bind_query(along.query, names.seen, view=True).depends == before.depends, (names.path, along.query)
 
 
-def test_a_lake_of_before(tmp_path: Path) -> None:
+def test_a_lake_from_before_schemas(tmp_path: Path) -> None:
     """Objects from before schemas existed are in public, and their names keep their meaning."""
-    made = Made(tmp_path / "lake")
-    base = made.create("base")
-    view = View(made.writer.catalog.next_id, "v", base.columns[:1], depends=(base.id,), query="SELECT id FROM base")
-    made.writer.append(kind="catalog", catalog=Change(put=(replace(view, sql="CREATE VIEW v AS SELECT id FROM base"),)))
-    made.tick({base.id: [((1, "x", None), 1)]})
-    made.writer.close()
+    lake = ModelLake(tmp_path / "lake")
+    base = lake.create("base")
+    view = View(lake.writer.catalog.next_id, "v", base.columns[:1], depends=(base.id,), query="SELECT id FROM base")
+    lake.writer.append(kind="catalog", catalog=Change(put=(replace(view, sql="CREATE VIEW v AS SELECT id FROM base"),)))
+    lake.tick({base.id: [((1, "x", None), 1)]})
+    lake.writer.close()
     for file in (tmp_path / "lake" / "catalog").iterdir():
         data = json.loads(file.read_text())
         for item in data["items"]:

@@ -115,20 +115,20 @@ def test_columns_by_format_and_envelope(text: str, columns: str) -> None:
         ("FROM KAFKA BROKER 'kafka' TOPIC 'a/b' FORMAT BYTES", "22023", '"a/b" is not the name of a topic'),
     ],
 )
-def test_what_a_source_cannot_be(text: str, sqlstate: str, message: str) -> None:
+def test_invalid_sources(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as error:
         source(text)
     assert (error.value.sqlstate, error.value.message) == (sqlstate, message)
 
 
-def test_a_name_is_taken_once() -> None:
+def test_a_duplicate_name_is_refused() -> None:
     catalog = Catalog().apply(Change(put=source(f"{KAFKA} FORMAT BYTES")))
     with pytest.raises(TailgateError) as error:
         source(f"{KAFKA} FORMAT BYTES", catalog)
     assert error.value.sqlstate == "42P07"
 
 
-def test_readers_schema_holds_only_what_is_read() -> None:
+def test_the_readers_schema_has_only_the_columns_that_are_read() -> None:
     item, _ = source(f"FROM KAFKA BROKER 'kafka' TOPIC 'd' {CSR} ENVELOPE DEBEZIUM")
     schema = json.loads(item.value_format.schema)
     assert [f["name"] for f in schema["fields"]] == ["after", "op"]
@@ -159,7 +159,7 @@ def sink(text: str) -> Item:
     return create_sink(statement, text, world())
 
 
-def test_a_sinks_options() -> None:
+def test_options_of_a_sink() -> None:
     item = sink(f"FROM v {INTO} KEY (id) WITH (partition_count = 3) {CSR} ENVELOPE UPSERT WITHOUT SNAPSHOT")
     assert item.depends == (world().relation("v").id,)
     assert item.brokers == "kafka:9092"
@@ -181,7 +181,7 @@ def test_a_sinks_options() -> None:
         (f"FROM v {INTO} FORMAT TEXT", "0A000", "FORMAT TEXT of a sink needs a relation of one column and ENVELOPE UPSERT or NONE"),
     ],
 )
-def test_what_a_sink_cannot_be(text: str, sqlstate: str, message: str) -> None:
+def test_invalid_sinks(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as error:
         sink(text)
     assert (error.value.sqlstate, error.value.message) == (sqlstate, message)
@@ -213,7 +213,7 @@ def test_drop() -> None:
         ("DROP VIEW nowhere.x", "3F000", 'schema "nowhere" does not exist'),
     ],
 )
-def test_what_cannot_be_dropped(text: str, sqlstate: str, message: str) -> None:
+def test_drop_is_refused(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as error:
         dropped(text)
     assert (error.value.sqlstate, error.value.message) == (sqlstate, message)

@@ -153,15 +153,15 @@ def message(place: Place, text: bytes, offset: int) -> Message:
 def test_text_that_is_not_utf8_is_a_dead_letter(session: Any, tmp_path: Path, name: str) -> None:
     case = CASES[name]
     bad = [*BAD.values(), *(ESCAPED.values() if case.json else ())]
-    made = Source(session, tmp_path, f"CREATE SOURCE s {case.columns} FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {case.rest}")
+    source = Source(session, tmp_path, f"CREATE SOURCE s {case.columns} FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {case.rest}")
     sent = [(place, text) for place in case.places for text in (GOOD, *bad)]
-    made.send([message(place, text, i) for i, (place, text) in enumerate(sent)])
-    letters = {r[2]: r[6] for r in made.rows[made.items[1].id]}
+    source.send([message(place, text, i) for i, (place, text) in enumerate(sent)])
+    letters = {r[2]: r[6] for r in source.rows[source.items[1].id]}
     assert sorted(letters) == [i for i, (_, text) in enumerate(sent) if text != GOOD]
     for at, reason in letters.items():
         if sent[at][1] in BAD.values():
             assert reason.startswith('invalid byte sequence for encoding "UTF8": 0x'), (name, sent[at][1], reason)
         assert "\0" not in reason and "\ufffd" not in reason
-    held = made.rows[made.item.id if made.item.stored else made.items[2].id]
-    assert sum(held.values()) == (1 if made.item.key else len(case.places))
-    assert all("é" in str(row) for row in held)
+    rows = source.rows[source.item.id if source.item.stored else source.items[2].id]
+    assert sum(rows.values()) == (1 if source.item.key else len(case.places))
+    assert all("é" in str(row) for row in rows)

@@ -67,7 +67,7 @@ CATALOG = with_(CATALOG, "CREATE SOURCE elsewhere FROM KAFKA BROKER 'other' TOPI
 CATALOG = with_(CATALOG, kept("one", "topic_of_one"), channel="kafka:9092#3/topic_of_one")
 
 
-def test_what_is_kept() -> None:
+def test_transaction_metadata_of_a_source() -> None:
     metadata = made(kept("s", "a", CSR, "avro"), CATALOG).transactions
     assert metadata is not None
     block, marks = metadata.block, metadata.marks

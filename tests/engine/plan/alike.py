@@ -46,12 +46,12 @@ class Relation:
     def change(self, chance: random.Random) -> list[tuple[Table, Any, int]]:
         changes = []
         for _ in range(CHANGES):
-            gone = bool(self.rows) and chance.random() < 0.4
-            row = chance.choice(sorted(self.rows, key=repr)) if gone else self.row(chance)
-            self.rows[row] += -1 if gone else 1
+            deletes = bool(self.rows) and chance.random() < 0.4
+            row = chance.choice(sorted(self.rows, key=repr)) if deletes else self.row(chance)
+            self.rows[row] += -1 if deletes else 1
             self.rows = +self.rows
             values = tuple(unstored(v, t) for v, t in zip(self.values(row), self.columns.values(), strict=True))
-            changes.append((self.table, values, -1 if gone else 1))
+            changes.append((self.table, values, -1 if deletes else 1))
         self.tell()
         return changes
 
@@ -89,15 +89,15 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
     world = World(0, tables=0)
     world.tables = (relation.table,)
     views = Views(session, folder, world, 1)
-    named = {f"v{n}": (q.removeprefix("~ "), q.startswith("~")) for n, q in enumerate(queries)}
-    for name, (text, _) in named.items():
+    queries_by_name = {f"v{n}": (q.removeprefix("~ "), q.startswith("~")) for n, q in enumerate(queries)}
+    for name, (text, _) in queries_by_name.items():
         query = bind_query(text, views.catalog)
         names = [f"x{i}" for i in range(len(query.columns))]
         assert views.add(name, f"SELECT * FROM ({text}) AS q({', '.join(names)})"), text
     views.build()
     for _ in range(TICKS):
         views.tick(relation.change(chance))
-        for name, (text, loose) in named.items():
+        for name, (text, loose) in queries_by_name.items():
             item = views.catalog.relation(name)
             types = [c.type for c in item.columns]
 
@@ -105,10 +105,10 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
                 return Counter(tuple(shown(v, t, loose) for v, t in zip(row, types, strict=True)) for row in rows)
 
             names = [c.name for c in item.columns]
-            asked = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
-            found = relation.server.execute(asked).fetchall()  # type: ignore[arg-type]
+            query_as_text = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
+            answer = relation.server.execute(query_as_text).fetchall()  # type: ignore[arg-type]
             bare = [Type(t.name, is_array=t.is_array) for t in types]
-            expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in found)
+            expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in answer)
             adhoc = counted(relation.engine.execute(render(bind_query(text, views.catalog).plan)).fetchall())
             assert adhoc == expected, (text, adhoc - expected, expected - adhoc)
             assert not views.rows[item.errors], (text, views.rows[item.errors])

@@ -42,8 +42,8 @@ EVERY = frozenset(
 
 def features(query: str, relation: plan.Relation) -> set[str]:
     """Returns the members of EVERY that a query uses."""
-    found = {name for name, pattern in TEXT.items() if re.search(pattern, query)}
-    return found | {f for node in walk(relation) for f in of_node(node)}
+    matches = {name for name, pattern in TEXT.items() if re.search(pattern, query)}
+    return matches | {f for node in walk(relation) for f in of_node(node)}
 
 
 def of_node(node: plan.Relation) -> Iterator[str]:

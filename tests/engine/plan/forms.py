@@ -61,14 +61,14 @@ class Wide(World):
             case "most":
                 return self.gone(some, r.choice([0.6, 0.8, 1.0])) + self.change(2, some)
             case "copies":
-                there = [(t, row) for t in some if t.key is None for row in sorted(self.rows[t.id], key=repr)]
-                return self.changed([(t, row, r.randint(1, 2)) for t, row in r.sample(there, min(count // 2, len(there)))])
+                bag_rows = [(t, row) for t in some if t.key is None for row in sorted(self.rows[t.id], key=repr)]
+                return self.changed([(t, row, r.randint(1, 2)) for t, row in r.sample(bag_rows, min(count // 2, len(bag_rows)))])
         return self.change(count, some)
 
     def gone(self, tables: Sequence[Table], share: float = 1.0) -> list[tuple[Table, Row, int]]:
         """Deletes rows with all their copies: all rows, or each with probability `share`."""
-        there = [(t, row, -n) for t in tables if not t.append_only for row, n in sorted(self.rows[t.id].items(), key=repr)]
-        return self.changed([c for c in there if share == 1.0 or self.random.random() < share])
+        deletions = [(t, row, -n) for t in tables if not t.append_only for row, n in sorted(self.rows[t.id].items(), key=repr)]
+        return self.changed([c for c in deletions if share == 1.0 or self.random.random() < share])
 
     def changed(self, changes: list[tuple[Table, Row, int]]) -> list[tuple[Table, Row, int]]:
         for table, row, weight in changes:
@@ -78,11 +78,11 @@ class Wide(World):
         return changes
 
     def random_row(self, table: Table) -> Row:
-        there, row = self.rows[table.id], self.new_row(table)
-        if there and table.key is None and self.random.random() < 0.3:  # like an existing row, except for one column
-            known, place = self.random.choice(sorted(there, key=repr)), self.random.randrange(len(table.columns))
-            row = (*known[:place], row[place], *known[place + 1 :])
-        return next((known for known in there if known == row), row)  # 0.0 and -0.0 are equal keys of a Counter
+        rows, row = self.rows[table.id], self.new_row(table)
+        if rows and table.key is None and self.random.random() < 0.3:  # like an existing row, except for one column
+            existing, place = self.random.choice(sorted(rows, key=repr)), self.random.randrange(len(table.columns))
+            row = (*existing[:place], row[place], *existing[place + 1 :])
+        return next((existing for existing in rows if existing == row), row)  # 0.0 and -0.0 are equal keys of a Counter
 
     def new_row(self, table: Table) -> Row:
         if table.name == "w":
@@ -163,8 +163,8 @@ class Forms:
         cycle, place = divmod(n, len(FORMS))
         form = FORMS[place]
         self.n = cycle * FORMS.count(form) + FORMS[:place].count(form)
-        made = form(self)
-        return made if isinstance(made, tuple) else (made, None)
+        result = form(self)
+        return result if isinstance(result, tuple) else (result, None)
 
     def turn(self, choices: Sequence[str], step: int = 1, more: int = 0) -> str:
         """Returns the next of the choices, in turn."""
@@ -238,8 +238,8 @@ class Forms:
         return [n.sql for n in self.random.sample(scope, self.random.randint(1, min(2, len(scope))))]
 
     def wide(self) -> tuple[str, list[Name]]:
-        kept = [Name(f"w.{name}", dict(EXOTIC)[name]) for name in SORTED if name not in ("g", "tm", "vc", "ms")]
-        return "w", kept
+        columns = [Name(f"w.{name}", dict(EXOTIC)[name]) for name in SORTED if name not in ("g", "tm", "vc", "ms")]
+        return "w", columns
 
     def narrow(self) -> tuple[str, list[Name]]:
         """Returns a table with few values in many copies, and its columns."""
@@ -390,13 +390,13 @@ class Forms:
         call, names = self.turn(SETS), ("v", "v2")
         two = "each" in call
         ordinal = " WITH ORDINALITY" if self.random.random() < 0.5 else ""
-        given = ", ".join([*names[: 1 + two], *(["place"] if ordinal else [])])
+        aliases = ", ".join([*names[: 1 + two], *(["place"] if ordinal else [])])
         joined = f", {call}" if self.random.random() < 0.5 else f" LEFT JOIN LATERAL {call}"
         on = "" if joined.startswith(",") else " ON true"
-        source = f"FROM w{joined}{ordinal} AS e({given}){on}"
+        source = f"FROM w{joined}{ordinal} AS e({aliases}){on}"
         if self.random.random() < 0.3:
             return f"SELECT w.k, count(e.v) AS c, max(w.n) AS m {source} GROUP BY w.k"
-        return f"SELECT w.k, w.x, {', '.join('e.' + g for g in given.split(', '))} {source}"
+        return f"SELECT w.k, w.x, {', '.join('e.' + g for g in aliases.split(', '))} {source}"
 
     def windowed(self) -> str:
         """Returns a query with tumble, hop, session or date_bin."""

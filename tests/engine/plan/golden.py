@@ -1,7 +1,7 @@
 """Golden tests of the planner: scripts of statements with the expected output.
 
-    # what the case shows
-    > CREATE … | DROP … | EXPLAIN … | GRAPH [of what] | PASSES view | SIZES relation rows, … (of what later views read)
+    # the subject of the case
+    > CREATE … | DROP … | EXPLAIN … | GRAPH [of a view] | PASSES view | SIZES relation rows, … (of what later views read)
     ---
     the answer
 
@@ -69,10 +69,16 @@ class Shop:
     """The schemas of the shop's tables, as Debezium registers them."""
 
     def latest(self, url: str, subject: str, settings: object = ()) -> str | None:
-        known = json.loads((FIXTURES / "mariadb-avro" / "schemas.json").read_text())
-        wanted = subject.replace("mysql.shop", "mariadb-avro.shop")
-        found = [s for s in known if s["subject"] == wanted and s["version"] == 1]
-        return found[0]["schema"] if found and isinstance(found[0]["schema"], str) else json.dumps(found[0]["schema"]) if found else None
+        entries = json.loads((FIXTURES / "mariadb-avro" / "schemas.json").read_text())
+        recorded_subject = subject.replace("mysql.shop", "mariadb-avro.shop")
+        matches = [s for s in entries if s["subject"] == recorded_subject and s["version"] == 1]
+        return (
+            matches[0]["schema"]
+            if matches and isinstance(matches[0]["schema"], str)
+            else json.dumps(matches[0]["schema"])
+            if matches
+            else None
+        )
 
 
 @dataclass
@@ -93,7 +99,7 @@ class World:
     def _run(self, command: str) -> str:
         word, _, rest = command.partition(" ")
         if word == "SIZES":
-            self.rows = {self.catalog.relation(name).id: int(n) for name, n in (said.split() for said in rest.split(", "))}
+            self.rows = {self.catalog.relation(name).id: int(n) for name, n in (size.split() for size in rest.split(", "))}
             return ""
         if word == "GRAPH":
             return Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
@@ -202,9 +208,10 @@ class Printer:
             case operators.Join(left=left, right=right, left_key=a, right_key=b, append_only=append_only, condition=condition):
                 sides = [s for s, only in zip(("left", "right"), append_only, strict=True) if only]
                 only = f", append-only: {' '.join(sides)}" if sides else ""
-                kept = "" if node.kind == "inner" else f"{node.kind}, "
-                asked = "" if condition is None else f" where {condition.expression}"
-                return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
+                join_kind = "" if node.kind == "inner" else f"{node.kind}, "
+                condition_text = "" if condition is None else f" where {condition.expression}"
+                sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
+                return f"{join_kind}{sides_text}{condition_text}{only}"
             case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):

@@ -114,7 +114,7 @@ class Law:
 
         The error of a failure has all that is needed to reproduce it.
         """
-        views, case = self.made(seed, number)
+        views, case = self.create(seed, number)
         try:
             self.run(views, case)
         except Broken as e:
@@ -126,13 +126,13 @@ class Law:
             item = views.catalog.relation(name)
             self.covered.update(features(query, views.bound(item, views.catalog)))
 
-    def made(self, seed: int, number: int) -> tuple[Straight, Case]:
+    def create(self, seed: int, number: int) -> tuple[Straight, Case]:
         """Creates the views of a world, before any step."""
         world = Wide(seed * 1_000_000 + number)
         forms = Forms(world.random, world.tables)
         views = self.opened(Given(world.tables, world.random), number % 4 % 3 + 1)
-        made: list[View] = [(f"v{i}", *forms(number * FORMED + i)) for i in range(FORMED)]
-        views.add_all(made)
+        definitions: list[View] = [(f"v{i}", *forms(number * FORMED + i)) for i in range(FORMED)]
+        views.add_all(definitions)
         views.tick(())
         items = [i for i in views.catalog.items.values() if isinstance(i, MaterializedView) and not views.rows[i.errors]]
         below = [
@@ -140,12 +140,12 @@ class Law:
         ]  # which the reference cannot sort
         over = [(f"o{i}", forms.over(below), None) for i in range(OVER)]
         views.add_all(over)
-        kept = tuple(v for v in [*made, *over] if v[0] in views.queries)
-        return views, Case(seed, world.tables, kept, tuple(steps(world)), views.partitions)
+        accepted = tuple(v for v in [*definitions, *over] if v[0] in views.queries)
+        return views, Case(seed, world.tables, accepted, tuple(steps(world)), views.partitions)
 
-    def opened(self, given: Given, partitions: int) -> Straight:
+    def opened(self, world: Given, partitions: int) -> Straight:
         self.folder.mkdir(exist_ok=True)
-        views = Watched(self.session, self.folder, given, partitions)  # type: ignore[arg-type]
+        views = Watched(self.session, self.folder, world, partitions)  # type: ignore[arg-type]
         views.refusals = self.refused
         return views
 
@@ -178,7 +178,7 @@ class Law:
 
         This also covers views with errors, which the reference cannot compute.
         """
-        found, held = dict(views.rows), [(t, row, n) for t in case.tables for row, n in views.rows[t.id].items()]
+        before, held = dict(views.rows), [(t, row, n) for t in case.tables for row, n in views.rows[t.id].items()]
         views.anew()
         views.time = case.steps[-1].time
         views.tick(held)
@@ -186,8 +186,8 @@ class Law:
             item = views.catalog.relation(name)
             for id in (item.id, item.errors):
                 again = views.rows[id]
-                if found[id] != again:
-                    raise Broken(name, len(case.steps) - 1, f"of all changes: {found[id] - again}, of what is left: {again - found[id]}")
+                if before[id] != again:
+                    raise Broken(name, len(case.steps) - 1, f"of all changes: {before[id] - again}, of what is left: {again - before[id]}")
 
     # ---- the minimizer -------------------------------------------------------------------------------------------------------------
 
@@ -216,10 +216,10 @@ class Law:
             nonlocal case, why
             if time.monotonic() > end:
                 return False
-            found = self.again(less)
-            if found is not None:
-                case, why = less, found
-            return found is not None
+            failure = self.again(less)
+            if failure is not None:
+                case, why = less, failure
+            return failure is not None
 
         fails(replace(case, views=read_by(broken.view, case.views)))
         fails(replace(case, partitions=1))

@@ -54,14 +54,14 @@ class Mutation:
 
 
 def read(text: str) -> tuple[Mutation, ...]:
-    found = []
+    mutations = []
     for entry in text.split("\n\n"):
         lines = [line for line in entry.splitlines() if not line.startswith("#")]
         while lines:
             file, rule = lines.pop(0).split(": ", 1)
             old, new = ([lines.pop(0)[2:] for _ in range(leading(lines, sign))] for sign in "-+")
-            found.append(Mutation(file.rstrip("*"), file.endswith("*"), rule, "\n".join(old), "\n".join(new)))
-    return tuple(found)
+            mutations.append(Mutation(file.rstrip("*"), file.endswith("*"), rule, "\n".join(old), "\n".join(new)))
+    return tuple(mutations)
 
 
 def leading(lines: list[str], sign: str) -> int:
@@ -77,7 +77,7 @@ def broken(mutation: Mutation) -> Iterator[None]:
     other = types.ModuleType(mutation.file)
     exec(compile(mutation.applied(Path(module.__file__).read_text()), module.__file__, "exec", dont_inherit=True), other.__dict__)
     pairs = list(functions(module, other))
-    kept = [mine.__code__ for mine, _ in pairs]
+    codes = [mine.__code__ for mine, _ in pairs]
     tables = [(value, dict(value), vars(other)[name]) for name, value in vars(module).items() if isinstance(value, dict) and name.isupper()]
     for mine, theirs in pairs:
         mine.__code__ = theirs.__code__
@@ -86,7 +86,7 @@ def broken(mutation: Mutation) -> Iterator[None]:
     try:
         yield
     finally:
-        for (mine, _), code in zip(pairs, kept, strict=True):
+        for (mine, _), code in zip(pairs, codes, strict=True):
             mine.__code__ = code
         for table, before, _ in tables:
             table.update(before)

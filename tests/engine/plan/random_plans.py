@@ -42,11 +42,11 @@ class Plans:
             return plan.Filter(input, self.condition(input.columns))
         if choice < 0.5:
             input = self.relation(depth - 1)
-            made = [self.scalar(r.choice(TYPES), input.columns) for _ in range(r.randint(1, 3))]
-            made += [
+            scalars = [self.scalar(r.choice(TYPES), input.columns) for _ in range(r.randint(1, 3))]
+            scalars += [
                 plan.Column(i, input.columns[i].type) for i in r.sample(range(len(input.columns)), r.randint(0, min(2, len(input.columns))))
             ]
-            return plan.Project(input, tuple(made), tuple(Field(f"p{i}", s.type) for i, s in enumerate(made)))
+            return plan.Project(input, tuple(scalars), tuple(Field(f"p{i}", s.type) for i, s in enumerate(scalars)))
         if choice < 0.77:
             return self.join(depth)
         if choice < 0.85:

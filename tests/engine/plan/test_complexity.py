@@ -25,7 +25,7 @@ def view(levels: int) -> tuple[Item, Catalog]:
     return item, catalog.apply(Change(put=(item,)))
 
 
-def test_a_view_that_names_each_query_twice() -> None:
+def test_a_view_that_references_each_query_twice() -> None:
     with limited():
         item, catalog = view(4)
         assert Streams(catalog)(item) is not None

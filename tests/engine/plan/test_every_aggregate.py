@@ -79,7 +79,7 @@ def differences(views: Views, name: str, part: list[Function], server: psycopg.C
     item = views.catalog.relation(name)
     assert not views.rows[item.errors]
     ours = {row[0]: row[1:] for row in views.rows[item.id]}
-    found = []
+    messages = []
     for i, row in enumerate(part):
         type = item.columns[i + 1].type
         bare = Type(type.name, is_array=type.is_array)
@@ -87,8 +87,8 @@ def differences(views: Views, name: str, part: list[Function], server: psycopg.C
             expected: Result = ("value", None if text is None else normal(parse(text, bare)))
             got: Result = ("value", normal(unstored(ours[k][i], type)))
             if not agree(row, expected, got) and not close(row, expected[1], got[1]):
-                found.append(f"{row}: {expression(row)} of group {k} is {expected}, not {got}")
-    return found
+                messages.append(f"{row}: {expression(row)} of group {k} is {expected}, not {got}")
+    return messages
 
 
 def close(row: Function, a: Any, b: Any) -> bool:

@@ -80,17 +80,17 @@ def frame(bounds: list[str], chance: random.Random) -> tuple[str, str]:
 
 
 def calls(chance: random.Random) -> list[str]:
-    found = []
+    texts = []
     for function in ROWS:
         modes = SHOWING if function.name in FRAMED else ("",)
-        found += [f"{call(function, chance)} {over(modes, chance)}" for _ in range(EACH)]
+        texts += [f"{call(function, chance)} {over(modes, chance)}" for _ in range(EACH)]
     for aggregate in AGGREGATES:
         modes = SHOWING if aggregate.startswith("array_agg") else MODES
         for _ in range(EACH):
-            kept = " FILTER (WHERE k <> 2)" if chance.random() < 0.3 else ""
-            found.append(f"{aggregate.format(a=chance.choice(VALUES))}{kept} {over(modes, chance)}")
-    chance.shuffle(found)
-    return found
+            filter_clause = " FILTER (WHERE k <> 2)" if chance.random() < 0.3 else ""
+            texts.append(f"{aggregate.format(a=chance.choice(VALUES))}{filter_clause} {over(modes, chance)}")
+    chance.shuffle(texts)
+    return texts
 
 
 @pytest.mark.parametrize("share", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
@@ -99,7 +99,7 @@ def test_every_window(share: int, session: Any, tmp_path: Path, seed: int, serve
     chance = random.Random(seed)
     numbers = itertools.count()
     relation = Relation(COLUMNS, lambda c: row(c, numbers), server)
-    asked = calls(chance)
-    asked = asked[: len(asked) // share]
-    queries = [f"~ SELECT n, {', '.join(asked[at : at + TOGETHER])} FROM t" for at in range(0, len(asked), TOGETHER)]
+    window_calls = calls(chance)
+    window_calls = window_calls[: len(window_calls) // share]
+    queries = [f"~ SELECT n, {', '.join(window_calls[at : at + TOGETHER])} FROM t" for at in range(0, len(window_calls), TOGETHER)]
     compared(session, tmp_path, relation, queries, chance)

@@ -41,7 +41,7 @@ def maintenance(session: Any, tmp_path: Path, postgres: str) -> Iterator[Mainten
     server.close()
 
 
-def test_what_was_found_before(maintenance: Maintenance) -> None:
+def test_known_failures(maintenance: Maintenance) -> None:
     """Covers the queries that can be views. View columns need distinct names."""
     views = []
     steps = maintenance.steps(random.Random(0))
@@ -58,7 +58,7 @@ def test_what_was_found_before(maintenance: Maintenance) -> None:
 
 def test_random_views(maintenance: Maintenance, capsys: pytest.CaptureFixture[str]) -> None:
     failures: list[str] = []
-    began = told = now()
+    began = last_report = now()
     for number in range(COUNT // BATCH):
         for failure in maintenance.batch(number):
             failures.append(str(failure))
@@ -66,10 +66,10 @@ def test_random_views(maintenance: Maintenance, capsys: pytest.CaptureFixture[st
                 print(f"\n{failure}", flush=True)
         if len(failures) >= FAILURES_MAX:
             break
-        if COUNT >= LONG and now() - told > PROGRESS_S:
-            told = now()
+        if COUNT >= LONG and now() - last_report > PROGRESS_S:
+            last_report = now()
             with capsys.disabled():
-                print(f"\n{(number + 1) * BATCH} of {COUNT} views in {told - began:.0f} s, seed {RANDOM}", end="", flush=True)
+                print(f"\n{(number + 1) * BATCH} of {COUNT} views in {last_report - began:.0f} s, seed {RANDOM}", end="", flush=True)
     with capsys.disabled():
         print(f"\n{COUNT} views in {now() - began:.0f} s: {dict(maintenance.verdicts)}, seed {RANDOM}")
     assert not failures, "\n\n".join(failures)

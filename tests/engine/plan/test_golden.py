@@ -14,10 +14,10 @@ from tests.engine.plan.golden import SCRIPTS, World, cases, written
 def test_script(path: Path) -> None:
     world = World()
     script = cases(path)
-    found = [world.run(c.command) for c in script]
+    answers = [world.run(c.command) for c in script]
     if os.environ.get("TAILGATE_UPDATE"):
-        for case, answer in zip(script, found, strict=True):
+        for case, answer in zip(script, answers, strict=True):
             case.answer = answer
         path.write_text(written(script))
-    for case, answer in zip(script, found, strict=True):
+    for case, answer in zip(script, answers, strict=True):
         assert answer == case.answer, case.command

@@ -14,12 +14,12 @@ from tests.reference import evaluate
 
 
 def test_every_key_identifies_a_row() -> None:
-    found = 0
+    checked = 0
     for seed in range(3000):
         source = random.Random(seed)
-        made = tables(source)
+        scans = tables(source)
         stored, keyed = {}, []
-        for id, columns, _ in made:
+        for id, columns, _ in scans:
             held = rows(source, columns)
             first = {row[0]: row for row in held if row[0] is not None}
             stored[id] = dict.fromkeys(first.values(), 1)
@@ -28,13 +28,13 @@ def test_every_key_identifies_a_row() -> None:
         for some in (relation, rewrite(relation)):
             result = evaluate(some, stored).rows
             for k in keys(some):
-                found += len(result) > 1
+                checked += len(result) > 1
                 distinct = {tuple(row[i] for i in k) for row in result}
                 assert len(distinct) == sum(result.values()), (seed, k)
-    assert found > 300
+    assert checked > 300
 
 
-def test_keys_of_what_people_write() -> None:
+def test_keys_of_common_queries() -> None:
     events, users = plan.Scan(1, EVENTS), plan.Scan(2, USERS, (0,))
     assert key(events) is None
     assert key(users) == (0,)

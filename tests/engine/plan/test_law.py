@@ -36,16 +36,18 @@ def test_every_view_is_its_query(session: Any, tmp_path: Path, capsys: pytest.Ca
     if WORLD is not None:
         law.world(SEED, int(WORLD))
         return
-    told = began = time.monotonic()
+    last_report = began = time.monotonic()
     number = 0
     while law.cases < CASES:
         law.world(SEED, number)
         number += 1
-        if CASES > 1000 and time.monotonic() - told > PROGRESS_S:
-            told = time.monotonic()
+        if CASES > 1000 and time.monotonic() - last_report > PROGRESS_S:
+            last_report = time.monotonic()
             with capsys.disabled():
                 print(
-                    f"\n{law.cases} of {CASES} cases in {told - began:.0f} s, {law.exact} comparisons without an error", end="", flush=True
+                    f"\n{law.cases} of {CASES} cases in {last_report - began:.0f} s, {law.exact} comparisons without an error",
+                    end="",
+                    flush=True,
                 )
     with capsys.disabled():
         cpu = session._jvm.tailgate.circuit.CircuitDriver.cpu() + time.process_time()

@@ -159,8 +159,8 @@ class Engine:
                 *values, weight = row.values()
                 self.rows[relation][tuple(map(_plain, values))] += weight
         for held in self.rows.values():
-            for gone in [r for r, n in held.items() if n == 0]:
-                del held[gone]
+            for zero_row in [r for r, n in held.items() if n == 0]:
+                del held[zero_row]
         for id in [i for i, left in self.pieces.items() if not left]:
             del self.pieces[id]
             share = Sharing(self.graph, equal_sums(total(self.sums, self.partitions)))
@@ -180,13 +180,13 @@ class Engine:
             if not item.ready:
                 continue
             expected, above = self._expected(item, tables)
-            found, errors = self.rows[item.id], self.rows[item.errors]
+            actual, errors = self.rows[item.id], self.rows[item.errors]
             assert all(n > 0 for n in errors.values()), (item.name, item.query, errors)
             assert above or not errors, (item.name, item.query, errors)
             tables[item.id] = expected
             if not above:
                 compared += 1
-                assert found == expected, (item.name, item.query, expected - found, found - expected)
+                assert actual == expected, (item.name, item.query, expected - actual, actual - expected)
         return compared
 
     def _expected(self, item: Item, tables: dict[int, Counter[Row]]) -> tuple[Counter[Row], bool]:
@@ -216,20 +216,20 @@ def _plain(value: Any) -> Any:
 def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
     world = World(seed * 1000 + number, keyed=True)
     engine = Engine(session, tmp_path, world, 1 + number % 3)
-    compared, shared, asked = 0, 0, list[str]()
+    compared, shared, queries = 0, 0, list[str]()
     for step in range(STEPS):
         engine.tick(world.change(6))
         compared += engine.check()
         choice = world.random.random()
         if choice < 0.6 and len(engine.views) < VIEWS_MAX:
             over = [Table(v.id, v.name, v.columns) for v in engine.views if v.ready]
-            again = asked and world.random.random() < 0.4
-            query = world.random.choice(asked) if again else world.query([*world.tables, *over], errors=world.random.random() < 0.3)
+            again = queries and world.random.random() < 0.4
+            query = world.random.choice(queries) if again else world.query([*world.tables, *over], errors=world.random.random() < 0.3)
             if engine.create(f"v{step}", query):
-                asked.append(query)
+                queries.append(query)
         elif choice < 0.7 and engine.views:
             engine.drop(world.random.choice(engine.views).name)
-        made = [n for v in engine.views if v.ready for _, n in v.nodes]
-        shared = max(shared, len(made) - len(set(made)))
+        node_ids = [n for v in engine.views if v.ready for _, n in v.nodes]
+        shared = max(shared, len(node_ids) - len(set(node_ids)))
     assert compared > 2
     assert shared or WORLDS > 1

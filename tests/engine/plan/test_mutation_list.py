@@ -7,15 +7,15 @@ import re
 from tests.engine.plan.mutations import ALL, JAVA_SOURCES
 
 
-def test_each_text_is_there() -> None:
+def test_each_mutated_text_exists() -> None:
     for mutation in ALL:
         assert mutation.applied(mutation.source.read_text())
 
 
-def test_every_operator_and_accumulator_has_some() -> None:
+def test_every_operator_and_accumulator_has_mutations() -> None:
     kinds = re.compile(r"class \w+ extends (Operator|Join|Partitioned|Accumulator|Accumulator\.Keeping|Counts) \{")
     assert {f.stem for f in JAVA_SOURCES.rglob("*.java") if kinds.search(f.read_text())} <= {m.file for m in ALL}
 
 
-def test_no_rule_is_told_twice() -> None:
+def test_rules_are_unique() -> None:
     assert len({str(m) for m in ALL}) == len(ALL)

@@ -2,8 +2,8 @@
 
 Operators are replaced in the running JVM, rewrites in this process. Each mutation is a test: `-k
 "TopK"` selects those of a file, and `--last-failed` continues an earlier run. The worlds are the
-first ones of the law's seed, in order. So the printed number of cases is what the law would have
-needed; worlds whose circuits do not run the mutated code are skipped.
+first ones of the law's seed, in order. So the printed number of cases is that of the law itself;
+worlds whose circuits do not run the mutated code are skipped.
 """
 
 from __future__ import annotations
@@ -71,8 +71,10 @@ CALLS = {
 def runs(file: str, graph: Graph) -> bool:
     """Returns whether a circuit may run the code of a file."""
     if file in NODES:
-        found = [o for o in graph.operators if isinstance(o, NODES[file])]
-        return bool(found) and (file != "ConditionalJoin" or any(isinstance(o, operators.Join) and o.condition is not None for o in found))
+        matches = [o for o in graph.operators if isinstance(o, NODES[file])]
+        return bool(matches) and (
+            file != "ConditionalJoin" or any(isinstance(o, operators.Join) and o.condition is not None for o in matches)
+        )
     calls = [a for o in graph.operators if isinstance(o, operators.Reduce) for a in o.aggregates]
     calls += [f.function for o in graph.operators if isinstance(o, operators.Window) for f in o.functions]
     if file == "Once":
@@ -85,15 +87,15 @@ class Worlds:
 
     def __init__(self, law: Law) -> None:
         self.law = law
-        self.made: list[tuple[Straight, Case, Graph]] = []
+        self.cases: list[tuple[Straight, Case, Graph]] = []
         self.held: set[int] = set()
 
     def __getitem__(self, number: int) -> tuple[Straight, Case, Graph]:
-        while number >= len(self.made):
-            views, case = self.law.made(SEED, len(self.made))
+        while number >= len(self.cases):
+            views, case = self.law.create(SEED, len(self.cases))
             views.end()
-            self.made.append((views, case, graph(views)))
-        return self.made[number]
+            self.cases.append((views, case, graph(views)))
+        return self.cases[number]
 
     def hold(self, number: int) -> bool:
         """Returns whether the law holds without a mutation."""
@@ -114,7 +116,7 @@ class Worlds:
 
     def planned_otherwise(self, number: int) -> bool:
         """Returns whether the plans of a world's views have changed, or cannot be made."""
-        views, _, before = self.made[number]
+        views, _, before = self.cases[number]
         try:
             return graph(views) != before
         except Exception:  # noqa: BLE001
@@ -123,7 +125,7 @@ class Worlds:
     def broken_afresh(self, number: int) -> bool:
         """Returns whether the law fails for views that are created again."""
         try:
-            views, case = self.law.made(SEED, number)
+            views, case = self.law.create(SEED, number)
             try:
                 self.law.run(views, case)
             finally:
@@ -210,17 +212,17 @@ def means_otherwise(mutation: Mutation) -> int | None:
 def test_a_broken_source_is_caught(mutation: Mutation, session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Random histories of keyed topics and the tests of change data catch them."""
     tests = lives(session, tmp_path) if mutation.file == "Upsert" else change_data(session, tmp_path)
-    began, found = time.monotonic(), None
+    began, failed_test = time.monotonic(), None
     with java(session, mutation):
         for name, test in tests.items():
             try:
                 test()
             except Exception:  # noqa: BLE001
-                found = name
+                failed_test = name
                 break
     with capsys.disabled():
-        print(f"\n| {mutation} | {found} | {time.monotonic() - began:.0f} s |", end="", flush=True)
-    assert found
+        print(f"\n| {mutation} | {failed_test} | {time.monotonic() - began:.0f} s |", end="", flush=True)
+    assert failed_test
 
 
 def lives(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
@@ -231,5 +233,5 @@ def change_data(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
     tests = {name: f for name, f in vars(test_debezium).items() if name.startswith("test_")}
     alone = {name: f for name, f in tests.items() if [*signature(f).parameters] == ["session", "tmp_path"]}
     placed = {name: f for name, f in tests.items() if [*signature(f).parameters] == ["session", "tmp_path", "partitions"]}
-    found = {name: partial(f, session, folder / name) for name, f in alone.items()}
-    return found | {f"{name}, in {n}": partial(f, session, folder / f"{name}{n}", n) for name, f in placed.items() for n in (1, 2)}
+    calls = {name: partial(f, session, folder / name) for name, f in alone.items()}
+    return calls | {f"{name}, in {n}": partial(f, session, folder / f"{name}{n}", n) for name, f in placed.items() for n in (1, 2)}

@@ -45,20 +45,20 @@ def test_views_are_their_queries(session: Any, tmp_path: Path, seed: int) -> Non
             rows[name].append(row)
             changes.append((tables[name], row, 1))
         for name in ("bid", "auction"):
-            gone = chance.sample(range(len(rows[name])), min(10, len(rows[name]) // 4))
-            for i in sorted(gone, reverse=True):
+            indexes = chance.sample(range(len(rows[name])), min(10, len(rows[name]) // 4))
+            for i in sorted(indexes, reverse=True):
                 changes.append((tables[name], rows[name].pop(i), -1))
         views.tick(changes)
         with duckdb.connect() as engine:
             for name, columns in TABLES.items():
-                made = [dict(zip((c.name for c in columns), row, strict=True)) for row in rows[name]]
-                engine.register(name, pa.Table.from_pylist(made, schema=arrow_schema(columns)))
+                records = [dict(zip((c.name for c in columns), row, strict=True)) for row in rows[name]]
+                engine.register(name, pa.Table.from_pylist(records, schema=arrow_schema(columns)))
             for name in sorted(set(names()) - refused):
                 item = views.catalog.relation(name)
                 assert not views.rows[item.errors], (name, views.rows[item.errors])
                 expected = Counter(tuple(map(plain, row)) for row in engine.execute(duckdb_query(name)).fetchall())
-                found = Counter({tuple(map(plain, row)): n for row, n in views.rows[item.id].items()})
-                assert found == expected, (name, expected - found, found - expected)
+                actual = Counter({tuple(map(plain, row)): n for row, n in views.rows[item.id].items()})
+                assert actual == expected, (name, expected - actual, actual - expected)
 
 
 def plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ def catalog(*, cycle: bool) -> Catalog:
     return Catalog().apply(Change(put=(above, table, function, view)))
 
 
-def test_lower_ones_come_first() -> None:
+def test_readers_are_in_dependency_order() -> None:
     assert [i.id for i in readers([TABLE], catalog(cycle=False))] == [FUNCTION, VIEW, ABOVE]
     assert stored_inputs(catalog(cycle=False)[ABOVE], catalog(cycle=False)) == {TABLE}
 

@@ -76,17 +76,17 @@ def keys_can_fail(join: plan.Join) -> bool:
 
     After joins are reordered, one of them may be the only one.
     """
-    found = [fallible(c) for c in conjuncts(join.condition) if equality(join, c)]
+    may_fail = [fallible(c) for c in conjuncts(join.condition) if equality(join, c)]
     nested = any(isinstance(i, plan.Join) and i.kind in ("inner", "cross") for i in (join.left, join.right))
-    return bool(found) and (any(found) if nested and join.kind == "inner" else all(found))
+    return bool(may_fail) and (any(may_fail) if nested and join.kind == "inner" else all(may_fail))
 
 
 def equality(join: plan.Join, condition: plan.Scalar) -> bool:
     width = len(join.left.columns)
-    found = equated(condition)
-    if found is None:
+    operands = equated(condition)
+    if operands is None:
         return False
-    sides = [{i < width for i in columns_of(a)} for a in found]
+    sides = [{i < width for i in columns_of(a)} for a in operands]
     return sides in ([{True}, {False}], [{False}, {True}])
 
 
@@ -101,9 +101,9 @@ def compare(seeds: Iterable[int]) -> int:
     compared = 0
     for seed in seeds:
         source = random.Random(seed)
-        made = tables(source)
-        relation = guessed(Plans(source, made).relation(), seed)
-        stored = {id: rows(source, columns) for id, columns, _ in made}
+        scans = tables(source)
+        relation = guessed(Plans(source, scans).relation(), seed)
+        stored = {id: rows(source, columns) for id, columns, _ in scans}
         before = evaluate(relation, stored)
         compared += not before.errors
         for change in PASSES:
@@ -179,7 +179,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_broken_rule_is_seen(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_a_broken_rule_is_detected(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     BROKEN[rule](monkeypatch)
     with pytest.raises((AssertionError, IndexError, KeyError, AttributeError, TypeError)):
         compare(range(PLANS * 2))
@@ -203,7 +203,7 @@ def test_rewriting_twice_changes_no_more_than_once() -> None:
     assert settled > 280
 
 
-def test_joins_hold_only_what_is_needed() -> None:
+def test_joins_store_only_needed_columns() -> None:
     a = plan.Scan(1, tuple(Field(n, TYPES[0]) for n in "abcdef"))
     b = plan.Scan(2, tuple(Field(n, TYPES[0]) for n in "uvwxyz"))
     equal = plan.Call(_operator("="), (plan.Column(1, TYPES[0]), plan.Column(8, TYPES[0])), TYPES[3])
@@ -214,7 +214,7 @@ def test_joins_hold_only_what_is_needed() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> None:
+def test_partial_counts_below_a_join_are_zero_without_rows(rows: int) -> None:
     """SELECT count(b.x), sum(b.x) FROM a JOIN b ON a.x = b.x, where no row has a match."""
     int4, int8 = TYPES[0], Type("int8")
     a, b = plan.Scan(1, (Field("x", int4),), (0,), rows=100), plan.Scan(2, (Field("x", int4),), rows=10_000)
@@ -228,7 +228,7 @@ def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> Non
     assert evaluate(after, stored).rows == Counter({((3, 3) if rows else (0, None)): 1})
 
 
-def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
+def test_join_order_gives_each_join_an_equality() -> None:
     """FROM a, b, c WHERE a.x = c.x AND b.y = c.y."""
     scans = [plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2, 3)]
     crossed = plan.Join(plan.Join(scans[0], scans[1], "cross", None), scans[2], "cross", None)
@@ -241,7 +241,7 @@ def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_joins_in_another_order_ask_what_can_fail_of_whole_rows(monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
+def test_reordered_joins_evaluate_fallible_conditions_on_whole_rows(monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
     """FROM a, b JOIN c ON a.x = c.x AND b.y = c.y AND 1 / a.y > 0.
 
     The division is not evaluated for a row of a and c that has no match in b.
@@ -261,7 +261,7 @@ def test_joins_in_another_order_ask_what_can_fail_of_whole_rows(monkeypatch: pyt
     assert bool(evaluate(after, stored).errors) == broken
 
 
-def test_a_guard_stays_before_what_it_guards() -> None:
+def test_a_guard_stays_before_the_guarded_expression() -> None:
     """FROM a, b WHERE a.x = b.x AND a.y <> 0 AND 1 / b.y > 0.
 
     The division is not evaluated for rows of b without a match.

@@ -39,7 +39,7 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     return Sharing(circuit.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
 
 
-def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
+def test_a_restarted_engine_plans_with_the_recorded_sizes() -> None:
     catalog = world()
     view = planned(catalog, "v", SMALL_LAST)
     catalog = catalog.apply(Change(put=(view,)))
@@ -49,7 +49,7 @@ def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
     assert not nodes.matches_record(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
 
 
-def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:
+def test_equal_views_are_shared_after_small_growth() -> None:
     catalog = world()
     first = planned(catalog, "v", SMALL_LAST)
     catalog = catalog.apply(Change(put=(first,)))
@@ -59,7 +59,7 @@ def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:
     assert planned(catalog, "x", {id: 5 * n for id, n in SMALL_LAST.items()}).sizes != first.sizes
 
 
-def test_a_join_that_is_there_already_is_kept_as_typed() -> None:
+def test_an_existing_join_keeps_its_written_order() -> None:
     catalog = world()
     pairs = planned(catalog, "pairs", {}, "SELECT o.id, c.nation_id FROM orders o JOIN customers c ON o.customer_id = c.id")
     assert planned(catalog, "v", SMALL_LAST).sizes is not None

@@ -79,12 +79,12 @@ def test_bounds_hold_when_the_condition_does(text: str, seed: int) -> None:
             row = [k, ts, ts.replace(tzinfo=None), ms] if k % 8 else [k, None, None, None]
             engine.execute("INSERT INTO r1 VALUES (?, ?, ?, ?)", row)
         rows: Relation = Scan(1, EVENTS, (0,))
-        asked = Project(rows, (condition, *(b.time for b in solved)), tuple(Field("", INT8) for _ in range(len(solved) + 1)))
+        projection = Project(rows, (condition, *(b.time for b in solved)), tuple(Field("", INT8) for _ in range(len(solved) + 1)))
         for _ in range(40):
             now = START + timedelta(milliseconds=numbers.randrange(-2000, 2000))
             shown = f"TIMESTAMPTZ '{now.isoformat()}'"
             millis = (now - EPOCH) // timedelta(milliseconds=1)
-            for holds, *times in engine.execute(spelled.render(asked, now=shown)).fetchall():
+            for holds, *times in engine.execute(spelled.render(projection, now=shown)).fetchall():
                 pairs = zip(solved, times, strict=True)
                 within = all(t is not None and (t <= millis if b.kind == "from" else millis < t) for b, t in pairs)
                 assert within == bool(holds), (text, now, times)

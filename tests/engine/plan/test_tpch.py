@@ -36,23 +36,23 @@ def rounded(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(float(f"{v:.9g}") if isinstance(v, Decimal | float) else v for v in row)
 
 
-def alike(found: list[Any], expected: list[Any]) -> bool:
+def alike(actual: list[Any], expected: list[Any]) -> bool:
     def close(a: Any, b: Any) -> bool:
         return abs(a - b) <= 1e-8 * max(1, abs(a)) if isinstance(a, float) and isinstance(b, float | int) else a == b
 
-    pairs = list(zip(sorted(map(rounded, found), key=repr), sorted(map(rounded, expected), key=repr), strict=False))
-    return len(found) == len(expected) and all(len(a) == len(b) and all(map(close, a, b)) for a, b in pairs)
+    pairs = list(zip(sorted(map(rounded, actual), key=repr), sorted(map(rounded, expected), key=repr), strict=False))
+    return len(actual) == len(expected) and all(len(a) == len(b) and all(map(close, a, b)) for a, b in pairs)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
 def test_adhoc(server: duckdb.DuckDBPyConnection, path: Path) -> None:
     expected = server.execute(path.read_text()).fetchall()
-    found = server.execute(render(bind_query(path.read_text(), make_catalog()).plan)).fetchall()
-    assert alike(found, expected)
+    actual = server.execute(render(bind_query(path.read_text(), make_catalog()).plan)).fetchall()
+    assert alike(actual, expected)
 
 
-def test_there_are_all() -> None:
+def test_all_queries_exist() -> None:
     for path in QUERIES:
         bind_query(path.read_text(), make_catalog(), view=True)
     assert len(QUERIES) == 22
@@ -69,7 +69,7 @@ def test_maintained(server: duckdb.DuckDBPyConnection, session: Any, tmp_path: P
     for number in range(ROUNDS + 1):
         for path in QUERIES:
             item = views.catalog.relation(path.stem)
-            found = [row for row, n in views.rows[item.id].items() for _ in range(n)]
+            actual = [row for row, n in views.rows[item.id].items() for _ in range(n)]
             assert not views.rows[item.errors], (path.stem, number)
-            assert alike(found, server.execute(path.read_text()).fetchall()), (path.stem, number)
+            assert alike(actual, server.execute(path.read_text()).fetchall()), (path.stem, number)
         views.tick(shop.refreshed())

@@ -70,14 +70,14 @@ class Views:
 
     def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
         """Returns the plan of a view. `kinds` overrides the kind of its joins."""
-        known = self.plans.get(item.id)
-        if known is None or known[0] is not catalog:
+        cached = self.plans.get(item.id)
+        if cached is None or cached[0] is not catalog:
             relation = bind_query(item.query, catalog, view=True).plan
             kind = self.kinds.get(item.name)
             if kind is not None:
                 relation = bottom_up(relation, lambda n: replace(n, kind=kind) if isinstance(n, plan.Join) else n)
-            known = self.plans[item.id] = catalog, relation
-        return known[1]
+            cached = self.plans[item.id] = catalog, relation
+        return cached[1]
 
     def streams(self, catalog: Catalog) -> Streams:
         return Streams(catalog, self.bound)
@@ -165,9 +165,9 @@ class Views:
         records: list[Record] = []
         for channel in sorted(set(self.fills) - self.told):
             item = self.fills[channel]
-            columns, there = (self.catalog[item].columns, self.rows[item]) if item else (circuit.SINGLE_ROW, Counter({(True,): 1}))
-            if there:
-                records.append((_arrow(columns, list(there.items())), channel))
+            columns, rows = (self.catalog[item].columns, self.rows[item]) if item else (circuit.SINGLE_ROW, Counter({(True,): 1}))
+            if rows:
+                records.append((_arrow(columns, list(rows.items())), channel))
         for table in self.world.tables:
             mine = [(row, weight) for t, row, weight in changes if t == table]
             if table.append_only:
@@ -210,12 +210,12 @@ class Views:
         """
         item = self.catalog.relation(name)
         expected = evaluate(at(self.bound(item, self.catalog), self.time), self.rows)
-        found, errors = self.rows[item.id], self.rows[item.errors]
+        actual, errors = self.rows[item.id], self.rows[item.errors]
         failed = expected.errors or any(self.rows[self.catalog[d].errors] for d in item.depends if self.catalog[d].errors)
         assert all(n > 0 for n in errors.values()), f"errors below zero: {errors}"
         assert failed or not errors, f"errors of nothing: {errors}"
         if not failed:
-            assert found == expected.rows, f"missing: {expected.rows - found}, too much: {found - expected.rows}"
+            assert actual == expected.rows, f"missing: {expected.rows - actual}, too much: {actual - expected.rows}"
         return not failed
 
 
@@ -297,9 +297,9 @@ def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[int, int] | None
     the inputs' ids, and whether they have keys.
     """
     r = random.Random(query)
-    told, by_key = r.random() > 0.1, r.random() < 0.6
+    has_sizes, by_key = r.random() > 0.1, r.random() < 0.6
     rows = {id: (100 if key else 1_000_000) if by_key else r.choice([0, 3, 1000, 1_000_000]) for id, key in sorted(read)}
-    return rows if told else None
+    return rows if has_sizes else None
 
 
 def _item(table: Table) -> Item:

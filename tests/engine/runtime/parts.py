@@ -69,7 +69,7 @@ class EngineProcess:
         self.died()
 
     def died(self, timeout: float = 90.0) -> None:
-        """Waits until the engine ends by itself."""
+        """Waits until the engine ends without being stopped."""
         assert self.child is not None
         code = self.child.wait(timedelta(seconds=timeout))
         assert code is not None, f"the engine still runs after {timeout} s"

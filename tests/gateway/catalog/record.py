@@ -77,19 +77,19 @@ def main(dsn: str) -> None:
 
 
 def rows(connection: psycopg.Connection[tuple[object, ...]], name: str, columns: dict[str, str]) -> pa.Table:
-    kept = {c: t for c, t in columns.items() if c not in DROPPED.get(name, set())}
+    kept_types = {c: t for c, t in columns.items() if c not in DROPPED.get(name, set())}
     parts = [
         SHOWN.get((name, c)) or (f'"{c}"::{(CAST | NUMBERS)[t]}' if t in CAST | NUMBERS else f'"{c}"' if t in STORED else f'"{c}"::text')
-        for c, t in kept.items()
+        for c, t in kept_types.items()
     ]
     source = EXTRA.get(name, f"SELECT * FROM pg_catalog.{name}")
     got = connection.execute(f"SELECT {', '.join(parts)} FROM ({source}) AS r ORDER BY 1, 2").fetchall()  # type: ignore[arg-type]
-    by_column = list(zip(*got, strict=True)) or [()] * len(kept)
+    by_column = list(zip(*got, strict=True)) or [()] * len(kept_types)
     arrays = []
-    for values, type in zip(by_column, kept.values(), strict=True):
+    for values, type in zip(by_column, kept_types.values(), strict=True):
         numbers = [int(v) if type == "xid" and v is not None else v for v in values]  # type: ignore[call-overload]
         arrays.append(pa.array(numbers, STORED.get(type, pa.string())))
-    return pa.table(dict(zip(kept, arrays, strict=True)))
+    return pa.table(dict(zip(kept_types, arrays, strict=True)))
 
 
 if __name__ == "__main__":

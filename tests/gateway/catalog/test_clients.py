@@ -129,8 +129,8 @@ class Oracle:
             return self.connection.execute(sql.encode())
         self.connection.execute("DEALLOCATE ALL")
         self.connection.execute(f"PREPARE p AS {sql}".encode())
-        given = ", ".join("NULL" if v is None else f"'{v}'" for v in values)
-        return self.connection.execute(f"EXECUTE p({given})".encode())
+        arguments = ", ".join("NULL" if v is None else f"'{v}'" for v in values)
+        return self.connection.execute(f"EXECUTE p({arguments})".encode())
 
 
 def _shown(value: object) -> str:

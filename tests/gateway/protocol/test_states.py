@@ -63,7 +63,7 @@ def test_the_diagram_names_every_phase() -> None:
 
 
 def test_versions_are_negotiated() -> None:
-    """As in PostgreSQL, no NegotiateProtocolVersion is sent if version and options are supported."""
+    """No NegotiateProtocolVersion is sent if version and options are supported, as in PostgreSQL."""
 
     def said(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
         return negotiation(m.StartupMessage(version, (("user", "a"), *options)))

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.serving.made import Made
+from tests.gateway.serving.model_lake import ModelLake
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Made]:
-    made = Made(tmp_path / "lake")
-    yield made
-    made.writer.close()
+def model(tmp_path: Path) -> Iterator[ModelLake]:
+    model = ModelLake(tmp_path / "lake")
+    yield model
+    model.writer.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tailgate.gateway.serving.following import Batch
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
 from tailgate.lake.types import INT8, TEXT
 from tailgate.sql.authorization import Followed, shared
-from tests.gateway.serving.made import Made, bag, serving, unready
+from tests.gateway.serving.model_lake import ModelLake, bag, serving, unready
 from tests.gateway.serving.test_mirrors import Random
 
 NARROW = {"id": INT8, "name": TEXT}
@@ -27,17 +27,17 @@ async def take(stream, upto: int) -> list[Batch]:
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("snapshot", [True, False])
-def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keyed: bool, snapshot: bool) -> None:
+def test_the_sum_of_the_batches_is_the_relation(model: ModelLake, run, seed: int, keyed: bool, snapshot: bool) -> None:
     """Followers may start at any time and read past and new entries.
 
     Each time has one batch with its changes.
     """
 
     async def work() -> None:
-        item = made.create("v", NARROW, (0,) if keyed else None)
-        source = Random(random.Random(seed), made, item.id, keyed, False)
-        times = [made.tick({item.id: source.changes()}) for _ in range(10)]
-        async with serving(made) as server:
+        item = model.create("v", NARROW, (0,) if keyed else None)
+        source = Random(random.Random(seed), model, item.id, keyed, False)
+        times = [model.tick({item.id: source.changes()}) for _ in range(10)]
+        async with serving(model) as server:
             streams = [
                 (t, server.followers.changes(shared(Followed(item)), after=t, snapshot=snapshot))
                 for t in (times[0], times[4], times[9], times[4] + 0)
@@ -55,12 +55,12 @@ def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keye
 
             tasks = [asyncio.create_task(follow(t, s)) for t, s in streams]
             for _ in range(20):
-                last = made.tick({item.id: source.changes()})
+                last = model.tick({item.id: source.changes()})
                 await asyncio.sleep(0.01)
             final.set_result(last)
-            made.tick({})
+            model.tick({})
             for (start, _), batches in zip(streams, await asyncio.gather(*tasks), strict=True):
-                total = made.at[start][item.id].copy()
+                total = model.at[start][item.id].copy()
                 if snapshot:
                     assert batches[0].time == start
                     assert bag(batches[0].table) == total
@@ -70,30 +70,30 @@ def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keye
                 for batch in batches:
                     assert batch.time > before
                     if batch.table is None:
-                        assert made.at[batch.time][item.id] == total
+                        assert model.at[batch.time][item.id] == total
                     else:
                         assert all(w for w in bag(batch.table).values())
                         for row, weight in bag(batch.table).items():
                             total[row] += weight
                         total = +total
-                        assert total == made.at[batch.time][item.id]
+                        assert total == model.at[batch.time][item.id]
                     before = batch.time
 
     run(work)
 
 
-def test_a_time_to_come(made: Made, run) -> None:
+def test_a_time_to_come(model: ModelLake, run) -> None:
     """AS OF a future time returns nothing before that time."""
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        time = made.tick({item.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        time = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             stream = server.followers.changes(shared(Followed(item)), after=time + 5, snapshot=True)
             task = asyncio.create_task(anext(stream))
             await asyncio.sleep(0.1)
             assert not task.done()
-            made.writer.append([(item.id, made.table(item.id, [((2, "b"), 1)]))], time=time + 10)
+            model.writer.append([(item.id, model.table(item.id, [((2, "b"), 1)]))], time=time + 10)
             batch = await asyncio.wait_for(task, 5)
             assert batch.time == time + 5
             assert bag(batch.table) == {(1, "a"): 1}
@@ -103,17 +103,17 @@ def test_a_time_to_come(made: Made, run) -> None:
     run(work)
 
 
-def test_a_dropped_relation_ends_it(made: Made, run) -> None:
+def test_a_dropped_relation_ends_it(model: ModelLake, run) -> None:
     """The last changes arrive before the error 42P01."""
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        start = made.tick({item.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=True)
             assert bag((await anext(stream)).table) == {(1, "a"): 1}
-            made.tick({item.id: [((2, "b"), 1)]})
-            made.drop(item)
+            model.tick({item.id: [((2, "b"), 1)]})
+            model.drop(item)
             assert bag((await anext(stream)).table) == {(2, "b"): 1}
             with pytest.raises(UndefinedTable, match='relation "v" does not exist'):
                 await anext(stream)
@@ -121,55 +121,55 @@ def test_a_dropped_relation_ends_it(made: Made, run) -> None:
     run(work)
 
 
-def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
+def test_an_error_of_the_view_ends_it(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        start = made.tick({item.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False)
-            good = made.tick({item.id: [((2, "b"), 1)]})
-            failed = made.tick({item.id: [((3, "c"), 1)], item.errors: [(("22012", "division by zero"), 2)]})
+            good = model.tick({item.id: [((2, "b"), 1)]})
+            failed = model.tick({item.id: [((3, "c"), 1)], item.errors: [(("22012", "division by zero"), 2)]})
             assert [b.time for b in await take(stream, good)] == [good]
             with pytest.raises(type(of("22012", ""))) as caught:
                 await anext(stream)
             assert caught.value.hint and '"v"' in caught.value.hint
             with pytest.raises(type(of("22012", ""))):
                 await anext(server.followers.changes(shared(Followed(item)), after=failed, snapshot=True))
-            healed = made.tick({item.errors: [(("22012", "division by zero"), -2)]})
+            healed = model.tick({item.errors: [(("22012", "division by zero"), -2)]})
             again = server.followers.changes(shared(Followed(item)), after=healed, snapshot=True)
-            assert bag((await anext(again)).table) == made.at[healed][item.id]
+            assert bag((await anext(again)).table) == model.at[healed][item.id]
             await again.aclose()
 
     run(work)
 
 
-def test_what_is_not_filled_cannot_be_followed(made: Made, run) -> None:
+def test_what_is_not_filled_cannot_be_followed(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        made.put(unready(item))
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        model.put(unready(item))
+        async with serving(model) as server:
             with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is still being filled'):
                 await anext(server.followers.changes(shared(Followed(item)), after=server.progress.time, snapshot=True))
 
     run(work)
 
 
-def test_what_begins_anew_is_followed_anew(made: Made, run) -> None:
+def test_what_begins_anew_is_followed_anew(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        start = made.tick({item.id: [((0, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((0, "a"), 1)]})
+        async with serving(model) as server:
             stream = server.followers.changes(shared(Followed(item)), after=start, snapshot=False)
-            time = made.tick({item.id: [((1, "b"), 1)]})
+            time = model.tick({item.id: [((1, "b"), 1)]})
             assert bag((await take(stream, time))[-1].table) == {(1, "b"): 1}
-            made.put(unready(item))
+            model.put(unready(item))
             with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is being filled again'):
                 await take(stream, time + 1)
 
     run(work)
 
 
-def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_followers_decode_an_entry_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     from tailgate.lake.entry import Entry
 
     decoded: list[int] = []
@@ -177,9 +177,9 @@ def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytes
     monkeypatch.setattr(Entry, "changes", lambda self, relation: (decoded.append(relation), original(self, relation))[1])
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        start = made.tick({item.id: [((0, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        start = model.tick({item.id: [((0, "a"), 1)]})
+        async with serving(model) as server:
             streams = [server.followers.changes(shared(Followed(item)), after=start, snapshot=False) for _ in range(300)]
             waiting = asyncio.Semaphore(0)
             later = server.progress.wait_entry
@@ -193,7 +193,7 @@ def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytes
             for _ in streams:
                 await asyncio.wait_for(waiting.acquire(), 30)
             decoded.clear()
-            made.tick({item.id: [((1, "b"), 1)]})
+            model.tick({item.id: [((1, "b"), 1)]})
             batches = await asyncio.gather(*tasks)
             assert decoded.count(item.id) == 1
             assert all(b is batches[0] or b.table is batches[0].table for b in batches)

@@ -12,7 +12,7 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.types import INT8, TEXT
 from tailgate.sql.authorization import shared
-from tests.gateway.serving.made import Made, Row, bag, serving
+from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving
 from tests.gateway.serving.test_mirrors import Random
 from tests.gateway.serving.test_queries import select
 
@@ -35,16 +35,16 @@ OTHER = [
 
 
 @pytest.mark.parametrize("text", [*LINEAR, *OTHER])
-def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: str) -> None:
+def test_the_sum_of_the_batches_is_the_answer(model: ModelLake, run, seed: int, text: str) -> None:
     """Followers start now or in the past, alone or together, with or without shared cached changes."""
 
     async def work() -> None:
-        v, d = made.create("v", NARROW), made.create("d", NARROW, None)
-        one, two = Random(random.Random(seed), made, v.id, True, False), Random(random.Random(seed + 1), made, d.id, False, False)
+        v, d = model.create("v", NARROW), model.create("d", NARROW, None)
+        one, two = Random(random.Random(seed), model, v.id, True, False), Random(random.Random(seed + 1), model, d.id, False, False)
 
         def tick() -> int:
             which = random.random()
-            return made.tick(
+            return model.tick(
                 {v.id: one.changes()}
                 if which < 0.4
                 else {d.id: two.changes()}
@@ -53,7 +53,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
             )
 
         times = [tick() for _ in range(8)]
-        async with serving(made) as server:
+        async with serving(model) as server:
             prepared = server.binder.prepare(select(text))
             assert (prepared.changes is not None) == (text in LINEAR)
             final = asyncio.get_running_loop().create_future()
@@ -66,7 +66,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
                     starts.append(times[3])
                     tasks.append(asyncio.create_task(followed(server, prepared, times[3], final)))
             final.set_result(last)
-            made.tick({})
+            model.tick({})
             answers: dict[int, Counter[Row]] = {}
             for batches in await asyncio.gather(*tasks):
                 total: Counter[Row] = Counter()
@@ -95,10 +95,10 @@ async def followed(server: Serving, prepared: object, start: int, final: "asynci
     return out
 
 
-def test_a_constant_ends(made: Made, run) -> None:
+def test_a_constant_ends(model: ModelLake, run) -> None:
     async def work() -> None:
-        time = made.tick({})
-        async with serving(made) as server:
+        time = model.tick({})
+        async with serving(model) as server:
             batches = [
                 b async for b in server.followers.changes(shared(server.binder.prepare(select("SELECT 1 AS x"))), after=time, snapshot=True)
             ]
@@ -107,11 +107,11 @@ def test_a_constant_ends(made: Made, run) -> None:
     run(work)
 
 
-def test_values(made: Made, run) -> None:
+def test_values(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        time = made.tick({item.id: [((1, "a"), 1), ((2, "b"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        time = model.tick({item.id: [((1, "a"), 1), ((2, "b"), 1)]})
+        async with serving(model) as server:
             prepared = server.binder.prepare(select("SELECT name FROM v WHERE id = $1"))
             streams = [server.followers.changes(shared(prepared), after=time, snapshot=True, values=[n]) for n in (1, 2)]
             assert [bag((await anext(s)).table) for s in streams] == [{("a",): 1}, {("b",): 1}]
@@ -121,13 +121,13 @@ def test_values(made: Made, run) -> None:
     run(work)
 
 
-def test_long_literals(made: Made, run) -> None:
-    """They are no part of the SQL, so the SQL of two queries may be the same."""
+def test_long_literals(model: ModelLake, run) -> None:
+    """Long literals are not part of the generated SQL, so two queries may have the same SQL."""
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        time = made.tick({item.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        time = model.tick({item.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             texts = [c * 100_000 for c in "xy"]
             prepared = [server.binder.prepare(select(f"SELECT '{text}' || name FROM v")) for text in texts]
             streams = [server.followers.changes(shared(p), after=time, snapshot=True) for p in prepared]
@@ -138,12 +138,12 @@ def test_long_literals(made: Made, run) -> None:
     run(work)
 
 
-def test_too_large(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        time = made.tick({item.id: [((i, "a"), 1) for i in range(100)]})
+        item = model.create("v", NARROW)
+        time = model.tick({item.id: [((i, "a"), 1) for i in range(100)]})
         monkeypatch.setattr(feeds, "MAINTAINED_ROWS", 50)
-        async with serving(made) as server:
+        async with serving(model) as server:
             with pytest.raises(ProgramLimitExceeded):
                 await anext(
                     server.followers.changes(shared(server.binder.prepare(select("SELECT count(*) FROM v"))), after=time, snapshot=True)

@@ -7,10 +7,11 @@ import pytest
 from tailgate.gateway.mirrors import snapshots
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake import errors
-from tailgate.lake.types import INT8, TEXT
+from tailgate.lake.catalog import Source
+from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.authorization import shared
 from tailgate.sql.statements import Select, parse
-from tests.gateway.serving.made import Made, bag, serving, unready
+from tests.gateway.serving.model_lake import ModelLake, bag, serving, unready
 
 NARROW = {"id": INT8, "name": TEXT}
 
@@ -26,16 +27,16 @@ async def ask(server: Serving, text: str, *values: object, **more: object) -> li
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
 
 
-def test_rows_by_name_type_and_copy(made: Made, run) -> None:
+def test_rows_by_name_type_and_copy(model: ModelLake, run) -> None:
     """Duplicate rows of a relation without a key are repeated.
 
     Names and types are those of the view.
     """
 
     async def work() -> None:
-        keyed, plain = made.create("v", NARROW), made.create("d", NARROW, None)
-        made.tick({keyed.id: [((1, "a"), 1)], plain.id: [((1, "x"), 3), ((2, None), 1)]})
-        async with serving(made) as server:
+        keyed, plain = model.create("v", NARROW), model.create("d", NARROW, None)
+        model.tick({keyed.id: [((1, "a"), 1)], plain.id: [((1, "x"), 3), ((2, None), 1)]})
+        async with serving(model) as server:
             prepared = server.binder.prepare(select("SELECT * FROM d"))
             assert [(f.name, str(f.type)) for f in prepared.columns] == [("id", "bigint"), ("name", "text")]
             assert prepared.relations == {plain.id}
@@ -48,11 +49,11 @@ def test_rows_by_name_type_and_copy(made: Made, run) -> None:
     run(work)
 
 
-def test_parameters(made: Made, run) -> None:
+def test_parameters(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        made.tick({item.id: [((i, f"n{i}"), 1) for i in range(10)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        model.tick({item.id: [((i, f"n{i}"), 1) for i in range(10)]})
+        async with serving(model) as server:
             prepared = server.binder.prepare(select("SELECT name FROM v WHERE id = $1 OR name = $2"))
             assert [str(t) for t in prepared.parameters] == ["bigint", "text"]
             assert await ask(server, "SELECT name FROM v WHERE id = $1 OR name = $2", 3, "n5") == [("n3",), ("n5",)]
@@ -61,10 +62,10 @@ def test_parameters(made: Made, run) -> None:
     run(work)
 
 
-def test_errors_of_the_text(made: Made, run) -> None:
+def test_errors_of_the_text(model: ModelLake, run) -> None:
     async def work() -> None:
-        made.create("v", NARROW)
-        async with serving(made) as server:
+        model.create("v", NARROW)
+        async with serving(model) as server:
             with pytest.raises(errors.UndefinedTable) as table:
                 server.binder.prepare(select("SELECT * FROM nonsense"))
             assert table.value.position == 14
@@ -74,18 +75,18 @@ def test_errors_of_the_text(made: Made, run) -> None:
     run(work)
 
 
-def test_a_view_that_fails_says_so(made: Made, run) -> None:
+def test_a_view_that_fails_says_so(model: ModelLake, run) -> None:
     """SELECT fails while a view has errors; other views still work.
 
     It works again after the errors are gone.
     """
 
     async def work() -> None:
-        bad, good = made.create("bad", NARROW), made.create("good", NARROW)
-        made.tick({bad.id: [((1, "a"), 1)], good.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        bad, good = model.create("bad", NARROW), model.create("good", NARROW)
+        model.tick({bad.id: [((1, "a"), 1)], good.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             assert await ask(server, "SELECT id FROM bad") == [(1,)]
-            failed = made.tick({bad.errors: [(("22012", "division by zero"), 2)]})
+            failed = model.tick({bad.errors: [(("22012", "division by zero"), 2)]})
             await server.progress.wait(failed - 1, 5)
             for _ in range(2):
                 with pytest.raises(errors.DivisionByZero, match="division by zero") as caught:
@@ -96,18 +97,18 @@ def test_a_view_that_fails_says_so(made: Made, run) -> None:
                 await ask(server, "SELECT id FROM bad", at=block)
             with server.queries.snapshot(failed - 1) as before:
                 assert await ask(server, "SELECT id FROM bad", at=before) == [(1,)]
-            healed = made.tick({bad.errors: [(("22012", "division by zero"), -2)]})
+            healed = model.tick({bad.errors: [(("22012", "division by zero"), -2)]})
             await server.progress.wait(healed - 1, 5)
             assert await ask(server, "SELECT id FROM bad") == [(1,)]
 
     run(work)
 
 
-def test_a_view_that_failed_before_it_was_asked_for(made: Made, run) -> None:
+def test_a_view_that_failed_before_it_was_asked_for(model: ModelLake, run) -> None:
     async def work() -> None:
-        bad = made.create("bad", NARROW)
-        made.tick({bad.errors: [(("22003", "out of range"), 1)]})
-        async with serving(made) as server:
+        bad = model.create("bad", NARROW)
+        model.tick({bad.errors: [(("22003", "out of range"), 1)]})
+        async with serving(model) as server:
             with pytest.raises(errors.NumericValueOutOfRange):
                 await ask(server, "SELECT id FROM bad")
             with server.queries.snapshot() as block, pytest.raises(errors.NumericValueOutOfRange):
@@ -116,13 +117,13 @@ def test_a_view_that_failed_before_it_was_asked_for(made: Made, run) -> None:
     run(work)
 
 
-def test_not_filled_and_not_stored(made: Made, run) -> None:
+def test_not_filled_and_not_stored(model: ModelLake, run) -> None:
     async def work() -> None:
-        from dataclasses import replace
-
-        made.put(unready(made.create("filling", NARROW)))
-        made.put(replace(made.create("topic", NARROW), stored=False, kind="source"))
-        async with serving(made) as server:
+        model.put(unready(model.create("filling", NARROW)))
+        columns = tuple(Field(name, type) for name, type in NARROW.items())
+        id = model.writer.catalog.next_id
+        model.put(Source(id, "topic", columns, errors=id + 1))
+        async with serving(model) as server:
             with pytest.raises(errors.ObjectNotInPrerequisiteState, match='"filling" is still being filled'):
                 server.binder.prepare(select("SELECT * FROM filling"))
             with pytest.raises(errors.ObjectNotInPrerequisiteState):
@@ -131,20 +132,20 @@ def test_not_filled_and_not_stored(made: Made, run) -> None:
     run(work)
 
 
-def test_a_block_reads_at_one_time(made: Made, run) -> None:
+def test_a_block_reads_at_one_time(model: ModelLake, run) -> None:
     """A block reads all relations at its time: mirrored before, first used in it, or dropped meanwhile."""
 
     async def work() -> None:
-        one, two, three = (made.create(name, NARROW) for name in ("one", "two", "three"))
-        made.tick({i.id: [((1, "old"), 1)] for i in (one, two, three)})
-        async with serving(made) as server:
+        one, two, three = (model.create(name, NARROW) for name in ("one", "two", "three"))
+        model.tick({i.id: [((1, "old"), 1)] for i in (one, two, three)})
+        async with serving(model) as server:
             assert await ask(server, "SELECT name FROM one") == [("old",)]
             assert await ask(server, "SELECT name FROM three") == [("old",)]
             block = server.queries.snapshot()
-            later = made.tick({i.id: [((1, "old"), -1), ((1, "new"), 1)] for i in (one, two, three)})
+            later = model.tick({i.id: [((1, "old"), -1), ((1, "new"), 1)] for i in (one, two, three)})
             await server.progress.wait(later - 1, 5)
             three_prepared = server.binder.prepare(select("SELECT name FROM three"))
-            made.drop(three)
+            model.drop(three)
             while "three" in {i.name for i in server.progress.catalog.items.values()}:
                 await server.progress.wait(server.progress.time, 5)
             assert await ask(server, "SELECT name FROM one", at=block) == [("old",)]
@@ -161,11 +162,11 @@ def test_a_block_reads_at_one_time(made: Made, run) -> None:
     run(work)
 
 
-def test_the_past(made: Made, run) -> None:
+def test_the_past(model: ModelLake, run) -> None:
     async def work() -> None:
-        item = made.create("v", NARROW)
-        times = [made.tick({item.id: [((i, "x"), 1)]}) for i in range(5)]
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        times = [model.tick({item.id: [((i, "x"), 1)]}) for i in range(5)]
+        async with serving(model) as server:
             for i, time in enumerate(times):
                 with server.queries.snapshot(time) as past:
                     assert past.time == time
@@ -178,13 +179,13 @@ def test_the_past(made: Made, run) -> None:
 SLOW = "SELECT count(*) FROM v a, v b, v c, v d WHERE a.id + b.id * c.id + d.id = 7777"
 
 
-def test_cancel_and_timeout(made: Made, run) -> None:
+def test_cancel_and_timeout(model: ModelLake, run) -> None:
     """Cancellation and timeout take effect quickly, and later queries work."""
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        made.tick({item.id: [((i, "x"), 1) for i in range(3000)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        model.tick({item.id: [((i, "x"), 1) for i in range(3000)]})
+        async with serving(model) as server:
             loop = asyncio.get_running_loop()
             await ask(server, "SELECT count(*) FROM v")
             for block in (None, server.queries.snapshot()):
@@ -202,16 +203,16 @@ def test_cancel_and_timeout(made: Made, run) -> None:
     run(work)
 
 
-def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
+def test_a_block_goes_on_after_an_error(model: ModelLake, run) -> None:
     """After an error the block continues at its time, as ROLLBACK TO a savepoint needs."""
 
     async def work() -> None:
-        item = made.create("v", NARROW)
-        made.tick({item.id: [((0, "x"), 1)]})
-        async with serving(made) as server:
+        item = model.create("v", NARROW)
+        model.tick({item.id: [((0, "x"), 1)]})
+        async with serving(model) as server:
             await ask(server, "SELECT count(*) FROM v")
             with server.queries.snapshot() as block:
-                later = made.tick({item.id: [((1, "x"), 1)]})
+                later = model.tick({item.id: [((1, "x"), 1)]})
                 await server.progress.wait(later - 1, 5)
                 for _ in range(2):
                     with pytest.raises(errors.DivisionByZero):
@@ -222,35 +223,35 @@ def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
     run(work)
 
 
-def test_what_changed(made: Made, run) -> None:
+def test_what_changed(model: ModelLake, run) -> None:
     """Cached results stay valid while no relation that they read has changed."""
 
     async def work() -> None:
-        one, two = made.create("one", NARROW), made.create("two", NARROW)
-        time = made.tick({one.id: [((1, "a"), 1)], two.id: [((1, "a"), 1)]})
-        async with serving(made) as server:
+        one, two = model.create("one", NARROW), model.create("two", NARROW)
+        time = model.tick({one.id: [((1, "a"), 1)], two.id: [((1, "a"), 1)]})
+        async with serving(model) as server:
             first, second = (server.binder.prepare(select(f"SELECT * FROM {n}")) for n in ("one", "two"))
-            told: list[int] = []
-            server.progress.on_advance(told.append)
-            later = made.tick({one.id: [((2, "b"), 1)]})
+            times: list[int] = []
+            server.progress.on_advance(times.append)
+            later = model.tick({one.id: [((2, "b"), 1)]})
             assert await server.progress.wait(time, 5) == later
             await asyncio.sleep(0)
-            assert told == [later]
+            assert times == [later]
             assert server.progress.changed_since(first, time)
             assert not server.progress.changed_since(first, later)
             assert not server.progress.changed_since(second, time)
-            made.create("three", NARROW)
+            model.create("three", NARROW)
             await server.progress.wait(later, 5)
             assert server.progress.changed_since(second, later)
 
     run(work)
 
 
-def test_too_many_blocks(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_blocks(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        made.create("v", NARROW)
+        model.create("v", NARROW)
         monkeypatch.setattr(snapshots, "OPEN_AT_MOST", 3)
-        async with serving(made) as server:
+        async with serving(model) as server:
             opened = [server.queries.snapshot() for _ in range(3)]
             with pytest.raises(errors.ConfigurationLimitExceeded):
                 server.queries.snapshot()

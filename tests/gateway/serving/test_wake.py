@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tailgate.gateway.mirrors import wake
-from tests.gateway.serving.made import Made, serving
+from tests.gateway.serving.model_lake import ModelLake, serving
 
 
 class Engine(ThreadingHTTPServer):
@@ -17,11 +17,11 @@ class Engine(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, made: Made) -> None:
-        self.made, self.asked = made, 0
+    def __init__(self, model: ModelLake) -> None:
+        self.model, self.asked = model, 0
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
-        made.writer.announce(address=f"127.0.0.1:{self.server_port}", token="secret")
+        model.writer.announce(address=f"127.0.0.1:{self.server_port}", token="secret")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -32,9 +32,9 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked += 1
         after = int(parse_qs(urlsplit(self.path).query)["after"][0])
         end = time.monotonic() + 2
-        while self.server.made.writer.newest.n <= after and time.monotonic() < end:
+        while self.server.model.writer.newest.n <= after and time.monotonic() < end:
             time.sleep(0.002)
-        newest = self.server.made.writer.newest
+        newest = self.server.model.writer.newest
         good = self.headers["Authorization"] == "Bearer secret"
         body = json.dumps({"n": newest.n, "time": newest.time} if good else {}).encode()
         self.send_response(200 if good else 403)
@@ -46,21 +46,21 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def test_woken_by_the_engine(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_woken_by_the_engine(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one poll per minute, only the long poll can be fast enough."""
     monkeypatch.setattr(wake, "POLL_WOKEN", 60.0)
-    engine = Engine(made)
+    engine = Engine(model)
 
     async def work() -> None:
-        async with serving(made) as server:
+        async with serving(model) as server:
             deadline = time.monotonic() + 5
             while not server._mirrors._wake._answering and time.monotonic() < deadline:
                 await server.progress.wait(server.progress.time, 0.05)
-                made.tick({})
+                model.tick({})
             for _ in range(5):
                 before = server.progress.time
                 began = time.monotonic()
-                made.tick({})
+                model.tick({})
                 assert await server.progress.wait(before, 5) > before
                 assert time.monotonic() - began < 2
 
@@ -70,16 +70,16 @@ def test_woken_by_the_engine(made: Made, run, monkeypatch: pytest.MonkeyPatch) -
     engine.server_close()
 
 
-def test_an_engine_that_goes_away(made: Made, run) -> None:
+def test_an_engine_that_goes_away(model: ModelLake, run) -> None:
     async def work() -> None:
-        engine = Engine(made)
-        async with serving(made) as server:
-            time_before = made.tick({})
+        engine = Engine(model)
+        async with serving(model) as server:
+            time_before = model.tick({})
             await server.progress.wait(time_before - 1, 5)
             engine.shutdown()
             engine.server_close()
             for _ in range(3):
-                later = made.tick({})
+                later = model.tick({})
                 assert await server.progress.wait(later - 1, 5) == later
 
     run(work)

@@ -98,7 +98,7 @@ class Pattern:
 
     @property
     def _looks_back(self) -> bool:
-        """Whether a match depends on the text before the search's start."""
+        """Returns whether a match depends on the text before the search's start."""
         return self.re2 is not None and ("^" in re.sub(r"\\.|\[\^", "", self.re2) or r"\A" in self.re2)
 
     def _search_by_re2(self, text: str, at: int) -> Match | None:

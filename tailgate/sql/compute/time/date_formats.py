@@ -47,7 +47,7 @@ class _Fields:
 
     @property
     def days(self) -> int:
-        """The days of an interval, with 30 days in a month."""
+        """Returns the days of an interval, with 30 days in a month."""
         return (self.year * 12 + self.month) * 30 + self.day_of_month
 
 

@@ -35,9 +35,12 @@ public final class Checks {
         } catch (Exception | AssertionError e) {
             int line = -1;
             for (StackTraceElement frame : e.getStackTrace()) {
-                if (line < 0 && frame.getClassName().startsWith("Checks") && !frame.getMethodName().equals("same")) line = frame.getLineNumber();
+                if (line < 0 && frame.getClassName().startsWith("Checks")
+                    && !frame.getMethodName().equals("same"))
+                  line = frame.getLineNumber();
             }
-            System.out.println("not ok " + count + " - " + name + "\n  # " + String.valueOf(e.getMessage()).replace("\n", " | ") + " at line " + line);
+            System.out.println("not ok " + count + " - " + name + "\n  # "
+                + String.valueOf(e.getMessage()).replace("\n", " | ") + " at line " + line);
         }
     }
 
@@ -168,7 +171,8 @@ public final class Checks {
         });
         check("metadata: catalogs, schemas, kinds of tables", () -> {
             same(column(meta.getCatalogs(), "TABLE_CAT").contains(connection.getCatalog()), true);
-            same(column(meta.getSchemas(), "TABLE_SCHEM").containsAll(List.of("annex", "public", "pg_catalog", "information_schema")), true);
+            same(column(meta.getSchemas(), "TABLE_SCHEM")
+                .containsAll(List.of("annex", "public", "pg_catalog", "information_schema")), true);
             same(column(meta.getSchemas(null, "ann%"), "TABLE_SCHEM"), List.of("annex"));
             same(column(meta.getTableTypes(), "TABLE_TYPE").contains("MATERIALIZED VIEW"), true);
         });
@@ -195,7 +199,8 @@ public final class Checks {
             same(rows(meta.getImportedKeys(null, "public", "orders")).size(), 0);
             same(rows(meta.getExportedKeys(null, "public", "orders")).size(), 0);
             same(rows(meta.getCrossReference(null, null, "orders", null, null, "written")).size(), 0);
-            same(column(meta.getBestRowIdentifier(null, "public", "orders", DatabaseMetaData.bestRowSession, true), "COLUMN_NAME"), List.of("id"));
+            same(column(meta.getBestRowIdentifier(null, "public", "orders",
+                DatabaseMetaData.bestRowSession, true), "COLUMN_NAME"), List.of("id"));
             rows(meta.getVersionColumns(null, "public", "orders"));
         });
         check("metadata: types, functions, procedures, keywords", () -> {
@@ -217,7 +222,8 @@ public final class Checks {
         check("metadata of a result: tables, nullability, precision", () -> {
             try (Statement s = connection.createStatement()) {
                 ResultSetMetaData m = s.executeQuery("SELECT id, amount AS a FROM orders LIMIT 1").getMetaData();
-                same(List.of(m.getColumnLabel(2), m.getColumnTypeName(2), m.getPrecision(2), m.getScale(2)), List.of("a", "numeric", 10, 2));
+                same(List.of(m.getColumnLabel(2), m.getColumnTypeName(2), m.getPrecision(2),
+                    m.getScale(2)), List.of("a", "numeric", 10, 2));
             }
         });
         check("metadata of parameters", () -> {
@@ -383,7 +389,8 @@ public final class Checks {
                 same(r.getLong(1), 5L);
             }
         });
-        check("JDBC escapes", () -> same(query(connection, "SELECT {fn lcase('A')}, {d '2026-01-02'}, {ts '2026-01-02 03:04:05'}").get(0).get(0), "a"));
+        check("JDBC escapes", () ->
+            same(query(connection, "SELECT {fn lcase('A')}, {d '2026-01-02'}, {ts '2026-01-02 03:04:05'}").get(0).get(0), "a"));
         check("a function", () -> {
             try (PreparedStatement s = connection.prepareStatement("SELECT doubled(?)")) {
                 s.setInt(1, 21);
@@ -420,7 +427,8 @@ public final class Checks {
             }
         });
         check("settings: schema, application name, network timeout", () -> {
-            try (Connection other = connect("ApplicationName", "checks", "currentSchema", "annex", "options", "-c statement_timeout=60000")) {
+            try (Connection other = connect("ApplicationName", "checks", "currentSchema", "annex",
+                "options", "-c statement_timeout=60000")) {
                 same(other.getSchema(), "annex");
                 same(query(other, "SELECT count(*) FROM notes"), List.of(List.of(0L)));
                 same(query(other, "SHOW application_name"), List.of(List.of("checks")));

@@ -13,7 +13,8 @@ import java.util.Map;
 import javax.tools.ToolProvider;
 
 /**
- * Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent, into a JVM that may be running already; its argument may name a
+ * Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an
+ * agent, into a JVM that may be running already; its argument may name a
  * file whose first line is the name of a source file, and whose other lines are the text that replaces it.
  */
 public final class Mutant {
@@ -30,13 +31,17 @@ public final class Mutant {
   }
 
   /** Replaces the classes of a source file by those of another text of it. */
-  public static void replace(String file, String text) throws Exception { instrumentation.redefineClasses(MADE.computeIfAbsent(text, t -> compiled(file, t))); }
+  public static void replace(String file, String text) throws Exception {
+    instrumentation.redefineClasses(MADE.computeIfAbsent(text, t -> compiled(file, t)));
+  }
 
   private static ClassDefinition[] compiled(String file, String text) {
     try {
       Path folder = Files.createTempDirectory("mutant");
       Path source = Files.writeString(folder.resolve(file), text);
-      int failed = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-nowarn", "-proc:none", "-g", "-cp", System.getProperty("java.class.path"), "-d", folder.toString(),
+      int failed = ToolProvider.getSystemJavaCompiler()
+          .run(null, null, null, "-nowarn", "-proc:none", "-g", "-cp",
+          System.getProperty("java.class.path"), "-d", folder.toString(),
           source.toString());
       if (failed != 0) throw new IllegalArgumentException(file + " does not compile");
       List<ClassDefinition> classes = new ArrayList<>();

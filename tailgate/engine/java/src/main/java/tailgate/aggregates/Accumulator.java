@@ -43,7 +43,9 @@ public abstract class Accumulator {
 
   /** Creates the accumulator for a call. `appendOnly`: no row of the input is ever deleted. */
   public static Accumulator of(AggregateCall call, StructType row, boolean appendOnly) {
-    Accumulator accumulator = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row) : plain(call, row, appendOnly);
+    Accumulator accumulator = call.distinct && !call.is("min", "max")
+        && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row)
+        : plain(call, row, appendOnly);
     return call.filter < 0 ? accumulator : new Filtered(accumulator, call.filter);
   }
 
@@ -60,7 +62,10 @@ public abstract class Accumulator {
     };
   }
 
-  static IllegalArgumentException none(AggregateCall call) { return new IllegalArgumentException("no function " + call.function + " that gives " + call.result.catalogString()); }
+  static IllegalArgumentException none(AggregateCall call) {
+    return new IllegalArgumentException("no function " + call.function + " that gives "
+        + call.result.catalogString());
+  }
 
   /** An accumulator with FILTER: uses only rows for which a column is true. */
   private static final class Filtered extends Accumulator {

@@ -44,7 +44,10 @@ public final class AggregateCall implements Serializable {
 
   // ---- for py4j ---------------------------------------------------------------------------------
 
-  public static AggregateCall of(String function, int[] columns, StructType result, boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst, double fraction) {
-    return new AggregateCall(function, columns, result.apply(0).dataType(), distinct, filter, SortKey.of(order, descending, nullsFirst), fraction);
+  public static AggregateCall of(String function, int[] columns, StructType result,
+      boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst,
+      double fraction) {
+    return new AggregateCall(function, columns, result.apply(0).dataType(), distinct, filter,
+        SortKey.of(order, descending, nullsFirst), fraction);
   }
 }

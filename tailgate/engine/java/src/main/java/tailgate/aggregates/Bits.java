@@ -58,7 +58,8 @@ final class Bits {
       this.function = call.function;
       this.type = call.type(row, 0);
       if (!type.equals(call.result)) throw none(call);
-      this.ones = new long[type == DataTypes.LongType ? 64 : type == DataTypes.IntegerType ? 32 : type == DataTypes.ShortType ? 16 : none()];
+      this.ones = new long[type == DataTypes.LongType ? 64 : type == DataTypes.IntegerType ? 32
+          : type == DataTypes.ShortType ? 16 : none()];
     }
 
     private int none() { throw new IllegalArgumentException("no " + function + " of " + type.catalogString()); }

@@ -68,7 +68,8 @@ final class ExactSum {
 
   /** Returns the exact sum, which must be finite. */
   BigDecimal exact() {
-    return exponent >= 0 ? new BigDecimal(mantissa.shiftLeft(exponent)) : new BigDecimal(mantissa).divide(new BigDecimal(BigInteger.ONE.shiftLeft(-exponent)));
+    return exponent >= 0 ? new BigDecimal(mantissa.shiftLeft(exponent))
+        : new BigDecimal(mantissa).divide(new BigDecimal(BigInteger.ONE.shiftLeft(-exponent)));
   }
 
   /** Returns the sum as the nearest double, infinite if it is too large. */

@@ -30,8 +30,11 @@ final class Moments {
   static Accumulator of(AggregateCall call, StructType row) {
     boolean floating = call.result == DataTypes.DoubleType;
     return switch (call.function) {
-      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" -> floating ? new Pairs(call, row) : new Exact(call, row);
-      case "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy" -> new Pairs(call, row);
+      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" ->
+          floating ? new Pairs(call, row) : new Exact(call, row);
+      case "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_count",
+          "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy",
+          "regr_syy" -> new Pairs(call, row);
       default -> throw new IllegalArgumentException("no function " + call.function);
     };
   }
@@ -64,8 +67,12 @@ final class Moments {
       if (row.isNullAt(column)) return;
       n += weight;
       BigInteger value;
-      if (type instanceof DecimalType d) value = row.getDecimal(column, d.precision(), d.scale()).toJavaBigDecimal().setScale(scale, RoundingMode.HALF_UP).unscaledValue();
-      else value = BigInteger.valueOf(type == DataTypes.LongType ? row.getLong(column) : type == DataTypes.IntegerType ? row.getInt(column) : row.getShort(column));
+      if (type instanceof DecimalType d)
+        value = row.getDecimal(column, d.precision(), d.scale()).toJavaBigDecimal()
+            .setScale(scale, RoundingMode.HALF_UP).unscaledValue();
+      else
+        value = BigInteger.valueOf(type == DataTypes.LongType ? row.getLong(column)
+            : type == DataTypes.IntegerType ? row.getInt(column) : row.getShort(column));
       BigInteger times = value.multiply(BigInteger.valueOf(weight));
       sum = sum.add(times);
       squares = squares.add(times.multiply(value));
@@ -178,7 +185,9 @@ final class Moments {
         case "regr_syy" -> finite(yy.divide(count, DIGITS));
         case "regr_sxy" -> finite(xy.divide(count, DIGITS));
         case "corr" -> xx.signum() == 0 || yy.signum() == 0 ? null : finite(xy.divide(xx.multiply(yy).sqrt(DIGITS), DIGITS));
-        case "regr_r2" -> xx.signum() == 0 ? null : yy.signum() == 0 ? (Object) 1.0 : finite(xy.multiply(xy).divide(xx.multiply(yy), DIGITS));
+        case "regr_r2" ->
+            xx.signum() == 0 ? null : yy.signum() == 0 ? (Object) 1.0
+                : finite(xy.multiply(xy).divide(xx.multiply(yy), DIGITS));
         case "regr_slope" -> xx.signum() == 0 ? null : finite(xy.divide(xx, DIGITS));
         default -> xx.signum() == 0 ? null : finite(sy.exact().subtract(sx.exact().multiply(xy).divide(xx, DIGITS)).divide(count, DIGITS));
       };
@@ -195,7 +204,10 @@ final class Moments {
     }
 
     /** Returns n Σab - Σa Σb. */
-    private BigDecimal spread(ExactSum products, ExactSum a, ExactSum b) { return products.exact().multiply(BigDecimal.valueOf(n)).subtract(a.exact().multiply(b.exact())); }
+    private BigDecimal spread(ExactSum products, ExactSum a, ExactSum b) {
+      return products.exact().multiply(BigDecimal.valueOf(n))
+          .subtract(a.exact().multiply(b.exact()));
+    }
 
     private static Double finite(BigDecimal value) {
       double found = value.doubleValue();

@@ -24,7 +24,9 @@ import tailgate.rows.SortKeyCodec;
  */
 public final class OrderedAccumulator extends Accumulator.Keeping {
   private static final int BYTES_MAX = 1 << 28;  // limit of one result; PostgreSQL's own limit is four times that
-  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont", "percentile_disc");
+  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg",
+      "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont",
+      "percentile_disc");
   private final AggregateCall call;
   private final SortKeyCodec order, values;
   private final DataType type;
@@ -38,8 +40,12 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
       case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
       case "mode", "percentile_disc" -> call.result.equals(type);
       case "percentile_cont" -> type == DataTypes.DoubleType && call.result == DataTypes.DoubleType;
-      case "string_agg" -> type.equals(call.result) && (type instanceof StringType || type == DataTypes.BinaryType) && call.type(row, 1).equals(type);
-      case "jsonb_object_agg", "json_object_agg" -> call.result instanceof StringType && type instanceof StringType && call.type(row, 1) instanceof StringType;
+      case "string_agg" ->
+          type.equals(call.result) && (type instanceof StringType || type == DataTypes.BinaryType)
+              && call.type(row, 1).equals(type);
+      case "jsonb_object_agg", "json_object_agg" ->
+          call.result instanceof StringType && type instanceof StringType
+              && call.type(row, 1) instanceof StringType;
       default -> call.result instanceof StringType && type instanceof StringType;
     };
     if (!fits) throw none(call);
@@ -172,7 +178,9 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
 
   // ---- text and JSON ----------------------------------------------------------------------------
 
-  private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII), COMMA = ", ".getBytes(StandardCharsets.US_ASCII), COLON = ": ".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII),
+      COMMA = ", ".getBytes(StandardCharsets.US_ASCII),
+      COLON = ": ".getBytes(StandardCharsets.US_ASCII);
 
   private Object text(GroupValues kept) {
     boolean object = call.is("jsonb_object_agg", "json_object_agg"), json = !call.is("string_agg");

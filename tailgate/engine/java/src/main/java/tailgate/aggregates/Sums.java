@@ -44,7 +44,8 @@ final class Sums {
       this.average = average;
       this.precision = type instanceof DecimalType d ? d.precision() : 0;
       this.scale = type instanceof DecimalType d ? d.scale() : 0;
-      if (!(type instanceof IntegralType || type instanceof DecimalType || type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType))
+      if (!(type instanceof IntegralType || type instanceof DecimalType
+          || type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType))
         throw new IllegalArgumentException("no sum of " + type.catalogString());
       Numbers.of(BigDecimal.ZERO, result);
     }
@@ -55,7 +56,9 @@ final class Sums {
       if (type instanceof DecimalType) {
         Decimal value = row.getDecimal(column, precision, scale);
         if (precision <= Decimal.MAX_LONG_DIGITS()) plus(value.toUnscaledLong(), weight);
-        else large = large.add(value.toJavaBigDecimal().setScale(scale, RoundingMode.HALF_UP).unscaledValue().multiply(BigInteger.valueOf(weight)));
+        else
+          large = large.add(value.toJavaBigDecimal().setScale(scale, RoundingMode.HALF_UP)
+              .unscaledValue().multiply(BigInteger.valueOf(weight)));
       } else if (type == DataTypes.LongType || type instanceof DayTimeIntervalType) plus(row.getLong(column), weight);
       else if (type == DataTypes.IntegerType || type instanceof YearMonthIntervalType) plus(row.getInt(column), weight);
       else plus(type == DataTypes.ShortType ? row.getShort(column) : row.getByte(column), weight);
@@ -115,7 +118,9 @@ final class Sums {
       if (row.isNullAt(column)) return;
       n += weight;
       InternalRow interval = row.getStruct(column, 3);
-      for (int i = 0; i < 3; i++) sums[i] = sums[i].add(BigInteger.valueOf(i < 2 ? interval.getInt(i) : interval.getLong(i)).multiply(BigInteger.valueOf(weight)));
+      for (int i = 0; i < 3; i++)
+        sums[i] = sums[i].add(BigInteger.valueOf(i < 2 ? interval.getInt(i) : interval.getLong(i))
+            .multiply(BigInteger.valueOf(weight)));
     }
 
     @Override public void merge(Accumulator change, GroupValues values) {
@@ -162,7 +167,8 @@ final class Sums {
       this.wide = type == DataTypes.DoubleType;
       this.result = result;
       this.average = average;
-      if (result != DataTypes.DoubleType && result != DataTypes.FloatType) throw new IllegalArgumentException("a floating-point sum is no " + result.catalogString());
+      if (result != DataTypes.DoubleType && result != DataTypes.FloatType)
+        throw new IllegalArgumentException("a floating-point sum is no " + result.catalogString());
     }
 
     @Override public void add(InternalRow row, long weight) {

@@ -47,7 +47,8 @@ public final class OperatorFailed extends RuntimeException {
    */
   private static boolean outside(RuntimeException e) {
     TaskContext task = TaskContext.get();
-    return e instanceof UncheckedIOException || e instanceof SourceStalled || e instanceof StateLost || task != null && task.isInterrupted();
+    return e instanceof UncheckedIOException || e instanceof SourceStalled
+        || e instanceof StateLost || task != null && task.isInterrupted();
   }
 
   private static String message(Throwable e) {

@@ -55,7 +55,8 @@ public final class Statistics {
       StringJoiner nodes = new StringJoiner(", ", "{", "}");
       of.held.forEach((node, partitions) -> {
         long[] sum = new long[SHOWN];
-        for (Map<Integer, long[]> tick : of.ticks) for (int i = 0; i < ENTRIES; i++) sum[i] += tick.getOrDefault(node, new long[ENTRIES])[i];
+        for (Map<Integer, long[]> tick : of.ticks)
+          for (int i = 0; i < ENTRIES; i++) sum[i] += tick.getOrDefault(node, new long[ENTRIES])[i];
         for (long[] state : partitions.values()) for (int i = 0; i < 2; i++) sum[ENTRIES + i] += state[i];
         nodes.add("\"" + node + "\": " + Arrays.toString(sum));
       });

@@ -88,12 +88,15 @@ public final class Tick {
   }
 
   /** Runs the operators of one level on its incoming changes. Returns the outgoing changes. */
-  static List<InternalRow> level(Circuit circuit, State state, long time, int level, int partition, int partitions, Iterator<InternalRow> changes) {
+  static List<InternalRow> level(Circuit circuit, State state, long time, int level, int partition,
+      int partitions, Iterator<InternalRow> changes) {
     Tick tick = new Tick(circuit, state, time, partition, partitions, true);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
       Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
-      if (to != null && to.level == level) tick.waiting.get(to.index).get(Sent.kind(c)).add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c)));
+      if (to != null && to.level == level)
+        tick.waiting.get(to.index).get(Sent.kind(c))
+            .add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c)));
       else tick.onward.add(c.copy());
     }
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
@@ -203,9 +206,14 @@ public final class Tick {
 
   private void failed(Source source, InternalRow kafka, SqlError error, Set<Integer> except) {
     switch (source.onError) {
-      case "fail" -> throw new SourceStalled(source.channel, "partition " + kafka.getInt(Circuit.PARTITION) + ", offset " + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
+      case "fail" ->
+          throw new SourceStalled(source.channel,
+              "partition " + kafka.getInt(Circuit.PARTITION) + ", offset "
+              + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
       case "null" -> {
-        GenericInternalRow without = new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
+        GenericInternalRow without =
+            new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null
+            : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
             kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET), kafka.getLong(Circuit.TIMESTAMP), 0, headers(kafka)});
         try {
           enter(source, without, except);
@@ -247,14 +255,20 @@ public final class Tick {
     int attempts = tried == null ? 1 : Integer.parseInt(tried);
     long since = begun == null ? time : Long.parseLong(begun);
     boolean backfill = again ? "true".equals(header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
-    InternalRow row = new GenericInternalRow(new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET),
+    InternalRow row = new GenericInternalRow(
+        new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION),
+        kafka.getLong(Circuit.OFFSET),
         kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
-        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), error == null ? null : UTF8String.fromString(error.getMessage()), attempts, since * 1000, backfill});
+        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE),
+            error == null ? null : UTF8String.fromString(error.getMessage()), attempts,
+            since * 1000, backfill});
     for (Edge edge : source.dead) send(edge, row, 1);
   }
 
   private void count() {
-    counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
+    counts.forEach((source, n) ->
+        notes.add(new Sent(Sent.COUNT, source,
+        ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
   }
 
   // ---- operators --------------------------------------------------------------------------------
@@ -323,7 +337,9 @@ public final class Tick {
   private void fail(int[] targets, SqlError error, long weight) {
     if (weight == 0 || targets.length == 0) return;
     if (errors == null) errors = UnsafeProjection.create(Circuit.ERROR);
-    UnsafeRow row = errors.apply(new GenericInternalRow(new Object[] {UTF8String.fromString(error.sqlstate()), UTF8String.fromString(error.getMessage())}));
+    UnsafeRow row = errors.apply(
+        new GenericInternalRow(new Object[] {UTF8String.fromString(error.sqlstate()),
+        UTF8String.fromString(error.getMessage())}));
     for (int relation : targets) relation(relation, row, weight);
   }
 
@@ -376,7 +392,9 @@ public final class Tick {
   }
 
   /** Returns whether a key of an operator belongs to this partition. */
-  public boolean here(int operator, byte[] key) { return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition; }
+  public boolean here(int operator, byte[] key) {
+    return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition;
+  }
 
   // ---- relations --------------------------------------------------------------------------------
 

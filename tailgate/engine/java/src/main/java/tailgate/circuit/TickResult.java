@@ -47,7 +47,10 @@ public final class TickResult {
    * Returns the name of the file with a large stream, which the receiver removes. Null if
    * {@link #changes} returns the stream.
    */
-  public String file(int i) { return relations.get(i).kind() == Sent.FILE ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null; }
+  public String file(int i) {
+    return relations.get(i).kind() == Sent.FILE
+        ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null;
+  }
 
   /** Returns the number of rows in the stream. */
   public long rows(int i) { return relations.get(i).n(); }

@@ -137,7 +137,10 @@ final class CdcBag extends Operator {
     long time;
     boolean complete;
 
-    boolean passed(ChangeEvent e) { return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time && ChangeEvent.compare(e.place(), place) < 0; }
+    boolean passed(ChangeEvent e) {
+      return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time
+          && ChangeEvent.compare(e.place(), place) < 0;
+    }
 
     byte[] bytes() {
       return written(out -> {

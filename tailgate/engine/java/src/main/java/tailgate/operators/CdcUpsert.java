@@ -56,10 +56,14 @@ final class CdcUpsert extends Operator {
     this.columns = Columns.first(row, row.length());
     this.growing = new EvolvingRowCodec(row, first, false);
     List<Integer> keys = Arrays.stream(key).boxed().toList();
-    this.large = java.util.stream.IntStream.range(0, row.length()).filter(i -> !keys.contains(i) && large(row.apply(i).dataType())).toArray();
+    this.large = java.util.stream.IntStream.range(0, row.length())
+        .filter(i -> !keys.contains(i) && large(row.apply(i).dataType())).toArray();
   }
 
-  private static boolean large(DataType type) { return type instanceof StringType || type instanceof BinaryType || type instanceof ArrayType a && a.elementType() instanceof StringType; }
+  private static boolean large(DataType type) {
+    return type instanceof StringType || type instanceof BinaryType
+        || type instanceof ArrayType a && a.elementType() instanceof StringType;
+  }
 
   @Override public StructType[] ports() { return new StructType[] {new StructType(java.util.stream.Stream.of(row.fields(), ChangeEvent.COLUMNS.fields()).flatMap(Arrays::stream).toArray(StructField[]::new))}; }
 
@@ -97,7 +101,8 @@ final class CdcUpsert extends Operator {
       if (e.op() == 't') {
         table.truncated = table.truncated.with(e);
         table.changed = true;
-        clear(e.origin(), kept -> kept.lanes.of().containsKey(e.lane()) && ChangeEvent.compare(kept.lanes.of().get(e.lane()), e.position()) > 0, true);
+        clear(e.origin(), kept -> kept.lanes.of().containsKey(e.lane())
+            && ChangeEvent.compare(kept.lanes.of().get(e.lane()), e.position()) > 0, true);
         return;
       }
       byte[] k = key.bytes(event);
@@ -236,13 +241,19 @@ final class CdcUpsert extends Operator {
 
     boolean current(ChangeEvent e) { return place != null && ChangeEvent.compare(place, e.place()) == 0; }
 
-    boolean newer(ChangeEvent e) { return place == null || e.time() > time || e.time() == time && ChangeEvent.compare(e.place(), place) > 0; }
+    boolean newer(ChangeEvent e) {
+      return place == null || e.time() > time
+          || e.time() == time && ChangeEvent.compare(e.place(), place) > 0;
+    }
 
     /**
      * Returns whether the snapshot already contains this log event. Positions of servers that
      * replace each other cannot be compared; with GTIDs the lanes are used instead.
      */
-    boolean passed(ChangeEvent e) { return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time && ChangeEvent.compare(e.place(), place) < 0; }
+    boolean passed(ChangeEvent e) {
+      return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time
+          && ChangeEvent.compare(e.place(), place) < 0;
+    }
 
     void begin(ChangeEvent e) {
       place = e.place() == null ? State.NONE : e.place();

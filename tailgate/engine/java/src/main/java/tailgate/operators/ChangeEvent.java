@@ -19,12 +19,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   partition  Kafka's partition</pre>
  */
 record ChangeEvent(char op, String origin, String lane, byte[] position, byte[] place, long time, String marker, int partition) {
-  static final StructType COLUMNS = new StructType().add("__op", "string").add("__origin", "string").add("__lane", "string").add("__position", "string")
+  static final StructType COLUMNS = new StructType().add("__op", "string").add("__origin", "string")
+      .add("__lane", "string").add("__position", "string")
       .add("__place", "string").add("__time", "long").add("__marker", "string").add("__partition", "int");
 
   /** Reads the event whose columns begin at ordinal `at`. */
   static ChangeEvent of(InternalRow row, int at) {
-    return new ChangeEvent((char) row.getUTF8String(at).getByte(0), text(row, at + 1), text(row, at + 2), bytes(row, at + 3), bytes(row, at + 4),
+    return new ChangeEvent((char) row.getUTF8String(at).getByte(0), text(row, at + 1),
+        text(row, at + 2), bytes(row, at + 3), bytes(row, at + 4),
         row.isNullAt(at + 5) ? 0 : row.getLong(at + 5), text(row, at + 6), row.getInt(at + 7));
   }
 
@@ -34,7 +36,9 @@ record ChangeEvent(char op, String origin, String lane, byte[] position, byte[] 
    */
   static boolean ofTable(InternalRow row, int at) {
     byte op = row.getUTF8String(at).getByte(0);
-    return op == 't' || op == 'r' && !row.isNullAt(at + 6) && (row.getUTF8String(at + 6).startsWith(FIRST) || row.getUTF8String(at + 6).startsWith(LAST));
+    return op == 't' || op == 'r' && !row.isNullAt(at + 6)
+        && (row.getUTF8String(at + 6).startsWith(FIRST)
+        || row.getUTF8String(at + 6).startsWith(LAST));
   }
 
   private static final UTF8String FIRST = UTF8String.fromString("first"), LAST = UTF8String.fromString("last");

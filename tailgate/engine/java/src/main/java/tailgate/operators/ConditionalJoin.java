@@ -25,8 +25,11 @@ final class ConditionalJoin extends Join {
   private static final long serialVersionUID = 1;
   private final Steps condition;
 
-  ConditionalJoin(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, Steps condition) {
-    super(kind, left, leftKey, right, rightKey, nullSafe, new boolean[] {appendOnly[0] && kind.matches("inner|right"), appendOnly[1] && !kind.matches("right|full")}, new boolean[2]);
+  ConditionalJoin(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey,
+      boolean[] nullSafe, boolean[] appendOnly, Steps condition) {
+    super(kind, left, leftKey, right, rightKey, nullSafe,
+        new boolean[] {appendOnly[0] && kind.matches("inner|right"),
+        appendOnly[1] && !kind.matches("right|full")}, new boolean[2]);
     Circuit.same("condition", both(), condition.input);
     this.condition = condition;
   }

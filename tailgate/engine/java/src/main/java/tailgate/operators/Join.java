@@ -60,14 +60,19 @@ class Join extends Operator {
   final boolean[] watched;
   final boolean partnered;
 
-  Join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique) {
-    if (!Set.of("inner", "left", "right", "full", "semi", "anti").contains(kind)) throw new IllegalArgumentException("no " + kind + " join");
-    if (leftKey.length != rightKey.length || leftKey.length != nullSafe.length) throw new IllegalArgumentException(leftKey.length + " key columns left, " + rightKey.length + " right");
+  Join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey,
+      boolean[] nullSafe, boolean[] appendOnly, boolean[] unique) {
+    if (!Set.of("inner", "left", "right", "full", "semi", "anti").contains(kind))
+      throw new IllegalArgumentException("no " + kind + " join");
+    if (leftKey.length != rightKey.length || leftKey.length != nullSafe.length)
+      throw new IllegalArgumentException(leftKey.length + " key columns left, " + rightKey.length
+          + " right");
     row = new StructType[] {left, right};
     key = new Columns[] {Columns.key(left, leftKey), Columns.key(right, rightKey)};
     for (int i = 0; i < leftKey.length; i++)
       if (!key[0].schema.apply(i).dataType().equals(key[1].schema.apply(i).dataType()))
-        throw new IllegalArgumentException("keys of different types: " + key[0].schema.catalogString() + ", " + key[1].schema.catalogString());
+        throw new IllegalArgumentException("keys of different types: "
+            + key[0].schema.catalogString() + ", " + key[1].schema.catalogString());
     this.nullSafe = nullSafe.clone();
     partnered = kind.equals("semi");
     pairs = !partnered && !kind.equals("anti");
@@ -81,7 +86,8 @@ class Join extends Operator {
    * `condition`: a filter over the left columns, then the right ones, that pairs must pass too; or
    * null.
    */
-  static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique, Dataset<Row> condition) {
+  static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey,
+      boolean[] nullSafe, boolean[] appendOnly, boolean[] unique, Dataset<Row> condition) {
     if (condition == null) return new Join(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique);
     return new ConditionalJoin(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, new Steps(condition));
   }
@@ -104,7 +110,9 @@ class Join extends Operator {
     for (int side = 0; side < 2; side++)
       for (Change c : input.get(side)) {
         UnsafeRow k = key[side].of(c.row());
-        if (matchable(k)) changes.computeIfAbsent(new Bytes(Rows.bytes(k)), x -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
+        if (matchable(k))
+          changes.computeIfAbsent(new Bytes(Rows.bytes(k)),
+              x -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
         else if (watched[side] && !partnered) work.alone(side, c.row(), c.weight());
       }
     changes.forEach((k, sides) -> {
@@ -119,7 +127,9 @@ class Join extends Operator {
   private static List<Change> net(List<Change> changes) {
     if (changes.size() < 2) return changes;
     Map<Bytes, Change> net = new LinkedHashMap<>();
-    for (Change c : changes) net.merge(new Bytes(c.row().getBytes()), c, (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
+    for (Change c : changes)
+      net.merge(new Bytes(c.row().getBytes()), c,
+          (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
     net.values().removeIf(c -> c.weight() == 0);
     return List.copyOf(net.values());
   }
@@ -135,7 +145,8 @@ class Join extends Operator {
     boolean turned = false, met = false;
     if (watched[side] && work.count(other, k) > 0 == partnered) for (Change mine : ours) work.alone(side, mine.row(), mine.weight());
     if (watched[other]) {
-      long arrived = ours.stream().mapToLong(Change::weight).sum(), now = arrived == 0 ? 0 : work.tick.state.weigh(id, COUNT + side, k, State.NONE, arrived);
+      long arrived = ours.stream().mapToLong(Change::weight).sum(),
+          now = arrived == 0 ? 0 : work.tick.state.weigh(id, COUNT + side, k, State.NONE, arrived);
       met = now > 0;
       turned = arrived != 0 && met != now - arrived > 0;
     }
@@ -201,7 +212,9 @@ class Join extends Operator {
     Work(Tick tick) { this.tick = tick; }
 
     /** Returns the pair, valid until the next call. */
-    InternalRow paired(int side, InternalRow mine, InternalRow theirs) { return side == 0 ? pair.apply(mine, theirs) : pair.apply(theirs, mine); }
+    InternalRow paired(int side, InternalRow mine, InternalRow theirs) {
+      return side == 0 ? pair.apply(mine, theirs) : pair.apply(theirs, mine);
+    }
 
     void pair(int side, InternalRow mine, InternalRow theirs, long weight) { tick.emit(Join.this, paired(side, mine, theirs), weight); }
 
@@ -226,7 +239,9 @@ class Join extends Operator {
       try (Kept kept = new Kept(tick.state, k, side)) {
         for (; kept.next(); fresh = false) now.put(new Bytes(kept.row.getBytes()), new Change(kept.row, kept.weight()));
       }
-      for (Change mine : ours) now.merge(new Bytes(mine.row().getBytes()), mine, (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
+      for (Change mine : ours)
+        now.merge(new Bytes(mine.row().getBytes()), mine,
+            (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
       now.values().removeIf(c -> c.weight() == 0);
       if (!now.isEmpty()) tick.state.put(id, side, k, State.NONE, chunk(List.copyOf(now.values())), fresh);
       else if (!fresh) tick.state.remove(id, side, k, State.NONE);
@@ -248,6 +263,9 @@ class Join extends Operator {
     }
 
     /** Returns a number that is never used again: it contains a random part per tick. */
-    private byte[] number() { return ByteBuffer.allocate(16).putLong(number.getMostSignificantBits()).putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array(); }
+    private byte[] number() {
+      return ByteBuffer.allocate(16).putLong(number.getMostSignificantBits())
+          .putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array();
+    }
   }
 }

@@ -19,7 +19,10 @@ record LanePositions(Map<String, byte[]> of) {
    * Returns whether the event is at or before its lane's position. Events without a position are
    * not.
    */
-  boolean reached(ChangeEvent event) { return event.position() != null && of.containsKey(event.lane()) && ChangeEvent.compare(event.position(), of.get(event.lane())) <= 0; }
+  boolean reached(ChangeEvent event) {
+    return event.position() != null && of.containsKey(event.lane())
+        && ChangeEvent.compare(event.position(), of.get(event.lane())) <= 0;
+  }
 
   /** Returns a copy with the position of this event, which must be the highest of its lane. */
   LanePositions with(ChangeEvent event) {

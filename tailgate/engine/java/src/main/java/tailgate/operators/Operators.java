@@ -31,7 +31,8 @@ public final class Operators {
    * @param condition a filter over an empty relation of the left columns, then the right ones; or
    * null
    */
-  public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique,
+  public static Operator join(String kind, StructType left, int[] leftKey, StructType right,
+      int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique,
       Dataset<Row> condition) {
     return Join.of(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique, condition);
   }
@@ -43,13 +44,17 @@ public final class Operators {
   public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
 
   /** Creates an aggregation. `appendOnly`: no row of the input is ever deleted. */
-  public static Operator reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly) { return new Reduce(row, group, calls, appendOnly); }
+  public static Operator reduce(StructType row, int[] group, AggregateCall[] calls,
+      boolean appendOnly) {
+    return new Reduce(row, group, calls, appendOnly);
+  }
 
   /**
    * Creates a limit per partition: the first `count` rows (all if negative) after `offset`. The
    * output row is the first `width` columns.
    */
-  public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties,
+  public static Operator topK(StructType row, int width, int[] partition, int[] order,
+      boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties,
       boolean appendOnly) {
     return new TopK(row, width, partition, SortKey.of(order, descending, nullsFirst), count, offset, ties, appendOnly);
   }
@@ -58,7 +63,8 @@ public final class Operators {
    * Creates an operator that adds the results of window functions to each row, its first `width`
    * columns.
    */
-  public static Operator window(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, WindowCall[] calls) {
+  public static Operator window(StructType row, int width, int[] partition, int[] order,
+      boolean[] descending, boolean[] nullsFirst, WindowCall[] calls) {
     return new Window(row, width, partition, SortKey.of(order, descending, nullsFirst), calls);
   }
 }

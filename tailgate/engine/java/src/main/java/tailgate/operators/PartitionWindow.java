@@ -42,7 +42,8 @@ final class PartitionWindow {
     // takes values in frame order: the row number is appended as a column to sort by
     if (window.isAggregate() && OrderedAccumulator.is(call)) {
       StructType placed = row.add("place", DataTypes.LongType);
-      call = new AggregateCall(call.function, call.columns, call.result, false, call.filter, new SortKey[] {new SortKey(row.length(), false, false)}, call.fraction);
+      call = new AggregateCall(call.function, call.columns, call.result, false, call.filter,
+          new SortKey[] {new SortKey(row.length(), false, false)}, call.fraction);
       Accumulator.of(call, placed);
     } else if (window.isAggregate()) Accumulator.of(call, row);
     this.call = call;
@@ -52,7 +53,9 @@ final class PartitionWindow {
     this.endKey = range && window.end.isOffset() ? order(row, keys, window.end.column()) : null;
   }
 
-  private static SortKeyCodec order(StructType row, SortKey[] keys, int column) { return new SortKeyCodec(row, new SortKey(column, keys[0].descending(), keys[0].nullsFirst())); }
+  private static SortKeyCodec order(StructType row, SortKey[] keys, int column) {
+    return new SortKeyCodec(row, new SortKey(column, keys[0].descending(), keys[0].nullsFirst()));
+  }
 
   /**
    * Returns the results for the rows from index `from` on; the others are null. A failed result is

@@ -57,7 +57,9 @@ abstract class Partitioned extends Operator {
   @Override public void run(Tick tick, List<List<Change>> input) {
     open();
     Map<Bytes, Map<Bytes, Long>> partitions = new LinkedHashMap<>();
-    for (Change c : input.get(0)) partitions.computeIfAbsent(new Bytes(of.bytes(c.row())), k -> new LinkedHashMap<>()).merge(new Bytes(place(c.row())), c.weight(), Long::sum);
+    for (Change c : input.get(0))
+      partitions.computeIfAbsent(new Bytes(of.bytes(c.row())), k -> new LinkedHashMap<>())
+          .merge(new Bytes(place(c.row())), c.weight(), Long::sum);
     partitions.forEach((k, changes) -> {
       changes.values().removeIf(w -> w == 0);
       if (!changes.isEmpty()) run(tick, k.bytes, changes);

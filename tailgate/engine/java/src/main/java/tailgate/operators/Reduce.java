@@ -95,11 +95,14 @@ final class Reduce extends Operator {
 
   private void emit(Tick tick, byte[] key, Object row, long weight) {
     if (row instanceof SqlError error) tick.fail(this, error, weight);
-    else if (row != null) tick.emit(this, new JoinedRow(Rows.row(key, group.schema.length()), new GenericInternalRow((Object[]) row)), weight);
+    else if (row != null)
+      tick.emit(this, new JoinedRow(Rows.row(key, group.schema.length()),
+          new GenericInternalRow((Object[]) row)), weight);
   }
 
   private static boolean same(Object old, Object now) {
-    if (old instanceof SqlError a && now instanceof SqlError b) return a.sqlstate().equals(b.sqlstate()) && a.getMessage().equals(b.getMessage());
+    if (old instanceof SqlError a && now instanceof SqlError b)
+      return a.sqlstate().equals(b.sqlstate()) && a.getMessage().equals(b.getMessage());
     return old instanceof Object[] a && now instanceof Object[] b ? Arrays.deepEquals(a, b) : old == now;
   }
 

@@ -46,7 +46,8 @@ final class TemporalFilter extends Operator {
   @Override public void run(Tick tick, List<List<Change>> input) {
     for (Change c : input.get(0)) {
       boolean always = c.row().isNullAt(row.length()), forever = c.row().isNullAt(row.length() + 1);
-      long from = always ? Long.MIN_VALUE : c.row().getLong(row.length()), until = forever ? Long.MAX_VALUE : c.row().getLong(row.length() + 1);
+      long from = always ? Long.MIN_VALUE : c.row().getLong(row.length()),
+          until = forever ? Long.MAX_VALUE : c.row().getLong(row.length() + 1);
       if (until <= from) continue;
       byte[] bytes = columns.bytes(c.row());
       event(tick, from, bytes, c.weight());
@@ -68,7 +69,10 @@ final class TemporalFilter extends Operator {
 
   private void event(Tick tick, long at, byte[] bytes, long weight) {
     if (at <= tick.time) tick.emit(this, Rows.row(bytes, row.length()), weight);
-    else tick.state.weigh(id, 0, State.NONE, ByteBuffer.allocate(TIME + bytes.length).putLong(at ^ Long.MIN_VALUE).put(bytes).array(), weight);
+    else
+      tick.state.weigh(id, 0, State.NONE,
+          ByteBuffer.allocate(TIME + bytes.length).putLong(at ^ Long.MIN_VALUE).put(bytes).array(),
+          weight);
   }
 
   /**

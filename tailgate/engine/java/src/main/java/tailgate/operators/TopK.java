@@ -107,6 +107,9 @@ final class TopK extends Partitioned {
     /** Whether no row after the last one can be shown. */
     boolean full;
 
-    boolean endsBefore(byte[] place) { return full && (last == null || Arrays.compareUnsigned(place, last) > 0 && !SortKeyCodec.begins(place, last)); }
+    boolean endsBefore(byte[] place) {
+      return full && (last == null
+          || Arrays.compareUnsigned(place, last) > 0 && !SortKeyCodec.begins(place, last));
+    }
   }
 }

@@ -48,7 +48,9 @@ public final class Upsert extends Operator {
 
   @Override public void run(Tick tick, List<List<Change>> input) {
     Map<Bytes, List<UnsafeRow>> events = new LinkedHashMap<>();
-    for (Change c : input.get(0)) if (c.weight() > 0) events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c.row());
+    for (Change c : input.get(0))
+      if (c.weight() > 0)
+        events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c.row());
     events.forEach((k, of) -> {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
       Kept old = stored == null ? new Kept(null, null) : parse(stored), now = old;
@@ -94,6 +96,7 @@ public final class Upsert extends Operator {
 
   private Kept parse(byte[] bytes) {
     int length = ByteBuffer.wrap(bytes).getInt(), begin = 4 + Math.max(length, 0);
-    return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin), begin == bytes.length ? null : growing.row(Arrays.copyOfRange(bytes, begin, bytes.length)));
+    return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin),
+        begin == bytes.length ? null : growing.row(Arrays.copyOfRange(bytes, begin, bytes.length)));
   }
 }

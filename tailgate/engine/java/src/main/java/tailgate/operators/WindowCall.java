@@ -45,13 +45,19 @@ public final class WindowCall implements Serializable {
     return !call.is("percent_rank", "cume_dist", "ntile", "lag", "lead") && end.edge.compareTo(Edge.CURRENT_ROW) <= 0;
   }
 
-  boolean isAggregate() { return !call.is("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"); }
+  boolean isAggregate() {
+    return !call.is("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile",
+        "lag", "lead", "first_value", "last_value", "nth_value");
+  }
 
   // ---- for py4j ---------------------------------------------------------------------------------
 
   /** Creates a call. Modes, bounds and exclusions are PostgreSQL's keywords. */
-  public static WindowCall of(AggregateCall call, String mode, String start, long startOffset, int startColumn, String end, long endOffset, int endColumn, String exclude, int key) {
-    return new WindowCall(call, Mode.valueOf(name(mode)), new Bound(Edge.valueOf(name(start)), startOffset, startColumn), new Bound(Edge.valueOf(name(end)), endOffset, endColumn),
+  public static WindowCall of(AggregateCall call, String mode, String start, long startOffset,
+      int startColumn, String end, long endOffset, int endColumn, String exclude, int key) {
+    return new WindowCall(call, Mode.valueOf(name(mode)),
+        new Bound(Edge.valueOf(name(start)), startOffset, startColumn),
+        new Bound(Edge.valueOf(name(end)), endOffset, endColumn),
         Exclude.valueOf(name(exclude)), key);
   }
 

@@ -23,7 +23,9 @@ public final class Columns implements Serializable {
   private transient UnsafeProjection projection;
 
   private Columns(StructType of, int[] ordinals, boolean normalised) {
-    for (int i : ordinals) if (i < 0 || i >= of.length()) throw new IllegalArgumentException("no column " + i + " in " + of.catalogString());
+    for (int i : ordinals)
+      if (i < 0 || i >= of.length())
+        throw new IllegalArgumentException("no column " + i + " in " + of.catalogString());
     this.of = of;
     this.ordinals = ordinals.clone();
     this.normalised = normalised;

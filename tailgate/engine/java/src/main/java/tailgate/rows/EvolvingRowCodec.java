@@ -62,7 +62,9 @@ public final class EvolvingRowCodec implements Serializable {
   public int first() { return first; }
 
   private Columns columns(int width) {
-    if (columns[width] == null) columns[width] = normalised ? Columns.key(row, IntStream.range(0, width).toArray()) : Columns.first(row, width);
+    if (columns[width] == null)
+      columns[width] = normalised ? Columns.key(row, IntStream.range(0, width).toArray())
+          : Columns.first(row, width);
     return columns[width];
   }
 }

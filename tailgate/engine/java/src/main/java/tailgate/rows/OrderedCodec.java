@@ -57,8 +57,13 @@ public final class OrderedCodec {
     if (type instanceof DecimalType) return 16;
     if (type == DataTypes.BooleanType || type == DataTypes.ByteType) return 1;
     if (type == DataTypes.ShortType) return 2;
-    if (type == DataTypes.IntegerType || type == DataTypes.DateType || type == DataTypes.FloatType || type instanceof YearMonthIntervalType) return 4;
-    if (type == DataTypes.LongType || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType || type == DataTypes.DoubleType || type instanceof DayTimeIntervalType) return 8;
+    if (type == DataTypes.IntegerType || type == DataTypes.DateType || type == DataTypes.FloatType
+        || type instanceof YearMonthIntervalType)
+      return 4;
+    if (type == DataTypes.LongType || type == DataTypes.TimestampType
+        || type == DataTypes.TimestampNTZType || type == DataTypes.DoubleType
+        || type instanceof DayTimeIntervalType)
+      return 8;
     return 0;
   }
 
@@ -117,7 +122,9 @@ public final class OrderedCodec {
         if (!array.isNullAt(i)) encode(array, i, a.elementType(), out);
       }
       out.write(0);
-    } else if (type instanceof DecimalType d) decimal(row.getDecimal(column, d.precision(), d.scale()).toJavaBigDecimal().setScale(d.scale()).unscaledValue(), out);
+    } else if (type instanceof DecimalType d)
+      decimal(row.getDecimal(column, d.precision(), d.scale()).toJavaBigDecimal()
+          .setScale(d.scale()).unscaledValue(), out);
     else if (type instanceof StringType) escaped(row.getUTF8String(column).getBytes(), out);
     else if (type == DataTypes.BinaryType) escaped(row.getBinary(column), out);
     else if (type == DataTypes.BooleanType) out.write(row.getBoolean(column) ? 1 : 0);

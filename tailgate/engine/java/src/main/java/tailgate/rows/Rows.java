@@ -26,7 +26,9 @@ public final class Rows {
     return r;
   }
 
-  public static int hash(byte[] bytes, int seed) { return Murmur3_x86_32.hashUnsafeBytes2(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed); }
+  public static int hash(byte[] bytes, int seed) {
+    return Murmur3_x86_32.hashUnsafeBytes2(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed);
+  }
 
   /** Bytes with value equality, for use as map keys. */
   public static final class Bytes {

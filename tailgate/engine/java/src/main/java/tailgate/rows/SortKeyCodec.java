@@ -61,5 +61,8 @@ public final class SortKeyCodec {
     return columns;
   }
 
-  public static boolean begins(byte[] bytes, byte[] with) { return bytes.length >= with.length && java.util.Arrays.equals(bytes, 0, with.length, with, 0, with.length); }
+  public static boolean begins(byte[] bytes, byte[] with) {
+    return bytes.length >= with.length
+        && java.util.Arrays.equals(bytes, 0, with.length, with, 0, with.length);
+  }
 }

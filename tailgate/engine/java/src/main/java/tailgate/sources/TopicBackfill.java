@@ -102,12 +102,17 @@ public final class TopicBackfill implements AutoCloseable {
    * Reads the records [begin, end) of each partition and decodes them for the sources of the
    * channel. `options` are settings of Kafka's consumer.
    */
-  public TopicBackfill(Circuit circuit, String channel, String brokers, String topic, Map<String, Number> begin, Map<String, Number> end, Map<String, String> options) {
+  public TopicBackfill(Circuit circuit, String channel, String brokers, String topic,
+      Map<String, Number> begin, Map<String, Number> end, Map<String, String> options) {
     this.sources = circuit.channels.getOrDefault(channel, List.of()).stream().map(SerializationUtils::clone).toList();
     this.channel = UTF8String.fromString(channel);
     Map<String, Object> all = new HashMap<>(options);
-    all.putAll(Map.of(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, brokers, ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
-        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none", ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX));
+    all.putAll(Map.of(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, brokers,
+        ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false,
+        ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
+        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
+            ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none",
+            ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX));
     consumer = new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     end.forEach((p, offset) -> {
       if (begin.get(p).longValue() < offset.longValue()) this.end.put(new TopicPartition(topic, Integer.parseInt(p)), offset.longValue());
@@ -183,7 +188,9 @@ public final class TopicBackfill implements AutoCloseable {
     long heard = System.nanoTime();
     while (!end.isEmpty() && piece.records() < wanted && piece.size < BYTES_MAX) {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
-      for (ConsumerRecord<byte[], byte[]> r : records) if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L)) add(piece, r);
+      for (ConsumerRecord<byte[], byte[]> r : records)
+        if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L))
+          add(piece, r);
       Map<TopicPartition, Long> before = Map.copyOf(end);
       // the remaining offsets before the end may be transaction markers, not records
       end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());
@@ -191,7 +198,9 @@ public final class TopicBackfill implements AutoCloseable {
       if (end.size() < before.size()) consumer.assign(end.keySet());
       if (!records.isEmpty()) heard = System.nanoTime();
       else if (System.nanoTime() - heard > SILENCE.toNanos())
-        throw new org.apache.kafka.common.errors.TimeoutException("nothing came for " + SILENCE.toSeconds() + " s from " + end.keySet().stream().map(Object::toString).collect(Collectors.joining(", ")));
+        throw new org.apache.kafka.common.errors.TimeoutException("nothing came for "
+            + SILENCE.toSeconds() + " s from "
+            + end.keySet().stream().map(Object::toString).collect(Collectors.joining(", ")));
     }
     return piece.records() == 0 && end.isEmpty() ? null : piece;
   }
@@ -199,7 +208,9 @@ public final class TopicBackfill implements AutoCloseable {
   private void add(Piece piece, ConsumerRecord<byte[], byte[]> record) {
     long size = Math.max(0, record.serializedKeySize()) + Math.max(0, record.serializedValueSize());
     piece.size += size;
-    InternalRow row = new GenericInternalRow(new Object[] {record.key(), record.value(), channel, record.partition(), record.offset(), record.timestamp() * 1000, 0, headers(record)});
+    InternalRow row = new GenericInternalRow(
+        new Object[] {record.key(), record.value(), channel, record.partition(), record.offset(),
+        record.timestamp() * 1000, 0, headers(record)});
     List<List<Change>> changes = new ArrayList<>(sources.size());
     try {
       for (Source source : sources) {

@@ -51,7 +51,8 @@ final class TransactionBlock {
    */
   TransactionBlock(JsonNode said) {
     if (said.get("type").textValue().equals("json")) avro = null;
-    else if (said.path("registry").asText().isEmpty()) avro = Formats.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
+    else if (said.path("registry").asText().isEmpty())
+      avro = Formats.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
     else avro = Formats.avro(said.get("schema").textValue(), said.get("registry").textValue(), said.path("access").asText());
   }
 

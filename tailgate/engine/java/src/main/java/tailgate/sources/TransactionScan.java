@@ -64,9 +64,13 @@ final class TransactionScan implements AutoCloseable {
       blocks.put(e.getKey(), new TransactionBlock(e.getValue().get("block")));
       collections.put(e.getKey(), e.getValue().get("collection").textValue());
     }
-    transactions = new Transactions(collections, new Transactions.Limits(Math.max(WAITING_MIN, WAITING_MAX / Math.max(1, at.size())), BYTES_MAX, WAIT_MS, DONE_MAX));
+    transactions = new Transactions(collections,
+        new Transactions.Limits(Math.max(WAITING_MIN, WAITING_MAX / Math.max(1, at.size())),
+        BYTES_MAX, WAIT_MS, DONE_MAX));
     Map<String, Object> all = new HashMap<>(options);
-    all.putAll(Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
+    all.putAll(Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
+        ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false,
+        ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
         ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest", ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
     all.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // this consumer may wait for the broker's default
     consumer = new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
@@ -145,7 +149,9 @@ final class TransactionScan implements AutoCloseable {
     synchronized (this) { at = transactions.enter(0); }
     consumer.assign(partitions);
     Map<TopicPartition, Long> first = consumer.beginningOffsets(partitions, ANSWER);
-    for (TopicPartition p : partitions) consumer.seek(p, !p.topic().equals(topic) ? at.get(p) : Math.max(first.get(p), at.get(p) - 2L * DONE_MAX));
+    for (TopicPartition p : partitions)
+      consumer.seek(p, !p.topic().equals(topic) ? at.get(p)
+          : Math.max(first.get(p), at.get(p) - 2L * DONE_MAX));
   }
 
   /** Processes records. Returns whether a tick may have something to read. */
@@ -157,11 +163,17 @@ final class TransactionScan implements AutoCloseable {
         try {
           if (block == marks) {
             TransactionBlock.Mark mark = block.mark(r.value());
-            synchronized (this) { transactions.mark(p, r.offset(), r.timestamp(), now, mark == null ? null : mark.id(), mark == null ? null : mark.counts()); }
+            synchronized (this) {
+              transactions.mark(p, r.offset(), r.timestamp(), now, mark == null ? null : mark.id(),
+                  mark == null ? null : mark.counts());
+            }
           } else {
             TransactionBlock.Change change = block.change(r.value());
             int bytes = Math.max(r.serializedKeySize(), 0) + Math.max(r.serializedValueSize(), 0);
-            synchronized (this) { transactions.change(p, r.offset(), bytes, r.timestamp(), now, change == null ? null : change.id(), change == null ? 0 : change.order()); }
+            synchronized (this) {
+              transactions.change(p, r.offset(), bytes, r.timestamp(), now,
+                  change == null ? null : change.id(), change == null ? 0 : change.order());
+            }
           }
         } catch (UncheckedIOException e) {  // the registry does not answer
           throw new SourceStalled(reader + "/" + p.topic(), e.getCause().getMessage());
@@ -178,7 +190,9 @@ final class TransactionScan implements AutoCloseable {
   private void probe(long now) {
     Set<TopicPartition> there = new LinkedHashSet<>();
     for (TopicPartition p : partitions) there.add(p);
-    for (String t : blocks.keySet()) for (PartitionInfo p : consumer.partitionsFor(t, ANSWER)) there.add(new TopicPartition(t, p.partition()));
+    for (String t : blocks.keySet())
+      for (PartitionInfo p : consumer.partitionsFor(t, ANSWER))
+        there.add(new TopicPartition(t, p.partition()));
     for (PartitionInfo p : consumer.partitionsFor(topic, ANSWER)) there.add(new TopicPartition(topic, p.partition()));
     if (there.size() > partitions.size()) {
       Set<TopicPartition> come = new LinkedHashSet<>(there);

@@ -344,7 +344,9 @@ final class Transactions {
     if (whole(t)) return false;
     for (Partition p : partitions.values()) {
       boolean awaited = t.counts == null ? p.topic < 0 : p.topic >= 0 && lacks(t, p.topic);
-      if (awaited && !full(p) && Math.max(p.stamp, p.caughtUp - SKEW_MS) <= t.stamp + limits.waitMs && p.caughtUp <= t.heard + limits.waitMs) return false;
+      if (awaited && !full(p) && Math.max(p.stamp, p.caughtUp - SKEW_MS) <= t.stamp + limits.waitMs
+          && p.caughtUp <= t.heard + limits.waitMs)
+        return false;
     }
     return true;
   }

@@ -57,7 +57,9 @@ public final class StateIds {
     next.stores.putAll(stores);
     for (Sent s : committed) {
       Store store = next.stores.get(s.to());
-      if (store == null || store.version == store(s.to()).version) next.stores.put(s.to(), store = new Store(store(s.to()).version + 1, new String[partitions]));
+      if (store == null || store.version == store(s.to()).version)
+        next.stores.put(s.to(), store = new Store(store(s.to()).version + 1,
+            new String[partitions]));
       store.ids[(int) s.n()] = new String(s.bytes(), java.nio.charset.StandardCharsets.US_ASCII);
     }
     next.stores.values().forEach(s -> { for (String id : s.ids) Objects.requireNonNull(id, "a partition did not commit"); });

@@ -16,6 +16,8 @@ final class SyncTrace {
   private SyncTrace() {}
 
   static void sync(Path path) throws IOException {
-    if (FILE != null) Files.write(Path.of(FILE), (path + "\n").getBytes(StandardCharsets.UTF_8), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+    if (FILE != null)
+      Files.write(Path.of(FILE), (path + "\n").getBytes(StandardCharsets.UTF_8),
+          StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 }

@@ -21,8 +21,10 @@ import tailgate.state.StateIds;
 /**
  * Ticks of a circuit straight over its state stores, in the thread of the caller: without a streaming query, jobs and shuffles.
  *
- * <p>The operators, edges, state and its versions are the engine's own. What is done here is what {@link Stages} does with RDDs: open each store at the version that the
- * log names, run {@link Tick}'s parts in order, and carry what is sent between levels to its partition. It comes there in a random order, as a shuffle may bring it.
+ * <p>The operators, edges, state and its versions are the engine's own. What is done here is what
+ * {@link Stages} does with RDDs: open each store at the version that the
+ * log names, run {@link Tick}'s parts in order, and carry what is sent between levels to its
+ * partition. It comes there in a random order, as a shuffle may bring it.
  *
  * <p>A tick enters the log only when the caller says so; until then running it again is as after a lost attempt.
  */
@@ -72,11 +74,17 @@ public final class CircuitDriver {
   /** The last tick enters the log. */
   public void commit() {
     ids = next;
-    for (Sent s : told) held.computeIfAbsent(s.to(), n -> new TreeMap<>()).put(s.n(), java.nio.ByteBuffer.wrap(s.bytes()).getLong(Long.BYTES * Statistics.ENTRIES));
+    for (Sent s : told)
+      held.computeIfAbsent(s.to(), n -> new TreeMap<>())
+          .put(s.n(), java.nio.ByteBuffer.wrap(s.bytes()).getLong(Long.BYTES * Statistics.ENTRIES));
   }
 
   /** The operators that hold state. */
-  public int[] held() { return held.entrySet().stream().filter(e -> e.getValue().values().stream().anyMatch(n -> n != 0)).mapToInt(Map.Entry::getKey).toArray(); }
+  public int[] held() {
+    return held.entrySet().stream()
+        .filter(e -> e.getValue().values().stream().anyMatch(n -> n != 0))
+        .mapToInt(Map.Entry::getKey).toArray();
+  }
 
   /** Of the last tick that entered the log. */
   public String ids() { return ids.toString(); }
@@ -92,7 +100,9 @@ public final class CircuitDriver {
   }
 
   /** CPU seconds of this process. */
-  public static double cpu() { return ((com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1e9; }
+  public static double cpu() {
+    return ((com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1e9;
+  }
 
   private List<Sent> whole(List<InternalRow> batch, long time) {
     return in(0, 0, state -> Tick.all(running, state, time, path + "/results", batch.iterator()));
@@ -134,8 +144,11 @@ public final class CircuitDriver {
   }
 
   private RocksDBStateStoreProvider open(List<Integer> place) {
-    StateStoreProviderId id = new StateStoreProviderId(new StateStoreId(path, place.get(0), place.get(1), StateStoreId.DEFAULT_STORE_NAME()), new UUID(0, 1));
-    return (RocksDBStateStoreProvider) StateStoreProvider$.MODULE$.createAndInit(id, Stages.BYTES, Stages.BYTES, new NoPrefixKeyStateEncoderSpec(Stages.BYTES), false, conf,
+    StateStoreProviderId id =
+        new StateStoreProviderId(new StateStoreId(path, place.get(0), place.get(1),
+        StateStoreId.DEFAULT_STORE_NAME()), new UUID(0, 1));
+    return (RocksDBStateStoreProvider) StateStoreProvider$.MODULE$.createAndInit(id, Stages.BYTES,
+        Stages.BYTES, new NoPrefixKeyStateEncoderSpec(Stages.BYTES), false, conf,
         hadoop, false, Option.empty());
   }
 

@@ -16,10 +16,14 @@ import tailgate.state.StateLost;
 
 /** Errors, dead letters, state and its ids, circuits that change. */
 class CircuitTest {
-  static final StructType PAGES = schema("k int, v int"), SUMS = schema("k int, s bigint, n bigint"), TOTAL = schema("n bigint, s decimal(38,0)");
+  static final StructType PAGES = schema("k int, v int"),
+      SUMS = schema("k int, s bigint, n bigint"), TOTAL = schema("n bigint, s decimal(38,0)");
   static final StructType DEAD = schema("topic string, partition int, offset bigint, error string");
 
-  static Operator sums() { return reduce(PAGES, new int[] {0}, new String[] {"sum", "count"}, new int[] {1, -1}, schema("s bigint, n bigint")); }
+  static Operator sums() {
+    return reduce(PAGES, new int[] {0}, new String[] {"sum", "count"}, new int[] {1, -1},
+        schema("s bigint, n bigint"));
+  }
 
   static Operator total() { return reduce(SUMS, new int[0], new String[] {"count", "sum"}, new int[] {-1, 1}, TOTAL); }
 
@@ -67,7 +71,8 @@ class CircuitTest {
     Circuit c = new Circuit();
     StructType decoded = Decoder.kafka(Formats.none(), Formats.text()).schema();
     c.source(1, "t", Decoder.kafka(Formats.none(), Formats.text()), empty(decoded).selectExpr("cast(value as int) v", "__offset o"));
-    c.source(2, "t", Decoder.kafka(Formats.bytes(), Formats.bytes()), empty(Decoder.kafka(Formats.bytes(), Formats.bytes()).schema()).selectExpr("__offset o"));
+    c.source(2, "t", Decoder.kafka(Formats.bytes(), Formats.bytes()),
+        empty(Decoder.kafka(Formats.bytes(), Formats.bytes()).schema()).selectExpr("__offset o"));
     c.operator(3, upsert(DEAD, new int[] {0, 1, 2}));
     c.deadLetters(1, empty(Circuit.DEAD).selectExpr("topic", "partition", "offset", "error", "false", "cast(null as string)"), 3, 0);
     c.relation(1, schema("v int, o bigint"), 0);
@@ -78,11 +83,16 @@ class CircuitTest {
     c.output(3, empty(DEAD), 2);
     c.seal();
     Running r = new Running(c, partitions);
-    r.tick(record("t", 1, null, utf8("7")), record("t", 2, null, utf8("x")), record("t", 3, null, new byte[] {'1', (byte) 0xff}), record("t", 4, null, null), record("other", 5, null, null));
+    r.tick(record("t", 1, null, utf8("7")), record("t", 2, null, utf8("x")),
+        record("t", 3, null, new byte[] {'1', (byte) 0xff}), record("t", 4, null, null),
+        record("other", 5, null, null));
     assertEquals(Bag.of(row(7, 1L), row(null, 4L)), r.relation(1));
-    assertEquals(Bag.of(row("t", 0, 2L, "invalid input syntax for type integer: \"x\""), row("t", 0, 3L, "invalid byte sequence for encoding \"UTF8\": 0xff")), r.relation(2));
+    assertEquals(Bag.of(row("t", 0, 2L, "invalid input syntax for type integer: \"x\""),
+        row("t", 0, 3L, "invalid byte sequence for encoding \"UTF8\": 0xff")), r.relation(2));
     assertEquals(Bag.of(row(1L), row(2L), row(3L), row(4L)), r.relation(3));
-    assertEquals(Map.of("1.records", 4L, "1.dead_letters", 2L, "1.bytes", 4L, "1.last_message", 1000L, "2.records", 4L, "2.dead_letters", 0L, "2.bytes", 4L, "2.last_message", 1000L), r.last.counters());
+    assertEquals(Map.of("1.records", 4L, "1.dead_letters", 2L, "1.bytes", 4L, "1.last_message",
+        1000L, "2.records", 4L, "2.dead_letters", 0L, "2.bytes", 4L, "2.last_message", 1000L),
+        r.last.counters());
   }
 
   /** A tick that ran but never entered the log is garbage, now and after any restart. */
@@ -193,7 +203,9 @@ class CircuitTest {
     assertThrows(IllegalStateException.class, () -> new Circuit().tick(empty(KAFKA), "/tmp", 0, "", 1));
     Running r = new Running(circuit(false), 1);
     r.tick();
-    assertThrows(IllegalArgumentException.class, () -> r.circuit.tick(empty(KAFKA), r.folder.toString(), 1, r.ids, 2), "another number of partitions");
+    assertThrows(IllegalArgumentException.class,
+        () -> r.circuit.tick(empty(KAFKA), r.folder.toString(), 1, r.ids, 2),
+        "another number of partitions");
   }
 
   /** What the optimizer folds away: a filter that is never true. */

@@ -26,17 +26,20 @@ import tailgate.state.DurableFiles;
 
 /** A session, batches made of values, and ticks whose changes are values again. */
 public final class Lab {
-  public static final StructType KAFKA = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
+  public static final StructType KAFKA = new StructType().add("key", "binary")
+      .add("value", "binary").add("topic", "string").add("partition", "int")
       .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int");
   private static SparkSession spark;
 
   public static synchronized SparkSession spark() {
     if (spark == null) {
       String streaming = "spark.sql.streaming.";
-      spark = SparkSession.builder().master("local[2]").appName("test").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
+      spark = SparkSession.builder().master("local[2]").appName("test")
+          .config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
           .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
           .config("spark.sql.session.timeZone", "UTC")
-          .config(streaming + "checkpointFileManagerClass", "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager")
+          .config(streaming + "checkpointFileManagerClass",
+              "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager")
           .config(streaming + "stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
           .config(streaming + "stateStore.checkpointFormatVersion", "2")
           .config(streaming + "stateStore.rocksdb.changelogCheckpointing.enabled", "true")
@@ -50,21 +53,30 @@ public final class Lab {
   }
 
   /** A relation without rows, to write shapes over. */
-  public static Dataset<Row> empty(StructType schema) { return spark().createDataFrame(new org.apache.spark.api.java.JavaSparkContext(spark().sparkContext()).<Row>emptyRDD(), schema); }
+  public static Dataset<Row> empty(StructType schema) {
+    return spark().createDataFrame(
+        new org.apache.spark.api.java.JavaSparkContext(spark().sparkContext()).<Row>emptyRDD(),
+        schema);
+  }
 
   public static StructType schema(String ddl) { return StructType.fromDDL(ddl); }
 
   public static byte[] utf8(String text) { return text == null ? null : text.getBytes(java.nio.charset.StandardCharsets.UTF_8); }
 
-  public static Row record(String channel, long offset, byte[] key, byte[] value) { return RowFactory.create(key, value, channel, 0, offset, new java.sql.Timestamp(1000), 0); }
+  public static Row record(String channel, long offset, byte[] key, byte[] value) {
+    return RowFactory.create(key, value, channel, 0, offset, new java.sql.Timestamp(1000), 0);
+  }
 
   /** One record of weighted rows for a source with the Arrow decoder. */
   public static Row arrow(String channel, StructType row, List<Weighted> rows) {
     ArrowWriter writer = ArrowWriter.create(row.add("__weight", "long", false), "UTC", true, false);
-    try (var root = writer.root(); var bytes = new ByteArrayOutputStream(); var stream = new ArrowStreamWriter(root, null, Channels.newChannel(bytes))) {
+    try (var root = writer.root(); var bytes = new ByteArrayOutputStream();
+        var stream = new ArrowStreamWriter(root, null, Channels.newChannel(bytes))) {
       for (Weighted w : rows) {
         Object[] values = Arrays.copyOf(w.row.toArray(), row.length() + 1);
-        for (int i = 0; i < row.length(); i++) values[i] = CatalystTypeConverters.createToCatalystConverter(row.apply(i).dataType()).apply(values[i]);
+        for (int i = 0; i < row.length(); i++)
+          values[i] = CatalystTypeConverters.createToCatalystConverter(row.apply(i).dataType())
+              .apply(values[i]);
         values[row.length()] = w.weight;
         writer.write(new org.apache.spark.sql.catalyst.expressions.GenericInternalRow(values));
       }
@@ -82,10 +94,13 @@ public final class Lab {
 
   /** An aggregation whose functions have one column each, or none: -1. */
   public static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
-    if (functions.length != columns.length || functions.length != results.length()) throw new IllegalArgumentException("as many functions as columns and results");
+    if (functions.length != columns.length || functions.length != results.length())
+      throw new IllegalArgumentException("as many functions as columns and results");
     AggregateCall[] calls = new AggregateCall[functions.length];
     for (int i = 0; i < calls.length; i++)
-      calls[i] = new AggregateCall(functions[i], columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false, -1, new SortKey[0], 0);
+      calls[i] = new AggregateCall(functions[i],
+          columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false,
+          -1, new SortKey[0], 0);
     return Operators.reduce(row, group, calls, false);
   }
 
@@ -149,7 +164,10 @@ public final class Lab {
     }
 
     /** Runs a tick that does not enter the log. */
-    public TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), time, ids, partitions); }
+    public TickResult attempt(Row... records) {
+      return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2),
+          folder.toString(), time, ids, partitions);
+    }
 
     /** Runs a tick that enters the log, and leaves its changes to the caller. */
     public TickResult advance(Row... records) {
@@ -165,14 +183,19 @@ public final class Lab {
 
   public static Bag changes(StructType schema, byte[] stream) {
     Bag bag = new Bag();
-    try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("test", 0, Long.MAX_VALUE); var reader = new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
+    try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("test", 0, Long.MAX_VALUE);
+        var reader = new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
       var root = reader.getVectorSchemaRoot();
       while (reader.loadNextBatch()) {
-        ColumnarBatch batch = new ColumnarBatch(root.getFieldVectors().stream().map(ArrowColumnVector::new).toArray(ColumnVector[]::new), root.getRowCount());
+        ColumnarBatch batch = new ColumnarBatch(root.getFieldVectors().stream()
+            .map(ArrowColumnVector::new).toArray(ColumnVector[]::new), root.getRowCount());
         for (int i = 0; i < root.getRowCount(); i++) {
           InternalRow row = batch.getRow(i).copy();
           Object[] values = new Object[schema.length()];
-          for (int c = 0; c < values.length; c++) values[c] = row.isNullAt(c) ? null : CatalystTypeConverters.createToScalaConverter(schema.apply(c).dataType()).apply(row.get(c, schema.apply(c).dataType()));
+          for (int c = 0; c < values.length; c++)
+            values[c] = row.isNullAt(c) ? null
+                : CatalystTypeConverters.createToScalaConverter(schema.apply(c).dataType())
+                .apply(row.get(c, schema.apply(c).dataType()));
           if (row.getLong(schema.length()) == 0) throw new AssertionError("a weight of zero");
           bag.add(Arrays.asList(values), row.getLong(schema.length()));
         }

@@ -32,7 +32,9 @@ class NetTest {
       }
       Sent sent = net.sent(7, folder.resolve("results").toString());
       assertEquals(memory < Net.MEMORY_MAX ? Sent.FILE : Node.Edge.RELATION, sent.kind());
-      byte[] stream = sent.kind() == Sent.FILE ? Files.readAllBytes(Path.of(new String(sent.bytes(), StandardCharsets.UTF_8))) : sent.bytes();
+      byte[] stream = sent.kind() == Sent.FILE
+          ? Files.readAllBytes(Path.of(new String(sent.bytes(), StandardCharsets.UTF_8)))
+          : sent.bytes();
       assertEquals(expected, changes(ROW, stream));
       assertEquals(expected.size(), sent.n());
     }
@@ -51,7 +53,8 @@ class NetTest {
   /** One change on the left meets 300,000 rows on the right: more than may wait for the next operator, and than is sent as bytes. */
   @Test void oneRowWithManyPartners() throws Exception {
     int n = 300_000;
-    StructType left = schema("k int, name string"), right = schema("k int, v int"), pairs = schema("k int, name string, k2 int, v int"), sums = schema("s bigint, n bigint");
+    StructType left = schema("k int, name string"), right = schema("k int, v int"),
+        pairs = schema("k int, name string, k2 int, v int"), sums = schema("s bigint, n bigint");
     Circuit c = new Circuit();
     c.source(1, "left", Decoder.arrow(left), empty(left));
     c.source(2, "right", Decoder.arrow(right), empty(right));

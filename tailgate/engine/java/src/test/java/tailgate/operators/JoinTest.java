@@ -32,7 +32,8 @@ class JoinTest {
       c.relation(1 + i, out, 11 + i);
       boolean[] safe = new boolean[key.length];
       if (keyed) safe[0] = nullSafe;
-      c.operator(21 + i, Operators.join(KINDS.get(i), LEFT, key, RIGHT, key, safe, appendOnly, unique, condition == null ? null : empty(BOTH).where(condition)));
+      c.operator(21 + i, Operators.join(KINDS.get(i), LEFT, key, RIGHT, key, safe, appendOnly,
+          unique, condition == null ? null : empty(BOTH).where(condition)));
       c.edge(1, empty(LEFT), 21 + i, 0);
       c.edge(2, empty(RIGHT), 21 + i, 1);
       c.output(21 + i, empty(out), 1 + i);
@@ -69,7 +70,9 @@ class JoinTest {
   }
 
   static List<Weighted> changes(Random random, boolean retract) {
-    java.util.function.Supplier<Object[]> rows = () -> new Object[] {random.nextInt(6) == 0 ? null : random.nextInt(7), random.nextInt(5) == 0 ? null : random.nextInt(6)};
+    java.util.function.Supplier<Object[]> rows = () ->
+        new Object[] {random.nextInt(6) == 0 ? null : random.nextInt(7),
+        random.nextInt(5) == 0 ? null : random.nextInt(6)};
     List<Weighted> all = new ArrayList<>();
     for (int i = 0; i < 15; i++) all.add(plus(rows.get()));
     for (int i = 0; retract && i < 25; i++) {
@@ -93,27 +96,38 @@ class JoinTest {
     anyOrder(partitions, keyed, nullSafe, conditional, leftAppendOnly, rightAppendOnly, new boolean[2]);
   }
 
-  void anyOrder(int partitions, boolean keyed, boolean nullSafe, boolean conditional, boolean leftAppendOnly, boolean rightAppendOnly, boolean[] unique) {
-    Matches matches = (l, r) -> (!keyed || (nullSafe ? Objects.equals(l.get(0), r.get(0)) : equal(l.get(0), r.get(0)))) && (!conditional || less(l.get(1), r.get(1)));
+  void anyOrder(int partitions, boolean keyed, boolean nullSafe, boolean conditional,
+      boolean leftAppendOnly, boolean rightAppendOnly, boolean[] unique) {
+    Matches matches = (l, r) ->
+        (!keyed || (nullSafe ? Objects.equals(l.get(0), r.get(0)) : equal(l.get(0), r.get(0))))
+        && (!conditional || less(l.get(1), r.get(1)));
     Random random = new Random(partitions * 31L + (keyed ? 1 : 0) + (conditional ? 2 : 0));
     List<Weighted> left = changes(random, !leftAppendOnly), right = changes(random, !rightAppendOnly);
-    Running r = new Running(circuit(keyed, nullSafe, conditional ? "v < w" : null, new boolean[] {leftAppendOnly, rightAppendOnly}, unique), partitions);
+    Running r = new Running(circuit(keyed, nullSafe, conditional ? "v < w" : null,
+        new boolean[] {leftAppendOnly, rightAppendOnly}, unique), partitions);
     int ticks = 5;
     for (int t = 0; t < ticks; t++) {
       r.tick(arrow("left", LEFT, part(left, t, ticks)), arrow("right", RIGHT, part(right, t, ticks)));
       if (t == 2) r.restart();
     }
-    String told = "keyed " + keyed + ", null-safe " + nullSafe + ", conditional " + conditional + ", append-only " + leftAppendOnly + rightAppendOnly;
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i), KINDS.get(i) + ", " + told);
+    String told = "keyed " + keyed + ", null-safe " + nullSafe + ", conditional " + conditional
+        + ", append-only " + leftAppendOnly + rightAppendOnly;
+    for (int i = 0; i < KINDS.size(); i++)
+      assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i),
+          KINDS.get(i) + ", " + told);
     if (leftAppendOnly || rightAppendOnly) return;
     // one side goes, and then the other, and nothing is left that would come back with it
     r.tick(arrow("right", RIGHT, gone(sum(right))));
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(join(KINDS.get(i), sum(left), new Bag(), matches), r.relation(1 + i), KINDS.get(i) + " without right, " + told);
+    for (int i = 0; i < KINDS.size(); i++)
+      assertEquals(join(KINDS.get(i), sum(left), new Bag(), matches), r.relation(1 + i),
+          KINDS.get(i) + " without right, " + told);
     r.tick(arrow("left", LEFT, gone(sum(left))));
     for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag(), r.relation(1 + i), KINDS.get(i) + " of nothing, " + told);
     r.tick(arrow("right", RIGHT, part(right, 0, 1)));
     r.tick(arrow("left", LEFT, part(left, 0, 1)));
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i), KINDS.get(i) + " again, " + told);
+    for (int i = 0; i < KINDS.size(); i++)
+      assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i),
+          KINDS.get(i) + " again, " + told);
   }
 
   @ParameterizedTest
@@ -162,11 +176,15 @@ class JoinTest {
     r.tick(arrow("left", LEFT, List.of(plus(1, 2))));
     r.tick(arrow("right", RIGHT, List.of(plus(1, 0), plus(1, 3))));
     r.tick(arrow("left", LEFT, List.of(plus(1, 2), plus(2, 2))));
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag().add(row("22012", "division by zero"), 2), r.relation(11 + i), KINDS.get(i));
+    for (int i = 0; i < KINDS.size(); i++)
+      assertEquals(new Bag().add(row("22012", "division by zero"), 2), r.relation(11 + i),
+          KINDS.get(i));
     assertEquals(new Bag().add(row(1, 2, 1, 3), 2).add(row(2, 2, null, null), 1), r.relation(2));
     assertEquals(new Bag().add(row(1, 2), 2), r.relation(5));
     r.tick(arrow("right", RIGHT, List.of(plus(1, 0))));
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag().add(row("22012", "division by zero"), 4), r.relation(11 + i), KINDS.get(i));
+    for (int i = 0; i < KINDS.size(); i++)
+      assertEquals(new Bag().add(row("22012", "division by zero"), 4), r.relation(11 + i),
+          KINDS.get(i));
     r.tick(arrow("left", LEFT, List.of(minus(1, 2))));
     r.tick(arrow("left", LEFT, List.of(minus(1, 2))));
     for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag(), r.relation(11 + i), KINDS.get(i));

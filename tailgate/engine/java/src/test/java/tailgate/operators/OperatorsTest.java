@@ -17,7 +17,8 @@ import tailgate.sources.Decoder;
 /** The law: whatever the order and however it is cut into ticks, what was emitted in all is the query over the sum of the input. */
 class OperatorsTest {
   static final StructType LEFT = schema("k int, v int"), RIGHT = schema("k int, s string"), BOTH = schema("k int, v int, k2 int, s string");
-  static final StructType USERS = schema("id int, name string"), EVENTS = schema("id int, name string, __deleted boolean, __position string");
+  static final StructType USERS = schema("id int, name string"),
+      EVENTS = schema("id int, name string, __deleted boolean, __position string");
 
   /** Three sources: left and right of a join, its sums by text; and users by key. */
   static Circuit circuit(boolean leftAppendOnly, boolean rightAppendOnly) {
@@ -30,9 +31,11 @@ class OperatorsTest {
     c.source(1, "left", Decoder.arrow(LEFT), empty(LEFT));
     c.source(2, "right", Decoder.arrow(RIGHT), empty(RIGHT));
     c.source(3, "users", Decoder.arrow(EVENTS), empty(EVENTS));
-    c.operator(12, reduce(schema("s string, v int"), new int[] {0}, new String[] {"count", "sum", "min", "max", "avg"}, new int[] {-1, 1, 1, 1, 1},
+    c.operator(12, reduce(schema("s string, v int"), new int[] {0},
+        new String[] {"count", "sum", "min", "max", "avg"}, new int[] {-1, 1, 1, 1, 1},
         schema("n bigint, total bigint, low int, high int, mean decimal(38,16)")));
-    c.operator(11, Operators.join("inner", LEFT, new int[] {0}, RIGHT, new int[] {0}, new boolean[1], new boolean[] {leftAppendOnly, rightAppendOnly}, new boolean[2], null));
+    c.operator(11, Operators.join("inner", LEFT, new int[] {0}, RIGHT, new int[] {0},
+        new boolean[1], new boolean[] {leftAppendOnly, rightAppendOnly}, new boolean[2], null));
     c.operator(13, upsert(USERS, new int[] {0}));
     c.operator(14, reduce(LEFT, new int[] {0}, new String[0], new int[0], new StructType()));
     c.operator(15, reduce(RIGHT, new int[0], new String[] {"count", "max"}, new int[] {1, 1}, schema("n bigint, high string")));
@@ -61,13 +64,16 @@ class OperatorsTest {
 
   static Bag sums(Bag both) {
     Map<Object, List<Integer>> groups = new HashMap<>();
-    both.forEach((r, w) -> groups.computeIfAbsent(r.get(3), s -> new ArrayList<>()).addAll(Collections.nCopies((int) (long) w, (Integer) r.get(1))));
+    both.forEach((r, w) -> groups.computeIfAbsent(r.get(3), s -> new ArrayList<>())
+        .addAll(Collections.nCopies((int) (long) w, (Integer) r.get(1))));
     Bag out = new Bag();
     groups.forEach((s, all) -> {
       List<Integer> v = all.stream().filter(Objects::nonNull).toList();
       long sum = v.stream().mapToLong(i -> i).sum();
       out.add(v.isEmpty() ? row(s, (long) all.size(), null, null, null, null)
-          : row(s, (long) all.size(), sum, Collections.min(v), Collections.max(v), new java.math.BigDecimal(sum).divide(new java.math.BigDecimal(v.size()), 16, java.math.RoundingMode.HALF_UP)), 1);
+          : row(s, (long) all.size(), sum, Collections.min(v), Collections.max(v),
+              new java.math.BigDecimal(sum)
+              .divide(new java.math.BigDecimal(v.size()), 16, java.math.RoundingMode.HALF_UP)), 1);
     });
     return out;
   }
@@ -115,14 +121,21 @@ class OperatorsTest {
     for (boolean appendOnly : new boolean[] {false, true}) {
       Random random = new Random(7 + partitions);
       String[] texts = {null, "", "a", "ab", "ä", "z", "\ud83d\ude00", "\uffee"};
-      List<Weighted> left = changes(random, 40, () -> new Object[] {random.nextInt(6) == 0 ? null : random.nextInt(8), random.nextInt(4) == 0 ? null : random.nextInt(5) - 2}, !appendOnly);
-      List<Weighted> right = changes(random, 12, () -> new Object[] {random.nextInt(5) == 0 ? null : random.nextInt(8), texts[random.nextInt(texts.length)]}, !appendOnly);
+      List<Weighted> left = changes(random, 40,
+          () -> new Object[] {random.nextInt(6) == 0 ? null : random.nextInt(8),
+          random.nextInt(4) == 0 ? null : random.nextInt(5) - 2}, !appendOnly);
+      List<Weighted> right = changes(random, 12,
+          () -> new Object[] {random.nextInt(5) == 0 ? null : random.nextInt(8),
+          texts[random.nextInt(texts.length)]}, !appendOnly);
       Running r = new Running(circuit(appendOnly, appendOnly), partitions);
       r.tick();
       assertEquals(Bag.of(row(0L, null)), r.relation(5));
       int ticks = 4;
       for (int t = 0; t < ticks; t++) {
-        r.tick(arrow("left", LEFT, left.subList(left.size() * t / ticks, left.size() * (t + 1) / ticks)), arrow("right", RIGHT, right.subList(right.size() * t / ticks, right.size() * (t + 1) / ticks)));
+        r.tick(arrow("left", LEFT,
+            left.subList(left.size() * t / ticks, left.size() * (t + 1) / ticks)),
+            arrow("right", RIGHT, right.subList(right.size() * t / ticks,
+            right.size() * (t + 1) / ticks)));
         if (t == 1) r.restart();
       }
       Bag both = join(sum(left), sum(right));
@@ -176,7 +189,8 @@ class OperatorsTest {
     assertEquals(1, r.last.rows(0), "an equal row is no change");
     r.tick(arrow("users", EVENTS, List.of(plus(2, "unplaced", false, null))));
     r.tick(arrow("users", EVENTS, List.of(plus(2, "stale", false, "0009"))));
-    assertEquals(Bag.of(row(null, "no key"), row(2, "unplaced")), r.relation(3), "an event without a position leaves the position as it was");
+    assertEquals(Bag.of(row(null, "no key"), row(2, "unplaced")), r.relation(3),
+        "an event without a position leaves the position as it was");
   }
 
   @Test
@@ -205,7 +219,8 @@ class OperatorsTest {
     c.relation(2, schema("k double, n bigint"), 0);
     c.source(1, "left", Decoder.arrow(left), empty(left));
     c.source(2, "right", Decoder.arrow(right), empty(right));
-    c.operator(11, Operators.join("inner", left, new int[] {0}, right, new int[] {0}, new boolean[1], new boolean[2], new boolean[2], null));
+    c.operator(11, Operators.join("inner", left, new int[] {0}, right, new int[] {0},
+        new boolean[1], new boolean[2], new boolean[2], null));
     c.operator(12, reduce(left, new int[] {0}, new String[] {"count"}, new int[] {-1}, schema("n bigint")));
     c.edge(1, empty(left), 11, 0);
     c.edge(1, empty(left), 12, 0);
@@ -214,7 +229,9 @@ class OperatorsTest {
     c.output(12, empty(schema("k double, n bigint")), 2);
     c.seal();
     Running r = new Running(c, 1);
-    r.tick(arrow("left", left, List.of(plus(-0.0, 1), plus(0.0, 2), plus(Double.longBitsToDouble(0x7ff8000000000001L), 3), plus(Double.NaN, 4), plus(null, 5), plus(null, 6))));
+    r.tick(arrow("left", left,
+        List.of(plus(-0.0, 1), plus(0.0, 2), plus(Double.longBitsToDouble(0x7ff8000000000001L), 3),
+        plus(Double.NaN, 4), plus(null, 5), plus(null, 6))));
     r.tick(arrow("right", right, List.of(plus(0.0, 1), plus(Double.NaN, 2), plus(null, 3))));
     assertEquals(Bag.of(row(1, 1), row(2, 1), row(3, 2), row(4, 2)), r.relation(1));
     assertEquals(Bag.of(row(0.0, 2L), row(Double.NaN, 2L), row(null, 2L)), r.relation(2));

@@ -12,7 +12,10 @@ import tailgate.circuit.Circuit;
 import tailgate.circuit.Operator;
 import tailgate.sources.Decoder;
 
-/** Operators that keep the rows of a partition in order: what they have emitted in all is a function of the sum of their input, in whatever order it came. */
+/**
+ * Operators that keep the rows of a partition in order: what they have emitted in all is a function
+ * of the sum of their input, in whatever order it came.
+ */
 class PartitionedTest {
   private static final StructType ROW = schema("k int, v int, w int");
   private static final boolean[] UP = {false}, DOWN = {true};
@@ -66,12 +69,17 @@ class PartitionedTest {
       int n = seed;
       follows(Operators.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2 + n, n, false, false), rows -> {
         Bag bag = new Bag();
-        partitions(rows, down).values().forEach(part -> part.stream().skip(n).limit(2 + n).forEach(row -> bag.add(new ArrayList<>(row), 1)));
+        partitions(rows, down).values()
+            .forEach(part -> part.stream().skip(n).limit(2 + n)
+            .forEach(row -> bag.add(new ArrayList<>(row), 1)));
         return bag;
       }, seed);
       follows(Operators.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2, 0, true, false), rows -> {
         Bag bag = new Bag();
-        partitions(rows, down).values().forEach(part -> part.stream().filter(row -> part.stream().filter(o -> o.get(1) > row.get(1)).count() < 2).forEach(row -> bag.add(new ArrayList<>(row), 1)));
+        partitions(rows, down).values()
+            .forEach(part -> part.stream()
+            .filter(row -> part.stream().filter(o -> o.get(1) > row.get(1)).count() < 2)
+            .forEach(row -> bag.add(new ArrayList<>(row), 1)));
         return bag;
       }, seed);
       follows(Operators.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, -1, 3, false, false), rows -> {
@@ -84,8 +92,10 @@ class PartitionedTest {
 
   @Test
   void numbersAndRunningSums() {
-    AggregateCall number = new AggregateCall("row_number", new int[0], org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
-    AggregateCall sum = new AggregateCall("sum", new int[] {2}, org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
+    AggregateCall number = new AggregateCall("row_number", new int[0],
+        org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
+    AggregateCall sum = new AggregateCall("sum", new int[] {2},
+        org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
     WindowCall[] calls = {WindowCall.of(number, "range", "unbounded preceding", 0, -1, "current row", 0, -1, "no others", -1),
         WindowCall.of(sum, "rows", "preceding", 1, -1, "current row", 0, -1, "no others", -1)};
     for (int seed = 0; seed < 3; seed++)
@@ -106,7 +116,8 @@ class PartitionedTest {
   /** A row far behind the last one shown costs nothing but itself: nothing is emitted, and nothing else is read. */
   @Test
   void onlyRowsThatAreReachedChange() {
-    AggregateCall number = new AggregateCall("rank", new int[0], org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
+    AggregateCall number = new AggregateCall("rank", new int[0],
+        org.apache.spark.sql.types.DataTypes.LongType, false, -1, new SortKey[0], 0);
     WindowCall[] calls = {WindowCall.of(number, "range", "unbounded preceding", 0, -1, "current row", 0, -1, "no others", -1)};
     Running r = over(Operators.window(ROW, 3, new int[] {0}, new int[] {1}, UP, UP, calls));
     tick(r, List.of(plus(1, 1, 1), plus(1, 2, 1), plus(1, 3, 1)));

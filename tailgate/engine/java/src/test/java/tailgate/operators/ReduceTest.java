@@ -38,7 +38,10 @@ class ReduceTest {
   private final List<Case> cases = new ArrayList<>();
 
   /** The result after each of some ticks. */
-  private void follows(String column, String function, String result, Object[] expected, List<List<Weighted>> ticks) { cases.add(new Case(column, function, result, expected, ticks)); }
+  private void follows(String column, String function, String result, Object[] expected,
+      List<List<Weighted>> ticks) {
+    cases.add(new Case(column, function, result, expected, ticks));
+  }
 
   /** All cases of a test as one circuit. */
   @AfterEach
@@ -58,17 +61,23 @@ class ReduceTest {
     Running r = new Running(c, 1);
     for (int t = 0; t < cases.stream().mapToInt(of -> of.ticks.size()).max().getAsInt(); t++) {
       List<org.apache.spark.sql.Row> records = new ArrayList<>();
-      for (int i = 1; i <= cases.size(); i++) if (t < cases.get(i - 1).ticks.size()) records.add(arrow("a" + i, schema("v " + cases.get(i - 1).column), cases.get(i - 1).ticks.get(t)));
+      for (int i = 1; i <= cases.size(); i++)
+        if (t < cases.get(i - 1).ticks.size())
+          records.add(arrow("a" + i, schema("v " + cases.get(i - 1).column),
+              cases.get(i - 1).ticks.get(t)));
       r.tick(records.toArray(new org.apache.spark.sql.Row[0]));
       for (int i = 1; i <= cases.size(); i++)
-        if (t < cases.get(i - 1).ticks.size()) assertEquals(Bag.of(row(cases.get(i - 1).expected[t])), r.relation(i), cases.get(i - 1).function + " of " + cases.get(i - 1).column + ", tick " + t);
+        if (t < cases.get(i - 1).ticks.size())
+          assertEquals(Bag.of(row(cases.get(i - 1).expected[t])), r.relation(i),
+              cases.get(i - 1).function + " of " + cases.get(i - 1).column + ", tick " + t);
     }
   }
 
   @Test
   void doublesDoNotDrift() {
     follows("double", "sum", "double", new Object[] {1e16, 1e16 + 2, 1.0, 0.0, null}, List.of(
-        List.of(plus(1e16)), List.of(plus(1.0), plus(1.0)), List.of(minus(1e16), minus(1.0)), List.of(plus(-0.0), minus(1.0)), List.of(minus(-0.0))));
+        List.of(plus(1e16)), List.of(plus(1.0), plus(1.0)), List.of(minus(1e16), minus(1.0)),
+            List.of(plus(-0.0), minus(1.0)), List.of(minus(-0.0))));
     follows("double", "sum", "double", new Object[] {0.6, Double.NaN, Double.POSITIVE_INFINITY, 0.1 + 0.2, Double.MIN_VALUE}, List.of(
         List.of(plus(0.1), plus(0.2), plus(0.3)), List.of(plus(Double.NaN), plus(Double.POSITIVE_INFINITY)), List.of(minus(Double.NaN)),
         List.of(minus(Double.POSITIVE_INFINITY), minus(0.3)), List.of(minus(0.1), minus(0.2), plus(Double.MIN_VALUE))));
@@ -100,37 +109,59 @@ class ReduceTest {
 
   @Test
   void wholeNumbersOfAnySize() {
-    follows("bigint", "sum", "decimal(38,16)", new Object[] {new BigDecimal("18446744073709551614.0000000000000000"), new BigDecimal("0E-16")}, List.of(
+    follows("bigint", "sum", "decimal(38,16)",
+        new Object[] {new BigDecimal("18446744073709551614.0000000000000000"),
+        new BigDecimal("0E-16")}, List.of(
         List.of(plus(Long.MAX_VALUE), plus(Long.MAX_VALUE)), List.of(plus(Long.MIN_VALUE), plus(Long.MIN_VALUE), plus(2L))));
-    follows("int", "avg", "decimal(38,16)", new Object[] {new BigDecimal("0.3333333333333333"), new BigDecimal("0.6666666666666667"), new BigDecimal("-0.6666666666666667")}, List.of(
+    follows("int", "avg", "decimal(38,16)",
+        new Object[] {new BigDecimal("0.3333333333333333"), new BigDecimal("0.6666666666666667"),
+        new BigDecimal("-0.6666666666666667")}, List.of(
         List.of(plus(1), plus(0), plus(0)), List.of(plus(1), minus(0)), List.of(minus(1), minus(1), plus(-1), plus(-1))));
     follows("decimal(30,3)", "avg", "decimal(38,2)", new Object[] {new BigDecimal("0.35"), new BigDecimal("0.18")}, List.of(
         List.of(plus(new BigDecimal("0.345"))), List.of(plus(new BigDecimal("0.005")))));
-    follows("decimal(9,2)", "sum", "decimal(38,2)", new Object[] {new BigDecimal("0.30"), new BigDecimal("0.10"), null}, List.of(List.of(plus(new BigDecimal("0.10")), plus(new BigDecimal("0.20"))),
+    follows("decimal(9,2)", "sum", "decimal(38,2)",
+        new Object[] {new BigDecimal("0.30"), new BigDecimal("0.10"), null},
+        List.of(List.of(plus(new BigDecimal("0.10")), plus(new BigDecimal("0.20"))),
         List.of(minus(new BigDecimal("0.20"))), List.of(minus(new BigDecimal("0.10")))));
   }
 
   @Test
   void extremes() {
-    follows("double", "max", "double", new Object[] {Double.NaN, 5.0, 0.0, -1.0, null}, List.of(List.of(plus(Double.NaN), plus(5.0), plus(-0.0), plus(-1.0)),
+    follows("double", "max", "double", new Object[] {Double.NaN, 5.0, 0.0, -1.0, null},
+        List.of(List.of(plus(Double.NaN), plus(5.0), plus(-0.0), plus(-1.0)),
         List.of(minus(Double.NaN)), List.of(minus(5.0)), List.of(minus(-0.0)), List.of(minus(-1.0))));
     follows("double", "min", "double", new Object[] {Double.NEGATIVE_INFINITY, -2.5, -1.0, Double.NaN}, List.of(
-        List.of(plus(Double.NaN), plus(-1.0), plus(-2.5), plus(Double.NEGATIVE_INFINITY)), List.of(minus(Double.NEGATIVE_INFINITY)), List.of(minus(-2.5)), List.of(minus(-1.0))));
-    follows("string", "max", "string", new Object[] {"b", "ab", "a", ""}, List.of(List.of(plus("a"), plus(""), plus("ab"), plus("b")), List.of(minus("b")), List.of(minus("ab")), List.of(minus("a"))));
-    follows("string", "min", "string", new Object[] {"", "a", "ab", "b"}, List.of(List.of(plus("a"), plus(""), plus("ab"), plus("b")), List.of(minus("")), List.of(minus("a")), List.of(minus("ab"))));
-    follows("int", "min", "int", new Object[] {-1, -1, 300}, List.of(List.of(plus(300), plus(-1), plus(-1), plus(70000)), List.of(minus(-1)), List.of(minus(-1))));
-    follows("bigint", "max", "bigint", new Object[] {Long.MAX_VALUE, -1L}, List.of(List.of(plus(-1L), plus(Long.MIN_VALUE), plus(Long.MAX_VALUE)), List.of(minus(Long.MAX_VALUE))));
+        List.of(plus(Double.NaN), plus(-1.0), plus(-2.5), plus(Double.NEGATIVE_INFINITY)),
+            List.of(minus(Double.NEGATIVE_INFINITY)), List.of(minus(-2.5)), List.of(minus(-1.0))));
+    follows("string", "max", "string", new Object[] {"b", "ab", "a", ""},
+        List.of(List.of(plus("a"), plus(""), plus("ab"), plus("b")), List.of(minus("b")),
+        List.of(minus("ab")), List.of(minus("a"))));
+    follows("string", "min", "string", new Object[] {"", "a", "ab", "b"},
+        List.of(List.of(plus("a"), plus(""), plus("ab"), plus("b")), List.of(minus("")),
+        List.of(minus("a")), List.of(minus("ab"))));
+    follows("int", "min", "int", new Object[] {-1, -1, 300},
+        List.of(List.of(plus(300), plus(-1), plus(-1), plus(70000)), List.of(minus(-1)),
+        List.of(minus(-1))));
+    follows("bigint", "max", "bigint", new Object[] {Long.MAX_VALUE, -1L},
+        List.of(List.of(plus(-1L), plus(Long.MIN_VALUE), plus(Long.MAX_VALUE)),
+        List.of(minus(Long.MAX_VALUE))));
     BigDecimal big = new BigDecimal("12345678901234567890.5"), small = new BigDecimal("-3.0");
-    follows("decimal(38,1)", "max", "decimal(38,1)", new Object[] {big, small}, List.of(List.of(plus(small), plus(big), plus(new BigDecimal("-4.5"))), List.of(minus(big))));
+    follows("decimal(38,1)", "max", "decimal(38,1)", new Object[] {big, small},
+        List.of(List.of(plus(small), plus(big), plus(new BigDecimal("-4.5"))),
+        List.of(minus(big))));
     follows("boolean", "max", "boolean", new Object[] {true, false}, List.of(List.of(plus(true), plus(false)), List.of(minus(true))));
     follows("date", "min", "date", new Object[] {java.sql.Date.valueOf("1969-12-31"), java.sql.Date.valueOf("2020-02-29")}, List.of(
-        List.of(plus(java.sql.Date.valueOf("2020-02-29")), plus(java.sql.Date.valueOf("1969-12-31"))), List.of(minus(java.sql.Date.valueOf("1969-12-31")))));
+        List.of(plus(java.sql.Date.valueOf("2020-02-29")),
+            plus(java.sql.Date.valueOf("1969-12-31"))),
+            List.of(minus(java.sql.Date.valueOf("1969-12-31")))));
   }
 
   /** A value that goes before it comes. */
   @Test
   void extremesBelowZero() {
-    follows("int", "max", "int", new Object[] {3, 3, 9, 9}, List.of(List.of(plus(3), minus(7)), List.of(plus(7)), List.of(plus(9), minus(8)), List.of(plus(8))));
+    follows("int", "max", "int", new Object[] {3, 3, 9, 9},
+        List.of(List.of(plus(3), minus(7)), List.of(plus(7)), List.of(plus(9), minus(8)),
+        List.of(plus(8))));
   }
 
   @Test
@@ -145,7 +176,9 @@ class ReduceTest {
     Circuit c = new Circuit();
     c.relation(1, out, 2);
     c.source(1, "a", Decoder.arrow(row), empty(row));
-    AggregateCall[] calls = {call("min", 1, "int"), call("max", 1, "int"), new AggregateCall("max_by", new int[] {2, 1}, schema("r string").apply(0).dataType(), false, -1, new SortKey[0], 0)};
+    AggregateCall[] calls = {call("min", 1, "int"), call("max", 1, "int"),
+        new AggregateCall("max_by", new int[] {2, 1}, schema("r string").apply(0).dataType(),
+        false, -1, new SortKey[0], 0)};
     c.operator(11, Operators.reduce(row, new int[] {0}, calls, true));
     c.edge(1, empty(row), 11, 0);
     c.output(11, empty(out), 1);

@@ -31,7 +31,8 @@ class TemporalFilterTest {
   void rowsComeAndGoByTheClock(int partitions) {
     Running r = running(partitions);
     r.time = 100;
-    r.tick(arrow("a", TIMED, List.of(plus(1, null, null), plus(2, 100L, 200L), plus(3, 150L, null), plus(4, null, 100L), plus(5, 300L, 300L), plus(6, -50L, 101L))));
+    r.tick(arrow("a", TIMED, List.of(plus(1, null, null), plus(2, 100L, 200L), plus(3, 150L, null),
+        plus(4, null, 100L), plus(5, 300L, 300L), plus(6, -50L, 101L))));
     assertEquals(Bag.of(row(1), row(2), row(6)), r.relation(1));
     assertEquals(101, r.last.due());
     r.time = 150;
@@ -50,7 +51,9 @@ class TemporalFilterTest {
     for (int round = 0; round < 5; round++) {
       List<Weighted> rows = new ArrayList<>();
       for (int i = 0; i < 60; i++) {
-        Weighted w = plus(random.nextInt(5), random.nextInt(4) == 0 ? null : (long) random.nextInt(100), random.nextInt(4) == 0 ? null : (long) random.nextInt(100));
+        Weighted w = plus(random.nextInt(5),
+            random.nextInt(4) == 0 ? null : (long) random.nextInt(100),
+            random.nextInt(4) == 0 ? null : (long) random.nextInt(100));
         rows.add(w);
         if (random.nextBoolean()) rows.add(new Weighted(w.row(), -1));
       }
@@ -83,11 +86,14 @@ class TemporalFilterTest {
     c.output(1, empty(lists).selectExpr("k", "posexplode_outer(a) as (place, e)"), 2);
     c.seal();
     Running r = new Running(c, 1);
-    List<Weighted> rows = List.of(plus(1, List.of(2, 5, 9)), plus(1, List.of(2, 5, 9)), plus(2, List.of()), plus(3, null), plus(4, List.of(1, 0)));
+    List<Weighted> rows = List.of(plus(1, List.of(2, 5, 9)), plus(1, List.of(2, 5, 9)),
+        plus(2, List.of()), plus(3, null), plus(4, List.of(1, 0)));
     r.tick(arrow("a", lists, rows));
     assertEquals(new Bag().add(row(1, 0, 5), 2).add(row(1, 1, 2), 2), r.relation(1));
     assertEquals(Bag.of(row("22012", "division by zero")), r.relation(11), "a row fails as a whole");
-    assertEquals(new Bag().add(row(1, 0, 2), 2).add(row(1, 1, 5), 2).add(row(1, 2, 9), 2).add(row(2, null, null), 1).add(row(3, null, null), 1).add(row(4, 0, 1), 1).add(row(4, 1, 0), 1), r.relation(2));
+    assertEquals(new Bag().add(row(1, 0, 2), 2).add(row(1, 1, 5), 2).add(row(1, 2, 9), 2)
+        .add(row(2, null, null), 1).add(row(3, null, null), 1).add(row(4, 0, 1), 1)
+        .add(row(4, 1, 0), 1), r.relation(2));
     r.tick(arrow("a", lists, rows.stream().map(w -> new Weighted(w.row(), -1)).toList()));
     assertEquals(List.of(new Bag(), new Bag(), new Bag()), List.of(r.relation(1), r.relation(2), r.relation(11)));
   }

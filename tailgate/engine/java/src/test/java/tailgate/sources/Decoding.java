@@ -23,7 +23,8 @@ public final class Decoding {
   private record Work(Node.Source source, byte[] values, double seconds) implements Serializable {}
 
   /**
-   * {rows, nanoseconds of the task's CPU, nanoseconds by the clock, nanoseconds of CPU of decoding without what a source makes of it}; `values`: messages, key and value
+   * {rows, nanoseconds of the task's CPU, nanoseconds by the clock, nanoseconds of CPU of decoding
+   * without what a source makes of it}; `values`: messages, key and value
    * behind their lengths in four bytes each. `seconds` are of CPU; the first half is for the compiler and does not count.
    */
   public static double[] measured(SparkSession session, Decoder decoder, Dataset<Row> shape, byte[] values, double seconds) {
@@ -37,7 +38,9 @@ public final class Decoding {
       byte[] key = new byte[in.getInt()], value = new byte[in.getInt()];
       in.get(key);
       in.get(value);
-      records.add(new GenericInternalRow(new Object[] {key.length == 0 ? null : key, value, UTF8String.fromString("t"), 0, (long) records.size(), 1_000_000L, 0}));
+      records.add(new GenericInternalRow(
+          new Object[] {key.length == 0 ? null : key, value, UTF8String.fromString("t"), 0,
+          (long) records.size(), 1_000_000L, 0}));
     }
     List<Tick.Change> rows = new ArrayList<>();
     double[] decoding = timed(work.seconds, records, r -> work.source.decoder.decode(r, (row, weight) -> {}));
@@ -50,7 +53,9 @@ public final class Decoding {
 
   private static double[] timed(double seconds, List<InternalRow> records, java.util.function.Consumer<InternalRow> use) {
     var threads = ManagementFactory.getThreadMXBean();
-    long began = threads.getCurrentThreadCpuTime(), half = began + (long) (seconds * 5e8), end = began + (long) (seconds * 1e9), cpu = began, wall = System.nanoTime(), now = began, n = 0;
+    long began = threads.getCurrentThreadCpuTime(), half = began + (long) (seconds * 5e8),
+        end = began + (long) (seconds * 1e9), cpu = began, wall = System.nanoTime(), now = began,
+        n = 0;
     for (boolean counting = false; now < end; now = threads.getCurrentThreadCpuTime()) {
       if (!counting && now > half) {
         counting = true;

@@ -17,8 +17,10 @@ import org.junit.jupiter.api.Test;
 
 /** What messages say of transactions, in Avro and JSON. The schemas are Debezium's, but for names and documentation. */
 class TransactionBlockTest {
-  private static final Schema ROW = new Schema.Parser().parse("{'type': 'record', 'name': 'Envelope', 'fields': [{'name': 'after', 'type': ['null', 'string']}, {'name': 'transaction', 'type': ['null', {'type': 'record', 'name': 'block', 'fields': [{'name': 'id', 'type': 'string'}, {'name': 'total_order', 'type': 'long'}, {'name': 'data_collection_order', 'type': 'long'}]}], 'default': null}]}".replace('\'', '"'));
-  private static final Schema END = new Schema.Parser().parse("{'type': 'record', 'name': 'Value', 'fields': [{'name': 'status', 'type': 'string'}, {'name': 'id', 'type': 'string'}, {'name': 'event_count', 'type': ['null', 'long'], 'default': null}, {'name': 'data_collections', 'type': ['null', {'type': 'array', 'items': ['null', {'type': 'record', 'name': 'collection', 'fields': [{'name': 'data_collection', 'type': 'string'}, {'name': 'event_count', 'type': 'long'}]}]}], 'default': null}, {'name': 'ts_ms', 'type': 'long'}]}".replace('\'', '"'));
+  private static final Schema ROW = new Schema.Parser()
+      .parse("{'type': 'record', 'name': 'Envelope', 'fields': [{'name': 'after', 'type': ['null', 'string']}, {'name': 'transaction', 'type': ['null', {'type': 'record', 'name': 'block', 'fields': [{'name': 'id', 'type': 'string'}, {'name': 'total_order', 'type': 'long'}, {'name': 'data_collection_order', 'type': 'long'}]}], 'default': null}]}".replace('\'', '"'));
+  private static final Schema END = new Schema.Parser()
+      .parse("{'type': 'record', 'name': 'Value', 'fields': [{'name': 'status', 'type': 'string'}, {'name': 'id', 'type': 'string'}, {'name': 'event_count', 'type': ['null', 'long'], 'default': null}, {'name': 'data_collections', 'type': ['null', {'type': 'array', 'items': ['null', {'type': 'record', 'name': 'collection', 'fields': [{'name': 'data_collection', 'type': 'string'}, {'name': 'event_count', 'type': 'long'}]}]}], 'default': null}, {'name': 'ts_ms', 'type': 'long'}]}".replace('\'', '"'));
   private static final TransactionBlock JSON = new TransactionBlock(new ObjectMapper().createObjectNode().put("type", "json"));
 
   private static TransactionBlock avro(Schema schema) {
@@ -37,7 +39,8 @@ class TransactionBlockTest {
   private static byte[] utf8(String json) { return json.replace('\'', '"').getBytes(StandardCharsets.UTF_8); }
 
   @Test void blocksInAvro() throws IOException {
-    GenericData.Record row = new GenericData.Record(ROW), block = new GenericData.Record(ROW.getField("transaction").schema().getTypes().get(1));
+    GenericData.Record row = new GenericData.Record(ROW),
+        block = new GenericData.Record(ROW.getField("transaction").schema().getTypes().get(1));
     row.put("after", "x");
     assertNull(avro(ROW).change(written(row)), "a snapshot's");
     block.put("id", "571:5319");
@@ -50,7 +53,9 @@ class TransactionBlockTest {
   }
 
   @Test void endsInAvro() throws IOException {
-    GenericData.Record end = new GenericData.Record(END), one = new GenericData.Record(END.getField("data_collections").schema().getTypes().get(1).getElementType().getTypes().get(1));
+    GenericData.Record end = new GenericData.Record(END),
+        one = new GenericData.Record(END.getField("data_collections").schema().getTypes().get(1)
+        .getElementType().getTypes().get(1));
     one.put("data_collection", "public.users");
     one.put("event_count", 4L);
     end.put("status", "END");
@@ -79,7 +84,8 @@ class TransactionBlockTest {
     var found = new TransactionBlock.Mark("571", Map.of("s1.a", 2L));
     assertEquals(found, JSON.mark(utf8(end)));
     assertEquals(found, JSON.mark(utf8("{'schema': {}, 'payload': " + end + "}")));
-    assertEquals(new TransactionBlock.Mark("571", null), JSON.mark(utf8("{'status': 'BEGIN', 'id': '571:53195829', 'event_count': null, 'data_collections': null}")));
+    assertEquals(new TransactionBlock.Mark("571", null),
+        JSON.mark(utf8("{'status': 'BEGIN', 'id': '571:53195829', 'event_count': null, 'data_collections': null}")));
     assertNull(JSON.mark(utf8("{}")));
     assertNull(JSON.mark(utf8("null")));
     assertNull(JSON.mark(utf8("nothing")));

@@ -6,10 +6,15 @@ import java.util.*;
 import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
 
-/** A connector that crashes and sends again, a reader that crashes and reads again, and partitions that are seen in any order: no step shows half a transaction, and all come. */
+/**
+ * A connector that crashes and sends again, a reader that crashes and reads again, and partitions
+ * that are seen in any order: no step shows half a transaction, and all come.
+ */
 class TransactionsTest {
   private static final Map<String, String> TOPICS = new TreeMap<>(Map.of("users", "shop.users", "items", "shop.items"));
-  private static final TopicPartition MARKS = new TopicPartition("marks", 0), MORE = new TopicPartition("marks", 1), USERS = new TopicPartition("users", 0), OTHERS = new TopicPartition("users", 1), ITEMS = new TopicPartition("items", 0);
+  private static final TopicPartition MARKS = new TopicPartition("marks", 0),
+      MORE = new TopicPartition("marks", 1), USERS = new TopicPartition("users", 0),
+      OTHERS = new TopicPartition("users", 1), ITEMS = new TopicPartition("items", 0);
   private static final List<TopicPartition> FEW = List.of(MARKS, USERS, OTHERS, ITEMS), ALL = List.of(MARKS, MORE, USERS, OTHERS, ITEMS);
   private static final Transactions.Limits LIMITS = new Transactions.Limits(1000, 1 << 20, 60_000, 1000);
 
@@ -50,7 +55,9 @@ class TransactionsTest {
     for (int n = random.nextInt(4); n-- > 0;) logs.get(ITEMS).add(new Sent(ITEMS, null, 0, null));  // a snapshot
     int from = 0;
     for (int crashes = random.nextInt(4); crashes > 0; crashes--) {
-      int crash = from + random.nextInt(line.size() - from + 1), durable = from + random.nextInt(crash - from + 1);  // all to `durable` is; of each partition more
+      // all to `durable` is; of each partition more
+      int crash = from + random.nextInt(line.size() - from + 1),
+          durable = from + random.nextInt(crash - from + 1);
       Map<TopicPartition, Integer> more = new HashMap<>();
       for (TopicPartition p : ALL) more.put(p, durable + random.nextInt(crash - durable + 1));
       for (int i = from; i < crash; i++) if (i < more.get(line.get(i).to)) logs.get(line.get(i).to).add(line.get(i));
@@ -74,7 +81,9 @@ class TransactionsTest {
 
   private static void run(int seed) {
     Random random = new Random(seed);
-    boolean apart = random.nextInt(3) == 0;  // the transaction topic has partitions: the order in which transactions ended is not known between them
+    // the transaction topic has partitions: the order in which transactions ended is not known
+    // between them
+    boolean apart = random.nextInt(3) == 0;
     List<List<Sent>> database = database(random, 1 + random.nextInt(12), apart);
     Map<TopicPartition, List<Sent>> logs = logs(random, database);
     Map<TopicPartition, Integer> entered = new HashMap<>(), scanned = new HashMap<>();
@@ -94,12 +103,16 @@ class TransactionsTest {
         scanned.put(MORE, 0);
       }
       TopicPartition p = ALL.get(random.nextInt(ALL.size()));
-      for (int n = random.nextInt(4); n > 0 && scanned.get(p) < logs.get(p).size(); n--) read(reader, p, scanned.get(p), logs.get(p).get(scanned.merge(p, 1, Integer::sum) - 1));
+      for (int n = random.nextInt(4); n > 0 && scanned.get(p) < logs.get(p).size(); n--)
+        read(reader, p, scanned.get(p), logs.get(p).get(scanned.merge(p, 1, Integer::sum) - 1));
       Map<TopicPartition, Long> to = reader.enter(1 + random.nextInt(8));
       for (TopicPartition q : ALL) {
         int before = entered.put(q, (int) (long) to.get(q));
         assertTrue(before <= entered.get(q) && entered.get(q) <= Math.max(scanned.get(q), before), "seed " + seed);
-        if (!q.topic().equals("marks")) for (Sent s : logs.get(q).subList(before, entered.get(q))) if (s.id != null) shown.computeIfAbsent(s.id, i -> new HashSet<>()).add(q.topic() + s.order);
+        if (!q.topic().equals("marks"))
+          for (Sent s : logs.get(q).subList(before, entered.get(q)))
+            if (s.id != null)
+              shown.computeIfAbsent(s.id, i -> new HashSet<>()).add(q.topic() + s.order);
       }
       boolean missed = false;
       for (List<Sent> transaction : database) {
@@ -112,7 +125,10 @@ class TransactionsTest {
         missed |= seen.isEmpty();
       }
       assertEquals(List.of(), reader.warnings(), "seed " + seed);
-      if (logs.entrySet().stream().allMatch(e -> e.getKey().topic().equals("marks") || entered.get(e.getKey()) == e.getValue().size()) && !missed) return;
+      if (logs.entrySet().stream()
+          .allMatch(e -> e.getKey().topic().equals("marks")
+          || entered.get(e.getKey()) == e.getValue().size()) && !missed)
+        return;
       assertTrue(step < 5000, "seed " + seed + ": it does not go on from " + entered);
     }
   }
@@ -127,7 +143,9 @@ class TransactionsTest {
 
   private long at(TopicPartition p) { return one.enter(1000).get(p); }
 
-  private void end(int offset, long stamp, String id, long users) { one.mark(MARKS, offset, stamp, stamp, id, Map.of("shop.users", users, "shop.unread", 7L)); }
+  private void end(int offset, long stamp, String id, long users) {
+    one.mark(MARKS, offset, stamp, stamp, id, Map.of("shop.users", users, "shop.unread", 7L));
+  }
 
   @Test void aCollectionThatNobodyReadsIsNotWaitedFor() {
     one.change(USERS, 0, 10, 0, 0, "a", 1);

@@ -85,7 +85,7 @@ public final class JsonbAccess {
   public static boolean contains(UTF8String whole, UTF8String part) {
     byte[] a = whole.getBytes();
     byte[] b = part.getBytes();
-    // As an exception, an array contains a scalar that is one of its elements.
+    // Exception: an array contains a scalar that is one of its elements.
     if (a[0] == '[' && isScalar(b[0])) return hasElementContaining(a, 0, b, 0);
     return contains(a, 0, b, 0);
   }

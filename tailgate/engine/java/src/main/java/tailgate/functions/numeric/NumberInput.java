@@ -19,7 +19,7 @@ import tailgate.functions.text.TextInput;
 public final class NumberInput {
   private static final Pattern NUMBER = Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
   private static final Pattern INFINITY = Pattern.compile("[+-]?inf(inity)?");
-  // What strtod() of C reads besides decimal numbers.
+  // Numbers that strtod() of C reads besides decimal numbers.
   private static final Pattern HEXADECIMAL =
       Pattern.compile("[+-]?0[xX](?:[0-9a-fA-F]+\\.?[0-9a-fA-F]*|\\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?");
   private static final Pattern NAN = Pattern.compile("[+-]?nan(?:\\(\\w*\\))?", Pattern.CASE_INSENSITIVE);

@@ -20,7 +20,9 @@ from tailgate.lake.writing import open_epoch
 Row = tuple[object, ...]
 
 
-class Made:
+class ModelLake:
+    """A lake that a test writes, and the rows of each relation at every time."""
+
     def __init__(self, path: Path) -> None:
         self.lake = Lake.create(path)
         self.writer = open_epoch(self.lake)
@@ -111,8 +113,8 @@ def unready(item: Item) -> Item:
 
 
 @contextlib.asynccontextmanager
-async def serving(made: Made) -> AsyncIterator[Serving]:
-    server = Serving(made.lake, Memory(2 << 30))
+async def serving(model: ModelLake) -> AsyncIterator[Serving]:
+    server = Serving(model.lake, Memory(2 << 30))
     await server.start()
     try:
         yield server
