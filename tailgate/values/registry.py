@@ -88,6 +88,15 @@ def read_binary(data: bytes, type: Type) -> Value:
     return codec(type).read_binary(data, type)
 
 
+def order_key(value: Value, type: Type) -> Any:
+    """Returns a key that compares like a value that is not NULL.
+
+    >>> order_key((1, 0, 0), Type("interval")) == order_key((0, 30, 0), Type("interval"))
+    True
+    """
+    return codec(type).order_key(value)
+
+
 def text_writer(type: Type, style: Style = DEFAULT) -> Writer:
     """Returns the function that writes raw values as text."""
     return codec(type).text_writer(type, style)
