@@ -1,4 +1,4 @@
-"""The input and output functions of a type, and the Python types of its values."""
+"""The input and output functions of a type, its order, and the Python types of its values."""
 
 from __future__ import annotations
 
