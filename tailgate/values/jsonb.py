@@ -70,7 +70,7 @@ def _check_strings(value: Json) -> None:
                 _check_strings(item)
 
 
-def key_order(key: str) -> tuple[int, bytes]:
+def member_order(key: str) -> tuple[int, bytes]:
     """Returns the sort key of an object's key."""
     encoded = key.encode()
     return len(encoded), encoded
@@ -90,7 +90,7 @@ def dump(value: Json) -> str:
         case list():
             return "[" + ", ".join(map(dump, value)) + "]"
         case dict():
-            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=key_order)) + "}"
+            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=member_order)) + "}"
     raise TypeError(type(value).__name__)
 
 
@@ -157,7 +157,7 @@ def _order_bytes(value: Json) -> bytes:
             return NUMBER + _order_number(value)
         case list():
             return ARRAY + _order_int(len(value)) + b"".join(map(_order_bytes, value))
-    keys = sorted(value, key=key_order)
+    keys = sorted(value, key=member_order)
     return OBJECT + _order_int(len(keys)) + b"".join(_order_text(k) + _order_bytes(value[k]) for k in keys)
 
 
