@@ -33,7 +33,7 @@ from urllib.parse import parse_qs, urlsplit
 from tailgate.embedded.children import Child, ChildServer, await_free, free_port
 from tailgate.embedded.registry_routes import ROUTES, Request
 from tailgate.embedded.subjects import RegistryError, Subjects
-from tailgate.lake.http import BadRequest, body_length
+from tailgate.lake.host.http import BadRequest, body_length
 
 BODY_BYTES_MAX = 16 << 20  # Confluent's limit is 8 MB for a record with a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # each connection has a thread; clients reconnect automatically

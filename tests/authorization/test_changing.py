@@ -189,7 +189,7 @@ class Between:
         return self._execute(*arguments)
 
 
-def test_what_takes_a_name_meanwhile_is_not_what_was_checked(world: World) -> None:
+def test_an_object_that_takes_the_name_meanwhile_is_refused(world: World) -> None:
     """The role low drops its view and boss creates one of that name: the new check refuses the statement."""
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("low", "CREATE VIEW public.v AS SELECT 1 AS n")
@@ -210,7 +210,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("changes", CHANGES, ids=lambda texts: texts[0])
-def test_the_engine_refuses_what_was_checked_of_something_else(world: World, changes: tuple[str, ...]) -> None:
+def test_the_engine_refuses_a_resolution_of_other_objects(world: World, changes: tuple[str, ...]) -> None:
     """The engine raises 40001; the gateway then resolves the names again."""
     world.sql("low", "CREATE VIEW lo.v AS SELECT 1 AS n")
     text = "COMMENT ON VIEW lo.v IS 'mine'"
@@ -224,7 +224,7 @@ def test_the_engine_refuses_what_was_checked_of_something_else(world: World, cha
         world.execute(text, {"role": "low"}, again, Waiting())
 
 
-def test_what_has_nothing_to_do_with_it_may_change(world: World) -> None:
+def test_unrelated_objects_may_change(world: World) -> None:
     world.sql("low", "CREATE VIEW lo.v AS SELECT 1 AS n", "CREATE VIEW lo.w AS SELECT 1 AS n")
     text = "COMMENT ON VIEW lo.v IS 'mine'"
     resolution = resolve(text, world.lake.catalog(), world.lake.catalog())

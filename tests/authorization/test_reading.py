@@ -55,7 +55,7 @@ def test_times_take_no_function_that_reads(shared: World, text: str) -> None:
     refused(shared, "low", text, sqlstate="0A000")
 
 
-def test_arguments_of_execute_may_call_what_may_be_read(world: World) -> None:
+def test_arguments_of_execute_may_call_readable_functions(world: World) -> None:
     world.sql("low", "CREATE TABLE lo.own (n int PRIMARY KEY)", "INSERT INTO lo.own VALUES (7)")
     world.sql("low", "CREATE FUNCTION lo.f() RETURNS int LANGUAGE SQL AS 'SELECT max(n) FROM lo.own'")
     prepare = "PREPARE p(int) AS SELECT $1 + 1"
@@ -237,7 +237,7 @@ def test_a_view_made_by_a_role_is_not_another_role_s_in_one_session(world: World
         assert session.execute("TABLE v").fetchall() == [(CANARY,)]
 
 
-def test_a_cursor_is_asked_with_the_role_that_opens_it(world: World) -> None:
+def test_a_cursor_runs_with_the_role_that_opens_it(world: World) -> None:
     """DECLARE reads no rows; the first FETCH checks the privileges."""
     with world.connect("tailgate") as session:
         session.execute("BEGIN")
@@ -247,7 +247,7 @@ def test_a_cursor_is_asked_with_the_role_that_opens_it(world: World) -> None:
             session.execute("FETCH c")
 
 
-def test_rows_in_errors_are_for_those_who_may_read(world: World) -> None:
+def test_rows_in_errors_need_the_privilege_to_read(world: World) -> None:
     """PostgreSQL omits the row from 23505, 23502 and 23514 for a role without SELECT."""
     world.sql("boss", "CREATE TABLE own.t (n int PRIMARY KEY, hidden text NOT NULL DEFAULT 'of the table', CHECK (n > 0))")
     world.sql("boss", "GRANT USAGE ON SCHEMA own TO low", "GRANT INSERT ON own.t TO low", "INSERT INTO own.t VALUES (5)")
@@ -262,7 +262,7 @@ def test_rows_in_errors_are_for_those_who_may_read(world: World) -> None:
 
 
 # Cached results, look-ups and shared feeds check the privileges, too.
-def test_what_is_ready_is_asked_for_too(world: World) -> None:
+def test_cached_answers_need_privileges(world: World) -> None:
     with world.connect("boss") as boss, world.connect("low") as low:
         for _ in range(40):
             boss.execute(f"SELECT name FROM salaries WHERE n = {CANARY}")

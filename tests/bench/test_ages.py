@@ -29,7 +29,7 @@ def test_groups_are_apart() -> None:
     assert ages([1.0, 1.0], [2, 4], received((1.5, 4, 1), (1.2, 2, 1))) == [200.0, 500.0]
 
 
-def test_a_count_that_arrives_late_takes_nothing_back() -> None:
+def test_a_late_count_changes_nothing() -> None:
     assert ages([1.0, 2.0], [7, 7], received((2.5, 7, 2), (2.6, 7, 1), (2.7, 7, 2))) == [500.0, 1500.0]
 
 

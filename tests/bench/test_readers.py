@@ -95,6 +95,6 @@ def test_select(postgres: str) -> None:
             db.execute(f"DROP TABLE {VIEW}")
 
 
-def test_a_reader_that_fails_says_why(postgres: str) -> None:
+def test_a_failed_reader_reports_the_reason(postgres: str) -> None:
     with reading(Output("select", postgres)) as reader, pytest.raises(RuntimeError, match="does not exist"):
         reader.await_first(ANSWER_S)

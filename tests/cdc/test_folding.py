@@ -46,7 +46,7 @@ def test_changes() -> None:
 
 
 @pytest.mark.parametrize("events", [(FIRST, SECOND, SECOND), (FIRST, THIRD), (SECOND,)])
-def test_changes_that_do_not_fit(events: tuple[Any, ...]) -> None:
+def test_a_deletion_of_a_missing_row_is_refused(events: tuple[Any, ...]) -> None:
     with pytest.raises(Misfit, match="takes away a row that is not there"):
         fold(topics(*events), "t", "debezium")
 

@@ -68,7 +68,7 @@ def test_a_page_is_made_of_its_parts(page: Path) -> None:
     assert written(list(parts(page.read_text()))) == page.read_text()
 
 
-def test_every_statement_is_told() -> None:
+def test_every_statement_is_documented() -> None:
     words = set(UNPRINTABLE)
     for page in PAGES:
         for example in examples(page):
@@ -80,7 +80,7 @@ def test_every_statement_is_told() -> None:
     assert not missing, f"no page of docs/sql has an example of {', '.join(missing)}"
 
 
-def test_every_type_is_told() -> None:
+def test_every_type_is_documented() -> None:
     rows = re.findall(r"^\| `([^`]+)`", (SQL / "types.md").read_text(), re.MULTILINE)
     missing = {f.sql for f in FACTS.values() if f.category not in "XP"} - set(rows)
     assert not missing, f"docs/sql/types.md has no row of {', '.join(sorted(missing))}"

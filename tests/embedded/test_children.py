@@ -58,7 +58,7 @@ def test_children_and_theirs_end_with_a_parent_that_is_killed(tmp_path: Path, se
         assert gone(pids)
 
 
-def test_a_child_that_ends_takes_its_own_children_along(tmp_path: Path) -> None:
+def test_the_children_of_a_child_end_with_it(tmp_path: Path) -> None:
     child = Child("child", ["sh", "-c", "sleep 300 & echo $! > grandchild; exit 3"], log=tmp_path / "log", folder=tmp_path)
     assert child.wait(SOON) == 3
     assert gone([int((tmp_path / "grandchild").read_text())])
@@ -79,7 +79,7 @@ def test_stop_kills_after_its_grace(tmp_path: Path) -> None:
     assert child.stop(timedelta(milliseconds=200)) == -signal.SIGKILL
 
 
-def test_a_child_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
+def test_a_failed_child_is_reported_with_its_last_output(tmp_path: Path) -> None:
     child = Child("unlucky", ["sh", "-c", "echo no such topic >&2; exit 7"], log=tmp_path / "log", announces="ready")
     with pytest.raises(ChildFailed, match=r"unlucky ended with 7 before it was ready(.|\n)*no such topic"):
         child.wait_ready(child.announced, SOON)

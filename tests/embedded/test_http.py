@@ -83,7 +83,7 @@ def test_bodies_that_are_too_long_are_413(doors: Doors, server: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["/newest?after=x", "/newest?after=-", "/recent?relations=x", "/recent?timeout=x", "/recent?timeout=nan"])
-def test_numbers_of_control_that_are_none_are_400(doors: Doors, query: str) -> None:
+def test_invalid_numbers_in_control_requests_are_400(doors: Doors, query: str) -> None:
     port, headers = doors["control"]
     head = f"GET {query} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}"
     assert status(answered(port, f"{head}\r\n")) == 400

@@ -80,7 +80,7 @@ def test_a_topic_made_twice_is_one(kafka: Kafka) -> None:
     assert len(metadata.topics["twice"].partitions) == 2
 
 
-def test_a_topic_that_cannot_be_is_an_error(kafka: Kafka) -> None:
+def test_an_invalid_topic_is_an_error(kafka: Kafka) -> None:
     with pytest.raises(KafkaException):
         kafka.create_topic("no/such name")
 
@@ -107,7 +107,7 @@ def test_another_port_is_refused_for_a_folder_that_has_one(tmp_path: Path) -> No
         Kafka(tmp_path, port + 1)
 
 
-def test_a_taken_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "PREDECESSOR_ENDS", timedelta(milliseconds=100))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -115,7 +115,7 @@ def test_a_taken_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             Kafka(tmp_path, port).start()
 
 
-def test_missing_jars_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_jars_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "JARS", tmp_path)
     with pytest.raises(FileNotFoundError, match="make setup"):
         Kafka(tmp_path / "kafka").start()

@@ -95,7 +95,7 @@ def test_serializers_write_and_read(own: Registry) -> None:
     assert client_of(own).get_subjects() == ["users-value"]
 
 
-def test_serializers_that_may_not_register(own: Registry) -> None:
+def test_serializers_without_registration(own: Registry) -> None:
     context = SerializationContext("users", MessageField.KEY)
     strict = AvroSerializer(client_of(own), USER, conf={"auto.register.schemas": False})
     with pytest.raises(SchemaRegistryError):
@@ -198,7 +198,7 @@ def test_deletes_are_soft_then_permanent(own: Registry, client: SchemaRegistryCl
     assert client_of(own).register_schema("s", avro(USER)) == 1, "a content keeps its id"
 
 
-def test_versions_go_on_after_a_soft_delete(own: Registry) -> None:
+def test_versions_continue_after_a_soft_delete(own: Registry) -> None:
     client_of(own).register_schema("s", avro(USER))
     call(own, "DELETE", "/subjects/s")
     assert client_of(own).register_schema("s", avro(USER)) == 1
@@ -372,7 +372,7 @@ def test_a_path_is_taken_apart_before_it_is_unquoted(registry: Registry) -> None
     assert call(registry, "GET", f"/subjects/{subject}/versions")[1] == [1]
 
 
-def test_beyond_loopback_only_when_told(tmp_path: Path) -> None:
+def test_other_addresses_than_loopback_need_an_option(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tailgate.embedded.registry", "--data", str(tmp_path), "--port", "1", "--host", "0.0.0.0"]
     refusal = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert refusal.returncode == 2

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.claim import marked
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.embedded.sockets import descendants, listeners, verdicts
 from tests.engine.runtime.parts import until
 
@@ -149,7 +149,7 @@ def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
     return Counter(labels)
 
 
-def test_every_listening_socket_asks_who_comes(up: Up) -> None:
+def test_every_listening_socket_authenticates(up: Up) -> None:
     """Only the four public sockets of `tailgate up` serve clients without authentication."""
     assert sockets(up) == SOCKETS
 
@@ -249,7 +249,7 @@ def test_every_process_may_be_killed(up: Up) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_a_start_ends_what_an_earlier_one_left(up: Up, sent: signal.Signals) -> None:
+def test_a_start_ends_the_remains_of_an_earlier_one(up: Up, sent: signal.Signals) -> None:
     """Supervisor and watcher are killed together, so the children survive, running or stopped."""
     left = marked(up.data)
     assert len(left) >= 6

@@ -37,7 +37,7 @@ def test_a_charge_counts_at_every_level() -> None:
     assert gateway.used == 40
 
 
-def test_who_leaves_holds_nothing() -> None:
+def test_a_closed_session_holds_no_memory() -> None:
     gateway, role, session = levels()
     session.charge(30)
     session.close()
@@ -65,7 +65,7 @@ def test_caches_give_way() -> None:
     assert gateway.used == 40
 
 
-def test_what_has_a_name_is_charged() -> None:
+def test_named_statements_are_charged() -> None:
     gateway, _, session = levels(10 * UNNAMED_FREE, 10 * UNNAMED_FREE, 4 * UNNAMED_FREE)
     statements: ChargedDict[int] = ChargedDict(lambda value: value)
     statements.budget = session
@@ -85,7 +85,7 @@ def test_what_has_a_name_is_charged() -> None:
     assert gateway.used == 0
 
 
-def test_what_changes_is_charged_once() -> None:
+def test_changes_are_charged_once() -> None:
     gateway, _, session = levels()
     charged = Charge(session)
     for size in (10, 40, 5):

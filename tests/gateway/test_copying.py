@@ -66,7 +66,7 @@ def test_copy_is_postgresql_s(postgres: str, words: str, options: CopyOptions, t
     assert ours == theirs
 
 
-def test_options_that_make_no_sense() -> None:
+def test_contradictory_options() -> None:
     for wrong in ({"delimiter": b"ab"}, {"delimiter": b"\n"}, {"null": b"\n"}, {"delimiter": b"a"}, {"quote": b""}):
         with pytest.raises((InvalidParameterValue, FeatureNotSupported)):
             CopyOptions(**wrong)  # type: ignore[arg-type]

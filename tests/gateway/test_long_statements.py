@@ -50,7 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_loop_goes_on(world: World, name: str) -> None:
+def test_the_event_loop_is_not_blocked(world: World, name: str) -> None:
     loop, beats = world.gateways[0].loop, Beats()
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("SELECT 1")

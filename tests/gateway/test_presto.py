@@ -64,7 +64,7 @@ def pages(server: main.Server, text: str) -> list[dict[str, Any]]:
     return documents
 
 
-def test_a_result_comes_in_pages(server: main.Server) -> None:
+def test_a_result_is_sent_in_pages(server: main.Server) -> None:
     documents = pages(server, "SELECT id, name FROM t ORDER BY id;")
     sizes = [len(p.get("data", ())) for p in documents]
     assert max(sizes) == statements.PAGE_ROWS
@@ -131,7 +131,7 @@ def test_open_statements_are_limited_and_cancelled(server: main.Server, world: W
     assert pages(server, "SELECT 1 AS a")[-1]["data"] == [[1]]
 
 
-def test_a_statement_that_nobody_asks_for_ends(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abandoned_statement_ends(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     _, document = asked(url(server), "POST", "SELECT id FROM t")
     asked(document["nextUri"])
     monkeypatch.setattr(statements, "IDLE_S", 0.0)

@@ -16,8 +16,8 @@ import psycopg.sql
 import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
-from tailgate.lake import subscriptions
 from tailgate.lake.catalog import Item, Subscription, View
+from tailgate.lake.readers import subscriptions
 from tailgate.lake.types import INT8, TEXT, Field
 from tests.gateway.serving.model_lake import ModelLake
 from tests.tables.world import Served
@@ -224,7 +224,7 @@ def test_followers_of_queries(world: World) -> None:
     groups.close()
 
 
-def test_beside_readers(world: World) -> None:
+def test_concurrent_readers(world: World) -> None:
     """Each answer has one time and the columns of that time, while columns are added and no block is open."""
     ended = threading.Event()
     wrong: list[object] = []

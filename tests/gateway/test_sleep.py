@@ -44,7 +44,7 @@ def test_the_same_statement_sleeps_again(connection: psycopg.Connection[tuple[ob
         assert time.monotonic() - began >= 0.1
 
 
-def test_other_statements_go_on_and_cancel_ends_it(world: World, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+def test_other_statements_continue_and_cancel_ends_it(world: World, connection: psycopg.Connection[tuple[object, ...]]) -> None:
     errors: list[psycopg.Error] = []
 
     def sleep() -> None:

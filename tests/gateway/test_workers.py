@@ -86,7 +86,7 @@ def test_long_work_is_another_processs() -> None:
     run(work)
 
 
-def test_errors_come_back_whole() -> None:
+def test_errors_are_transferred_completely() -> None:
     async def work(workers: Workers) -> None:
         with pytest.raises(UndefinedTable, match='relation "t" does not exist') as raised:
             await workers.run_in_worker(failing, "t")
@@ -150,7 +150,7 @@ def test_work_that_takes_too_much_memory_is_refused() -> None:
     run(work, 100 << 20)
 
 
-def test_a_template_that_was_killed_begins_anew() -> None:
+def test_a_killed_template_process_restarts() -> None:
     async def work(workers: Workers) -> None:
         assert await workers.run_in_worker(process)
         assert pool.TEMPLATE._process is not None
@@ -248,7 +248,7 @@ def test_long_ones_make_room() -> None:
     asyncio.run(work())
 
 
-def test_a_turn_that_is_not_waited_for_goes_on() -> None:
+def test_an_abandoned_turn_is_passed_on() -> None:
     async def work() -> None:
         turns = Limiter(1, 1)
         first = turns.try_take(LOW)
@@ -283,7 +283,7 @@ def test_quotas() -> None:
     quota.check(SUPER)
 
 
-def test_who_asks_is_of_the_task() -> None:
+def test_the_requester_belongs_to_the_task() -> None:
     async def work() -> None:
         async def asking(who: Requester) -> Requester:
             REQUESTER.set(who)

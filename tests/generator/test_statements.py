@@ -102,7 +102,7 @@ def test_random_materialized_views(both: Both, capsys: pytest.CaptureFixture[str
     assert not wrong, "\n\n".join(wrong)
 
 
-def test_internal_errors_are_none(both: Both) -> None:
+def test_no_internal_errors_are_recorded(both: Both) -> None:
     """The gateway has recorded no internal error either."""
     answer = both.ours.query("SELECT process, sqlstate, error, statement, count FROM tailgate.internal_errors")
     assert [r.rows for r in answer.results] == [[]]

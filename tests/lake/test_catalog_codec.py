@@ -87,7 +87,7 @@ def test_the_stored_form_is_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_what_a_newer_version_adds_is_kept(kind: str) -> None:
+def test_additions_of_a_newer_version_are_kept(kind: str) -> None:
     """Unknown members of the item, of its options, and of the objects in these."""
 
     def grown(value: Any) -> Any:
@@ -106,7 +106,7 @@ def test_what_a_newer_version_adds_is_kept(kind: str) -> None:
     assert through(data) == data
 
 
-def test_roles_and_schemas_keep_what_they_do_not_know() -> None:
+def test_roles_and_schemas_keep_unknown_fields() -> None:
     role = {"id": 9, "name": "r", "login": True, "superuser": False, "verifier": None, "grants": {"5": ["INSERT", "SELECT"]}, "later": 1}
     schema = {"id": 8, "name": "s", "owner": 9, "comment": "", "later": 2}
     catalog = {"items": [], "next_id": 16384, "roles": [{**role, "member_of": {"7": True}}], "schemas": [schema]}

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake, files
 from tailgate.lake.errors import Replaced, Uncertain
-from tailgate.lake.inbox import Inbox, Record
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.writer.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
 from tests.lake.test_failures import SCRIPT, goes_on, prepared_lake
 
@@ -146,7 +147,7 @@ def test_paused_and_replaced_at_every_operation(prepared_lake: tuple[Life, Path]
 
 
 @pytest.mark.parametrize("number", [0, 3, 6, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 4, 5, 7))])
-def test_an_engine_that_begins_is_paused(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_starting_engine_is_paused(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A starting engine has read the newest entry, which is removed before the engine resumes."""
     short_history(monkeypatch)
     for after in (False, True):

@@ -15,13 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailgate.lake import Lake, crash, engines
-from tailgate.lake.entry import Header, Section, decode_header, encode_header, stream
 from tailgate.lake.errors import FeatureNotSupported, Gone, ObjectNotInPrerequisiteState
-from tailgate.lake.processes import Process
-from tailgate.lake.retention import sweep
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
+from tailgate.lake.host.processes import Process
+from tailgate.lake.log.entry import Header, Section, decode_header, encode_header, stream
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer import engines
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
 from tests.lake.relations import add, changes, counted, item, snapshot
 
 BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
@@ -51,7 +53,7 @@ def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> Non
         decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":2'))
 
 
-def test_a_header_keeps_what_it_was_given() -> None:
+def test_a_header_keeps_its_fields() -> None:
     header = Header(
         7, 10, 2, "tick", 3, None, {"k": {"t": {"0": 5}}}, 4, 9, '{"ids":[]}', "2.1", 17, (Section(1, 2, 0, 64),), {"fills": [1]}
     )
@@ -62,7 +64,7 @@ def test_a_header_keeps_what_it_was_given() -> None:
     assert decode_header(later).extra == {"fills": [1], "made_up": 5}
 
 
-def test_fields_that_are_not_given_are_carried_on(lake: Lake) -> None:
+def test_omitted_fields_keep_their_values(lake: Lake) -> None:
     writer = open_epoch(lake)
     writer.append(offsets={"k": {"t": {"0": 5}}}, inbox=3, state="ids", checkpoint="1.1", batch=8, extra={"fills": {"1": 2}}, clock=77)
     add(writer, BAG)
@@ -88,7 +90,7 @@ def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
 
 def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is notified of an entry does not wait for its next poll."""
-    monkeypatch.setattr("tailgate.lake.log.POLL_S", 30.0)
+    monkeypatch.setattr("tailgate.lake.log.log.POLL_S", 30.0)
     writer = open_epoch(lake)
     reader = Lake(lake.path)
     headers: list[Any] = []
@@ -128,7 +130,7 @@ def test_an_entry_by_time(lake: Lake) -> None:
         assert (header and header.n) == n
 
 
-def test_a_large_section_lies_beside_its_entry(lake: Lake, tmp_path: Path) -> None:
+def test_a_large_section_is_a_separate_file(lake: Lake, tmp_path: Path) -> None:
     writer = open_epoch(lake)
     add(writer, BAG)
     table = changes(BAG, [([i, "x"], 1) for i in range(1000)])
@@ -181,7 +183,7 @@ def test_the_next_engine_waits_for_the_jvm_of_the_last(lake: Lake, monkeypatch: 
         killer.join()
 
 
-def test_a_process_is_told_from_a_later_one_of_its_number() -> None:
+def test_a_process_is_distinguished_from_a_later_one_with_the_same_id() -> None:
     mine = Process.of(os.getpid())
     assert mine.lives()
     assert not Process(mine.pid, mine.started + 1, mine.boot).lives()
@@ -197,7 +199,7 @@ def test_no_child_inherits_the_lock(lake: Lake) -> None:
 
 
 def test_a_crash_point_ends_the_process_at_its_count() -> None:
-    program = "from tailgate.lake import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
+    program = "from tailgate.lake.host import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
     environment = {**os.environ, "TAILGATE_CRASH": "here:3", "PYTHONPATH": str(Path(crash.__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL

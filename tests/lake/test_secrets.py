@@ -12,8 +12,8 @@ import pytest
 from tailgate.lake.catalog import Catalog, Change, Secret
 from tailgate.lake.catalog.codec import decode_settings, encode_settings
 from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
+from tailgate.lake.catalog.secrets import File, Sealed, Vault, settings
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.secrets import File, Sealed, Vault, settings
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_secret_is_opened_by_its_key_alone(key: Path, tmp_path: Path) -> None:
         Vault().opened((("password", Sealed(7, token)),))
 
 
-def test_keys_that_are_none(key: Path) -> None:
+def test_invalid_keys(key: Path) -> None:
     Vault(key).check()
     key.chmod(0o640)
     with pytest.raises(ObjectNotInPrerequisiteState, match="can be read by others"):

@@ -11,13 +11,13 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
 from tailgate.lake.errors import InvalidParameterValue, TailgateError
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sinks.envelope import Encoder, Envelope
-from tailgate.sinks.forms import Avro, Json, Text
-from tailgate.sinks.headers import headers_of
+from tailgate.sinks.formats.row_formats import Avro, Json, Text
+from tailgate.sinks.headers import EventHeaders, headers_of
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
 DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
@@ -58,7 +58,7 @@ def test_with_the_relations_key_an_update_is_one_event_without_message_key() -> 
     assert got == [(None, (1, "old"), (1, "new")), (None, None, (2, "x")), (None, (3, "gone"), None)]
 
 
-def test_a_key_that_was_asked_for_is_the_message_key() -> None:
+def test_the_key_of_the_sink_is_the_message_key() -> None:
     got = events(changes((1, "new", 1), (1, "old", -1)), key=(0,))
     assert got == [(1, (1, "old"), (1, "new"))]
     assert Encoder(COLUMNS, "debezium", Avro(7, 9), key=(0,)).events(changes((None, "a", 1)))[0][0] == b"\x00\x00\x00\x00\x09\x00"
@@ -114,7 +114,7 @@ def test_json_events() -> None:
     assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(deletion) == [(b"1", None, ())]
 
 
-def test_an_envelope_without_words_for_what_goes() -> None:
+def test_envelope_none_refuses_deletions() -> None:
     assert Encoder(COLUMNS, "none", Json()).events(changes((1, "a", 2))) == [(None, b'{"k":1,"v":"a"}', ())] * 2
     assert Encoder(COLUMNS, "none", Json(), key=(0,), key_form=Text()).events(changes((1, "a", 1))) == [(b"1", b'{"k":1,"v":"a"}', ())]
     with pytest.raises(TailgateError, match="ENVELOPE NONE has no words for it"):
@@ -131,7 +131,7 @@ def test_a_column_as_text() -> None:
 # ---- headers ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_headers_are_those_of_the_new_row_or_of_the_one_that_goes() -> None:
+def test_headers_are_those_of_the_new_row_or_of_the_deleted_row() -> None:
     columns = (Field("k", types.INT4), Field("h", types.JSONB))
     rows = [
         (1, '{"a": "new"}', 1),
@@ -142,14 +142,14 @@ def test_headers_are_those_of_the_new_row_or_of_the_one_that_goes() -> None:
     table = pa.Table.from_pylist([dict(zip(("k", "h", "__weight"), row, strict=True)) for row in rows], arrow_schema(columns, weight=True))
     expected = [(("o", b"t"), ("a", b"new")), (("o", b"t"), ("b", b"x"), ("b", None)), (("o", b"t"),)]
     for envelope in ("debezium", "upsert"):
-        encoder = Encoder(columns, envelope, Json(), key=(0,), headers=1, constant=(("o", b"t"),))  # type: ignore[arg-type]
+        encoder = Encoder(columns, envelope, Json(), key=(0,), headers=EventHeaders(1, (("o", b"t"),)))  # type: ignore[arg-type]
         assert [e.headers for e in encoder.events(table)] == expected
-    unpaired = Encoder(columns, "debezium", Json(), headers=1).events(table)
+    unpaired = Encoder(columns, "debezium", Json(), headers=EventHeaders(1)).events(table)
     assert [e.headers for e in unpaired] == [(("a", b"old"),), expected[1][1:], (("a", b"new"),), ()]
-    assert [e.headers for e in Encoder(columns, "none", Json(), headers=1).events(table.slice(3))] == [()]
+    assert [e.headers for e in Encoder(columns, "none", Json(), headers=EventHeaders(1)).events(table.slice(3))] == [()]
 
 
-def test_what_is_no_headers() -> None:
+def test_invalid_headers() -> None:
     for text in ("1", "[1]", '[{"value": "x"}]', '"a"'):
         with pytest.raises(InvalidParameterValue, match="the headers of a message"):
             headers_of(text)

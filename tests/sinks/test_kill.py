@@ -123,7 +123,7 @@ def test_two_processes_fight_over_a_sink(feed: Feed, kafka: Kafka, registry: Reg
 
 
 @pytest.mark.long
-def test_a_paused_process_goes_on(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+def test_a_paused_process_continues(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
     ticking = Ticking(feed)
     process = Process(feed.lake.path)
@@ -141,7 +141,7 @@ def test_a_paused_process_goes_on(feed: Feed, kafka: Kafka, registry: Registry, 
 
 
 @pytest.mark.long
-def test_the_broker_goes_and_comes_back(feed: Feed, registry: Registry, topic: str, tmp_path: Path) -> None:
+def test_the_broker_stops_and_returns(feed: Feed, registry: Registry, topic: str, tmp_path: Path) -> None:
     broker = Kafka(tmp_path / "kafka")
     broker.start()
     try:

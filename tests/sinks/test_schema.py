@@ -12,10 +12,10 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import FACTS, Field, Type
-from tailgate.sinks import avro
+from tailgate.sinks.formats import avro
 
 
 def test_debezium_schema_is_materializes() -> None:
@@ -51,7 +51,7 @@ def test_a_full_name_is_a_name_and_a_namespace() -> None:
         (["?column?", "?column?"], ["_column_", "_column_1"]),
     ],
 )
-def test_names_become_avros(names: list[str], avro_names: list[str]) -> None:
+def test_names_become_avro_names(names: list[str], avro_names: list[str]) -> None:
     assert schema.field_names(names) == avro_names
 
 
@@ -206,7 +206,7 @@ def test_the_header_is_confluents() -> None:
     assert avro.header(258) == b"\x00\x00\x00\x01\x02"
 
 
-def test_chunks_and_other_arrow_forms_become_the_stored_one() -> None:
+def test_chunks_and_other_arrow_forms_are_converted() -> None:
     table = pa.table({"c": pa.chunked_array([pa.array([1], pa.int32()), pa.array([2], pa.int32())])})
     assert avro.stored(table, (Field("any", types.INT8),))[0].to_pylist() == [1, 2]
     assert avro.stored(table.slice(0, 0), (Field("any", types.INT8),))[0].to_pylist() == []

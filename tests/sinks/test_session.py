@@ -107,7 +107,7 @@ def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
     newer.close()
 
 
-def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id: str) -> None:
+def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -> None:
     session = opened(kafka, lake_id, "a")
 
     def dies() -> None:
@@ -123,7 +123,7 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
     again.close()
 
 
-def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: str) -> None:
+def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -> None:
     """A fence is released after a pause in which the broker aborted the session's transaction."""
     session = opened(kafka, lake_id, "a")
     session.commit([], Progress(1, 1, 0, True, "a"))

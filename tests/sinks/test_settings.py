@@ -20,7 +20,7 @@ def item(**options: Any) -> Sink:
     return Sink(1, "s", depends=(2,), **{**OPTIONS, **options})
 
 
-def test_the_least_that_is_needed() -> None:
+def test_default_settings() -> None:
     assert settings(item()) == Settings(brokers="kafka:9092", topic="t", registry="http://r:8081", envelope="debezium")
 
 
@@ -54,13 +54,13 @@ def test_refused(options: dict[str, Any], sqlstate: str) -> None:
     assert caught.value.sqlstate == sqlstate
 
 
-def test_a_schema_has_one_id_whoever_asks(registry: Registry) -> None:
+def test_a_schema_has_one_id_for_all_subjects(registry: Registry) -> None:
     schema = {"type": "record", "name": "envelope", "fields": [{"name": "a", "type": "int"}]}
     first = registering.register(registry.url, {}, "settings test/value", schema)
     assert registering.register(f"http://127.0.0.1:1,{registry.url}", {}, "settings test/value", schema) == first
 
 
-def test_a_schema_that_is_refused_is_not_tried_again(registry: Registry) -> None:
+def test_a_refused_schema_is_not_retried(registry: Registry) -> None:
     with pytest.raises(TailgateError, match=r'refused the schema of "bad"') as caught:
         registering.register(registry.url, {}, "bad", {"type": "nothing"})
     assert not caught.value.retriable

@@ -21,15 +21,18 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import checkpoints, reading, retention, segments, tending
 from tailgate.lake.catalog import Change
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
-from tailgate.sinks.copies import Copy
+from tailgate.lake.log import segments
+from tailgate.lake.readers import reading
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tailgate.sinks.main import Sinks
 from tailgate.sinks.session import Session
+from tailgate.sinks.status import Copy
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 
@@ -97,7 +100,7 @@ def test_a_snapshot_keeps_the_history_that_it_reads(
         (segments, "ENTRIES", 3),
         (retention, "ENTRIES", 3),
         (retention, "AGE_MIN_MS", 0),
-        (tending, "GRACE_S", 0.0),
+        (maintenance, "GRACE_S", 0.0),
         (checkpoints, "RECENT_MS", 0),
         (checkpoints, "SPACING_MS", 0),
     ):
@@ -118,21 +121,21 @@ def test_a_snapshot_keeps_the_history_that_it_reads(
         until(lambda: "no broker" in copy(feed.lake).get("error", ""))
         pass_time(20)
         assert feed.lake.log.first() > 1
-        assert feed.lake.since() <= created
+        assert reading.since(feed.lake) <= created
     until(lambda: reached(feed))
     assert copy(feed.lake)["status"] == "running"
     assert events(kafka.address, topic) == feed.expected
     pass_time(10)
     until(lambda: reached(feed))
     pass_time(2)
-    assert feed.lake.since() > created
+    assert reading.since(feed.lake) > created
 
 
 def _refuse(session: Session) -> None:
     raise ConnectionFailure("no broker")
 
 
-def test_headers_come_with_every_message(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+def test_every_message_has_headers(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "a", None)})
     feed.create_sink(kafka.address, registry.url, topic, constant_headers=(("origin", "shöp"), ("origin", "")))
     feed.tick({1: (1, "b", None), 2: (2, "c", None)})
@@ -195,7 +198,7 @@ def test_upsert_has_keys_rows_and_tombstones(feed: Feed, kafka: Kafka, registry:
     ]
 
 
-def test_without_snapshot_only_what_comes_after(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+def test_without_a_snapshot_only_later_changes_are_sent(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "a", None)})
     feed.create_sink(kafka.address, registry.url, topic, snapshot=False)
     feed.tick({1: (1, "b", None)})
@@ -203,7 +206,7 @@ def test_without_snapshot_only_what_comes_after(feed: Feed, kafka: Kafka, regist
     assert events(kafka.address, topic) == feed.expected == [((1, "a", None), (1, "b", None))]
 
 
-def test_it_goes_on_after_a_stop_where_it_was(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+def test_it_continues_at_its_position_after_a_stop(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
     for _ in range(4):
         running = Running(feed)
@@ -241,7 +244,9 @@ def test_while_its_view_has_errors_a_sink_waits(feed: Feed, kafka: Kafka, regist
     assert events(kafka.address, topic) == expected
 
 
-def test_a_view_that_begins_anew_sends_the_difference(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+def test_a_view_that_is_backfilled_again_sends_the_difference(
+    feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running
+) -> None:
     feed.tick({k: (k, f"v{k}", None) for k in range(3)})
     feed.create_sink(kafka.address, registry.url, topic)
     feed.tick({3: (3, "v3", None)})
@@ -310,7 +315,7 @@ def test_an_absent_registry_delays_its_sink_alone(feed: Feed, kafka: Kafka, regi
         assert copy(feed.lake, sink)["n"] <= 4, "the log is kept for it"
 
 
-def test_a_sink_that_cannot_be_says_why(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+def test_an_impossible_sink_reports_the_reason(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.create_sink(kafka.address, registry.url, topic, value_format=SinkFormat(type="csv", registry=""))
     until(lambda: copy(feed.lake).get("status") == "stopped")
     assert copy(feed.lake)["error"] == "0A000: sinks of format CSV are not supported"

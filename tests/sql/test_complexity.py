@@ -95,14 +95,14 @@ FIRST = "SELECT x FROM t WHERE x = 1"
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_thirty_queries_that_each_name_the_one_before_twice(name: str, database: duckdb.DuckDBPyConnection) -> None:
+def test_thirty_queries_that_each_reference_the_previous_one_twice(name: str, database: duckdb.DuckDBPyConnection) -> None:
     parts = ", ".join(f"c{i} AS ({TWICE[name].format(f'c{i - 1}')})" for i in range(1, 31))
     with limited():
         assert answered(database, f"WITH c0 AS ({FIRST}), {parts} SELECT x FROM c30") == 1
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_thirty_views_that_each_name_the_one_before_twice(name: str, database: duckdb.DuckDBPyConnection) -> None:
+def test_thirty_views_that_each_reference_the_previous_one_twice(name: str, database: duckdb.DuckDBPyConnection) -> None:
     catalog = CATALOG
     with limited():
         for i in range(31):

@@ -47,10 +47,10 @@ def condition_fails(text: str) -> bool:
 
 
 @pytest.mark.parametrize("text", SAFE)
-def test_conditions_that_may_be_asked_of_any_row(text: str) -> None:
+def test_infallible_conditions(text: str) -> None:
     assert not condition_fails(text)
 
 
 @pytest.mark.parametrize("text", FAILS)
-def test_conditions_that_may_not(text: str) -> None:
+def test_fallible_conditions(text: str) -> None:
     assert condition_fails(text)

@@ -77,7 +77,7 @@ def view(catalog: Catalog, text: str) -> Catalog:
     return catalog.apply(Change((item,)))
 
 
-def test_depends_is_what_the_text_names() -> None:
+def test_dependencies_are_the_objects_in_the_text() -> None:
     catalog = view(CATALOG, "CREATE VIEW plain AS SELECT n FROM events")
     query = bind_query("SELECT * FROM plain, users, plain p", catalog)
     ids = {i.name: i.id for i in catalog.items.values()}

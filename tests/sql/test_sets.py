@@ -91,7 +91,7 @@ QUERIES = (
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_beside_postgresql(text: str, server: psycopg.Connection[Any]) -> None:
+def test_compared_with_postgresql(text: str, server: psycopg.Connection[Any]) -> None:
     assert ours(text) == theirs(text, server)
 
 

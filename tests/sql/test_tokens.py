@@ -48,7 +48,7 @@ def test_tokens(text: str, expected: list[tuple[str, str]]) -> None:
     assert kinds(text) == expected
 
 
-def test_an_error_comes_when_it_is_reached() -> None:
+def test_an_error_is_raised_at_its_position() -> None:
     cursor = Cursor("a 'b")
     cursor.advance()
     with pytest.raises(SyntaxError_) as caught:

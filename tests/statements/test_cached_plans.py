@@ -79,7 +79,7 @@ def test_another_statement_or_cursor_of_the_same_name(sql: psycopg.Connection) -
             assert sql.execute("FETCH c", prepare=True).fetchall() == [expected]
 
 
-def test_a_follower_that_was_not_begun(world: World, change: Callable[..., None]) -> None:
+def test_a_bound_subscribe_whose_columns_change(world: World, change: Callable[..., None]) -> None:
     client = Client.connect("127.0.0.1", world.served.port)
     play("> Parse('s', 'subscribe shown')\n> Sync()", client)
     change(*WIDER)

@@ -19,7 +19,7 @@ def shares(sql: psycopg.Connection) -> psycopg.Connection:
     return sql
 
 
-def test_errors_are_told_and_go_with_their_rows(shares: psycopg.Connection) -> None:
+def test_errors_are_reported_and_disappear_with_their_rows(shares: psycopg.Connection) -> None:
     assert shares.execute("SHOW ERRORS").fetchall() == []
     shares.execute("INSERT INTO parts VALUES (3, 0), (4, 0)")
     with pytest.raises(psycopg.errors.DivisionByZero, match="division by zero") as error:

@@ -27,7 +27,7 @@ def numbers(world: World):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.long
-def test_progress_is_told(numbers: psycopg.Connection, world: World) -> None:
+def test_progress_is_reported(numbers: psycopg.Connection, world: World) -> None:
     notices: list[str] = []
     shown: list[tuple[object, ...]] = []
     with world.connect() as connection, world.connect() as other:

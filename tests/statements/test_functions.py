@@ -57,7 +57,7 @@ def test_views_are_kept_up_to_date(parts: psycopg.Connection[Any], world: World)
 
 
 @pytest.mark.spark
-def test_what_calls_a_function_depends_on_it(parts: psycopg.Connection[Any]) -> None:
+def test_callers_of_a_function_depend_on_it(parts: psycopg.Connection[Any]) -> None:
     parts.execute("CREATE FUNCTION twice(low int) RETURNS bigint LANGUAGE SQL AS $$ SELECT 2 * above(low) $$")
     parts.execute("CREATE MATERIALIZED VIEW cs AS SELECT twice(id) AS t FROM parts")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
@@ -99,7 +99,7 @@ def test_psql_lists_them(parts: psycopg.Connection[Any], world: World) -> None:
 
 
 @pytest.mark.spark
-def test_rights_are_those_of_who_calls(parts: psycopg.Connection[Any], world: World) -> None:
+def test_privileges_are_those_of_the_caller(parts: psycopg.Connection[Any], world: World) -> None:
     parts.execute("CREATE ROLE eve LOGIN PASSWORD 'x'")
     try:
         parts.execute("GRANT USAGE ON SCHEMA public TO eve")
@@ -158,7 +158,7 @@ def test_functions_that_call_each_other_are_refused() -> None:
         create(catalog, "CREATE OR REPLACE FUNCTION f(a int) RETURNS int LANGUAGE SQL AS $$ SELECT g(a) $$")
 
 
-def test_a_function_that_reads_what_it_is_called_by_is_refused() -> None:
+def test_a_function_that_reads_a_view_that_calls_it_is_refused() -> None:
     """A cycle is refused.
 
     Once, a materialized view and a function referred to each other, and the next statement about
@@ -183,7 +183,7 @@ def test_a_function_depends_on_the_defaults_of_its_arguments() -> None:
     assert g.depends == (f.id,)
 
 
-def test_what_a_call_becomes_is_bounded() -> None:
+def test_the_expansion_of_a_call_is_limited() -> None:
     catalog = create(Catalog(), "CREATE FUNCTION d(a int) RETURNS int LANGUAGE SQL AS $$ SELECT a * a $$")
     call = "1::int"
     for _ in range(16):

@@ -27,7 +27,7 @@ def rows(connection: psycopg.Connection, relation: str) -> list[tuple[object, ..
     return sorted(connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload,no-any-return]
 
 
-def test_a_materialized_view_and_what_reads_it_switch_at_one_time(orders: psycopg.Connection, world: World) -> None:
+def test_a_materialized_view_and_its_readers_switch_at_one_time(orders: psycopg.Connection, world: World) -> None:
     with world.connect() as follower, follower.transaction():
         follower.execute("DECLARE c CURSOR FOR TAIL totals WITH (SNAPSHOT = false)")
         follower.execute("FETCH 0 c")
@@ -68,7 +68,7 @@ def test_other_columns(orders: psycopg.Connection, world: World) -> None:
     assert len(names) == len(set(names))
 
 
-def test_what_postgresql_refuses(orders: psycopg.Connection) -> None:
+def test_statements_that_postgresql_refuses(orders: psycopg.Connection) -> None:
     for statement, sqlstate, message in (
         ("VIEW large AS SELECT customer FROM totals", "42P16", "cannot drop columns from view"),
         ("VIEW large AS SELECT customer, total AS t FROM totals", "42P16", 'cannot change name of view column "total" to "t"'),
@@ -86,7 +86,7 @@ def test_what_postgresql_refuses(orders: psycopg.Connection) -> None:
     assert rows(orders, "larger") == [("ann", 41)]
 
 
-def test_one_that_is_new_is_created(sql: psycopg.Connection) -> None:
+def test_or_replace_creates_a_missing_view(sql: psycopg.Connection) -> None:
     sql.execute("CREATE OR REPLACE VIEW one AS SELECT 1 AS x")
     sql.execute("CREATE OR REPLACE VIEW one AS SELECT 2 AS x, 3 AS y")
     assert rows(sql, "one") == [(2, 3)]

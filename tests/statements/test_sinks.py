@@ -45,7 +45,7 @@ def test_its_view_goes_with_it(stock: psycopg.Connection, world: World) -> None:
     stock.execute("ALTER TABLE goods RENAME TO stock")
 
 
-def test_what_reads_its_view_holds_it(stock: psycopg.Connection) -> None:
+def test_readers_of_its_view_prevent_drop(stock: psycopg.Connection) -> None:
     stock.execute(f"CREATE SINK shelf FROM (SELECT item FROM stock) {INTO} {JSON}")
     stock.execute("CREATE VIEW above AS SELECT * FROM shelf_query")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot drop sink shelf"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tailgate.lake import subscriptions
+from tailgate.lake.readers import subscriptions
 from tests.statements.conftest import World
 
 FETCH = "FETCH ALL FROM SUBSCRIPTION feed WITH (timeout = '0s')"
@@ -30,7 +30,7 @@ def test_a_view_is_followed_and_remembered(world: World, sql: psycopg.Connection
     assert place.time == rows[-1][0]
 
 
-def test_what_cannot_be_subscribed_to(sql: psycopg.Connection) -> None:
+def test_invalid_subscriptions(sql: psycopg.Connection) -> None:
     sql.execute("CREATE TABLE t (id int PRIMARY KEY); CREATE VIEW plain AS SELECT id FROM t")
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='view "plain" is not stored, so its changes are not kept'):
         sql.execute("CREATE SUBSCRIPTION feed FROM plain")

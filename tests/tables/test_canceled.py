@@ -12,7 +12,7 @@ from tests.tables.world import World
 
 
 @pytest.mark.parametrize("text", ["CREATE TABLE t (k int)", "DROP TABLE old", "ALTER TABLE old RENAME TO other", "CREATE INDEX ON old (k)"])
-def test_a_statement_whose_client_is_gone(world: World, text: str) -> None:
+def test_a_statement_whose_client_has_disconnected(world: World, text: str) -> None:
     """Another statement holds the lock of the catalog until the client has disconnected.
 
     Regression: the engine executed the statement later, after its client had dropped the object with

@@ -197,7 +197,7 @@ def value(kind: str, mine: random.Random) -> object:
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "binary"])
-def test_random_rows_come_back(both: Callable[[Callable[[Connection], Any]], Any], form: str, seed: int) -> None:
+def test_random_rows_are_read_back(both: Callable[[Callable[[Connection], Any]], Any], form: str, seed: int) -> None:
     mine = random.Random(seed)
     kinds = [k.split()[1] for k in KINDS.split(", ")]
     rows = [[value(k, mine) for k in kinds] for _ in range(60)]

@@ -90,7 +90,7 @@ def test_every_type_can_be_a_parameter(live: Live) -> None:
             assert row == (4,)
 
 
-def test_columns_tell_where_they_come_from(live: Live) -> None:
+def test_columns_have_the_relation_that_they_come_from(live: Live) -> None:
     """Drivers need the relation and column number to write a row back. Both are 0 for expressions."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         for query in (
@@ -219,7 +219,7 @@ def test_encryption_is_refused_politely(live: Live) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", pack("!II", 8, 0x00020000), b"\0\0\0\x04"])
-def test_what_is_no_start_up_is_closed(live: Live, garbage: bytes) -> None:
+def test_an_invalid_startup_packet_closes_the_connection(live: Live, garbage: bytes) -> None:
     with socket.create_connection((live.host, live.port), timeout=5) as raw:
         raw.sendall(garbage)
         response = b""

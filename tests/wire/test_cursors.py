@@ -49,7 +49,7 @@ def test_held(live: Live, postgres: str) -> None:
     )  # fmt: skip
 
 
-def test_held_cursors_keep_what_there_was(live: Live) -> None:
+def test_held_cursors_keep_their_rows(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute("DECLARE h CURSOR WITH HOLD FOR SELECT count(*) FROM v")
         live.tick([((10, "ten", 10.0), 1)])

@@ -12,8 +12,8 @@ import pytest
 
 from tailgate.engine.runtime.control import Control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.engines import Announcement
 from tailgate.lake.errors import DuplicateTable
+from tailgate.lake.writer.engines import Announcement
 from tests.wire.live import Live
 
 
@@ -95,7 +95,7 @@ def test_an_engine_of_an_old_epoch_is_not_asked(live: Live, engine: Engine) -> N
     assert engine.seen == []
 
 
-def test_an_engine_that_died_without_saying_so(live: Live, engine: Engine) -> None:
+def test_an_engine_that_ended_without_notice(live: Live, engine: Engine) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"

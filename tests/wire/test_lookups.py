@@ -88,7 +88,7 @@ def test_keys_of_several_columns_and_types(live: Live) -> None:
         b"select name from v where id = 1 and amount = 1.5",
     ],
 )
-def test_what_is_no_template(live: Live, text: bytes) -> None:
+def test_texts_without_a_template(live: Live, text: bytes) -> None:
     """The text is also not answered by another text's template."""
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         wait_for_index(live, live.v.id, lambda n: connection.execute("select name from v where id = %s", (n,)))

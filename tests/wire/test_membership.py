@@ -140,7 +140,7 @@ def test_grants_of_roles(both: Both) -> None:
     both("bob", "GRANT boss TO bob", "GRANT staff TO bob", "GRANT bob TO ann", "REVOKE staff FROM ann")
 
 
-def test_what_a_role_owns_is_its_members(both: Both, live: Live) -> None:
+def test_members_of_a_role_own_its_objects(both: Both, live: Live) -> None:
     both("", "GRANT CREATE ON SCHEMA public TO staff", "GRANT SELECT ON v TO staff", "GRANT staff TO ann")
     both("ann", "CREATE VIEW of_ann AS SELECT id FROM v", "SET ROLE staff", "CREATE VIEW of_staff AS SELECT id FROM v", "RESET ROLE")
     both("bob", "SELECT count(*) FROM of_staff")

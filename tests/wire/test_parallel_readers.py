@@ -95,6 +95,6 @@ def test_ranges_of_pages_have_each_row_once(live: Live) -> None:
         ("SELECT 1 FROM (SELECT id FROM v) AS q WHERE ctid BETWEEN '(0,0)' AND '(1,0)'", "42703"),
     ],
 )
-def test_what_else_is_asked_of_ctid(live: Live, text: str, sqlstate: str) -> None:
+def test_other_conditions_on_ctid(live: Live, text: str, sqlstate: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         assert said(connection, text)[0] == sqlstate

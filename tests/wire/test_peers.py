@@ -85,7 +85,7 @@ def test_a_session_of_the_other_is_ended(first: psycopg.Connection, second: psyc
     assert second.execute("SELECT pg_cancel_backend(1)").fetchone() == (False,)
 
 
-def test_a_cancel_request_may_come_to_the_other(world: World, second: psycopg.Connection) -> None:
+def test_a_cancel_request_reaches_a_session_of_another_gateway(world: World, second: psycopg.Connection) -> None:
     client = Client.connect("127.0.0.1", world.gateways[0].port, "ann", "shop")
     client.send(Query(SLOW))
     begun(second, client.key[0])
@@ -95,7 +95,7 @@ def test_a_cancel_request_may_come_to_the_other(world: World, second: psycopg.Co
     client.close()
 
 
-def test_one_that_died_is_forgotten(world: World, first: psycopg.Connection) -> None:
+def test_a_dead_gateway_is_removed_from_the_list(world: World, first: psycopg.Connection) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     stale = Path(world.lake.path, peers.FOLDER, "1.json")

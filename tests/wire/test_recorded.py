@@ -61,18 +61,18 @@ def test_postgresql_answers_so(postgres: str) -> None:
         connection.execute("drop database wire with (force)")
 
 
-def test_what_is_named_and_recorded_is_there() -> None:
+def test_documented_and_recorded_conversations_exist() -> None:
     assert {name for name, _ in NAMED} <= set(CONVERSATIONS)
     assert {p.name for p in RECORDED.glob("*.wire")} == {path(name).name for name in CONVERSATIONS}
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_what_is_masked_is_named(mask: str) -> None:
+def test_masked_differences_are_documented(mask: str) -> None:
     recorded = [m for name in CONVERSATIONS for messages in read(path(name).read_text())[1] for m in messages]
     assert any(masked(m) != masked(m, without=mask) for m in recorded)
     assert f"`{mask}`" in DIFFERENCES
 
 
-def test_what_was_recorded_is_read_as_it_was() -> None:
+def test_recorded_conversations_are_read_unchanged() -> None:
     text = path("copy in").read_text()
     assert written(CONVERSATIONS["copy in"], read(text)[1]) == text

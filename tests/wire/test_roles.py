@@ -130,7 +130,7 @@ def test_reading_needs_select(live: Live, operator: psycopg.Connection, statemen
         assert result.error_field(psycopg.pq.DiagnosticField.MESSAGE_PRIMARY) == b"permission denied for materialized view v"
 
 
-def test_errors_are_shown_to_those_who_may_read(live: Live, operator: psycopg.Connection) -> None:
+def test_errors_are_shown_to_roles_with_select(live: Live, operator: psycopg.Connection) -> None:
     live.model.tick({live.v.errors: [(("22P02", 'invalid input syntax for type integer: "secret"'), 1)]})
     live.tick()
     expected = [("v", "22P02", 'invalid input syntax for type integer: "secret"', 1)]

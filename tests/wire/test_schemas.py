@@ -52,7 +52,7 @@ def test_each_session_has_its_own_answer(two: Live) -> None:
         assert second.execute("SELECT count(*) FROM v").fetchone() == (2,)
 
 
-def test_a_statement_that_was_prepared_follows_the_path(two: Live) -> None:
+def test_a_prepared_statement_follows_the_search_path(two: Live) -> None:
     with connect(two) as connection:
         ask = "SELECT count(*) FROM v WHERE id > %s"
         assert connection.execute(ask, (0,), prepare=True).fetchone() == (3,)
@@ -74,7 +74,7 @@ def test_the_start_up_may_name_a_path(two: Live) -> None:
         psycopg.connect(two.dsn, options="-c search_path=s,,s")
 
 
-def test_changes_of_what_the_path_means(two: Live) -> None:
+def test_changes_of_the_meaning_of_the_search_path(two: Live) -> None:
     with connect(two, "s") as connection, connection.cursor() as cursor:
         rows = cursor.stream("TAIL v WITH (SNAPSHOT)")
         assert sorted(next(rows)[2] for _ in range(2)) == [10, 11]
@@ -170,7 +170,7 @@ def test_an_engine_hears_nothing_of_temporary_views(two: Live, statements: State
         assert [resolution.path for _, resolution in statements.seen[before:]] == [("public",)]
 
 
-def test_a_temporary_view_follows_what_it_reads(two: Live) -> None:
+def test_a_temporary_view_follows_the_relations_that_it_reads(two: Live) -> None:
     with connect(two) as connection, connect(two) as another:
         connection.execute("CREATE TEMP VIEW few AS SELECT v.id FROM v WHERE public.v.id < 2")
         connection.execute("CREATE TEMP VIEW fewer AS SELECT * FROM few LIMIT 1")

@@ -33,7 +33,7 @@ def bob(live: Live, operator: psycopg.Connection) -> Iterator[psycopg.Connection
         yield connection
 
 
-def test_usage_is_asked_of_what_is_named(operator: psycopg.Connection, bob: psycopg.Connection) -> None:
+def test_secrets_and_connections_need_usage(operator: psycopg.Connection, bob: psycopg.Connection) -> None:
     for statement, what in {
         f"create connection own {KAFKA}": "secret word",
         f"create source s {TOPIC}": "connection far",
@@ -61,7 +61,7 @@ def test_usage_is_asked_of_what_is_named(operator: psycopg.Connection, bob: psyc
     bob.execute("drop secret own_word")
 
 
-def test_nobody_is_shown_a_secret(operator: psycopg.Connection, live: Live) -> None:
+def test_secrets_are_never_shown(operator: psycopg.Connection, live: Live) -> None:
     with psycopg.connect(host=live.host, port=live.port, user="tailgate", dbname="shop", autocommit=True) as other:
         operator.execute("create secret later as 'unsaid too'")
         assert other.execute("select query from pg_stat_activity where query ~ '^create secret later'").fetchall() == [

@@ -147,7 +147,7 @@ def test_stream(live: Live, connection: psycopg.Connection) -> None:
     stream.close()
 
 
-def test_a_tick_is_encoded_once_for_all_who_follow(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_is_encoded_once_for_all_followers(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Subscribers with the same output format share the encoded rows; all receive the same rows."""
     statements = [
         *["copy (tail v with (snapshot = false)) to stdout"] * 5,

@@ -13,8 +13,11 @@ import psycopg
 import pytest
 
 from tailgate.gateway.execute import subscriptions as following
-from tailgate.lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
-from tailgate.lake.tables import Follower
+from tailgate.lake.log import ages, segments
+from tailgate.lake.readers import holds, reading, subscriptions
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import retention
+from tailgate.lake.writer.rounds import Follower
 from tests.gateway.serving.model_lake import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
@@ -60,7 +63,7 @@ def test_columns_snapshot_and_changes(live: Live, connect: Connect) -> None:
     assert sorted(fetched(sql), key=lambda row: row[1]) == [(Decimal(changed), -1, *ROWS[0]), (Decimal(changed), 1, *NEW)]
 
 
-def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> None:
+def test_it_continues_after_the_acknowledged_position(live: Live, connect: Connect) -> None:
     one = connect()
     one.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(one)
@@ -77,7 +80,7 @@ def test_it_goes_on_after_what_is_acknowledged(live: Live, connect: Connect) -> 
     assert fetched(connect()) == fetched(one) == [(Decimal(third), -1, *NEW)]
 
 
-def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connect: Connect) -> None:
+def test_rows_that_another_session_acknowledged_are_not_returned(live: Live, connect: Connect) -> None:
     one, other = connect(), connect()
     one.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     assert fetched(one) == []
@@ -87,7 +90,7 @@ def test_what_another_session_acknowledges_is_given_to_nobody(live: Live, connec
     assert fetched(one) == []
 
 
-def test_fetch_gives_whole_times(live: Live, connect: Connect) -> None:
+def test_fetch_returns_complete_times(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     times = [live.tick([((100 * tick + key, "", 0.0), 1) for key in range(size)]) for tick, size in enumerate((2, 3, 7, 1), 1)]
@@ -174,7 +177,7 @@ def test_a_full_disk_acknowledges_nothing(live: Live, connect: Connect, monkeypa
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(sql)
     with monkeypatch.context() as patch:
-        patch.setattr("tailgate.lake.files.write", full)
+        patch.setattr("tailgate.lake.host.files.write", full)
         with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
             sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
     assert fetched(connect()) == first
@@ -194,7 +197,7 @@ def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
         time.sleep(0.01)
 
 
-def test_what_depends_on_what(live: Live, connect: Connect) -> None:
+def test_dependencies(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as raised:
@@ -254,7 +257,7 @@ def test_rights(live: Live, connect: Connect) -> None:
         fetched(mine)
 
 
-def test_a_view_that_fails_is_waited_for(live: Live, connect: Connect) -> None:
+def test_a_subscription_waits_for_a_failing_view(live: Live, connect: Connect) -> None:
     sql, model = connect(), live.model
     sql.execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     before = live.tick([(NEW, 1)])
@@ -313,7 +316,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     ticks(range(32, 44))
     sweep(minutes=50)
     assert lake.log.first() > 1
-    assert lake.since() <= created
+    assert reading.since(lake) <= created
     assert [lag(sql)[i] for i in (0, 1, 2, 4, 5, 6)] == ["s", "v", None, 3_600_000, "running", None]
     listed = sql.execute("SELECT schema, name, acknowledged, status, lag_ms >= 0 FROM tailgate.subscriptions").fetchall()
     assert listed == [("public", "s", None, "running", True)]
@@ -321,7 +324,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     live.tick([(NEW, 1)])
     follower.round()
     sweep(minutes=0)
-    assert lake.since() > created
+    assert reading.since(lake) > created
     assert lag(sql)[5] == "stopped"
     assert "it has read nothing for 1:0" in lag(sql)[6]
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has fallen behind") as raised:
@@ -337,13 +340,13 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     sql, lake = connect(), live.model.lake
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
-    assert len(readers.holds(lake)) == 2
+    assert len(holds.holds(lake)) == 2
     subscriptions.release_dropped(lake)
-    (hold,) = readers.holds(lake)
+    (hold,) = holds.holds(lake)
     assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 
-def test_names_move_with_what_they_name(live: Live, connect: Connect) -> None:
+def test_names_follow_renamed_objects(live: Live, connect: Connect) -> None:
     sql = connect()
     sql.execute("CREATE MATERIALIZED VIEW w AS SELECT id FROM v")
     sql.execute("CREATE SUBSCRIPTION s FROM w WITH (snapshot = false)")

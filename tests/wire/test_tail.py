@@ -55,7 +55,7 @@ def test_progress_columns(live: Live, connection: psycopg.Connection) -> None:
     assert rows[4] == (Decimal(now + 1), True, None, None, None, None)
 
 
-def test_changes_come_in_the_order_of_their_times(live: Live, connection: psycopg.Connection) -> None:
+def test_changes_are_in_the_order_of_their_times(live: Live, connection: psycopg.Connection) -> None:
     cursor = declared(connection, "tail v with (snapshot = false)")
     cursor.execute("fetch all c with (timeout = '0s')")
     assert cursor.fetchall() == []
@@ -67,7 +67,7 @@ def test_changes_come_in_the_order_of_their_times(live: Live, connection: psycop
     assert sorted(rows[1:]) == [(Decimal(second), -1, *NEW), (Decimal(second), 1, 10, "TEN", 10.0)]
 
 
-def test_fetch_without_timeout_waits_for_a_row_and_takes_what_there_is(live: Live, connection: psycopg.Connection) -> None:
+def test_fetch_without_timeout_waits_for_the_first_row(live: Live, connection: psycopg.Connection) -> None:
     cursor = declared(connection, "tail v with (snapshot = false)")
     timer = threading.Timer(0.5, lambda: live.tick([(NEW, 1), ((11, "b", 1.0), 1)]))
     timer.start()
@@ -228,7 +228,7 @@ def test_a_query_is_followed(live: Live, connection: psycopg.Connection) -> None
     assert sorted(row[1:] for row in cursor.fetchall()) == [(-1, 4, 4.5), (1, 6, 10.0)]
 
 
-def test_what_never_changes_ends(live: Live, connection: psycopg.Connection) -> None:
+def test_a_constant_query_ends(live: Live, connection: psycopg.Connection) -> None:
     cursor = declared(connection, "tail (select 1 as a)")
     cursor.execute("fetch all c")
     assert cursor.fetchall() == [(Decimal(2**64 - 1), 1, 1)]
@@ -272,7 +272,7 @@ def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
     slow.close()
 
 
-def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
+def test_a_disconnected_client_is_detected(live: Live) -> None:
     client = Client.connect(live.host, live.port)
     client.send(Query("copy (tail v) to stdout"))
     assert client.message()

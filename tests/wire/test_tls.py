@@ -184,7 +184,9 @@ def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live
 
 
 @pytest.mark.parametrize("sent", [b"", SSL_REQUEST, pack("!II", 18, 196608) + b"user\0ann\0"], ids=["nothing", "TLS", "a start-up message"])
-def test_who_does_not_sign_in_in_time_is_disconnected(live: Live, role: None, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_sign_in_in_time_is_disconnected(
+    live: Live, role: None, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gateway_connection, "STARTUP_TIMEOUT_S", 0.1)
     with socket.create_connection(("localhost", live.port), timeout=30) as raw:
         raw.sendall(sent)
@@ -192,7 +194,7 @@ def test_who_does_not_sign_in_in_time_is_disconnected(live: Live, role: None, se
             pass
 
 
-def test_what_is_no_handshake_ends_that_connection_only(live: Live, authority: Authority) -> None:
+def test_an_invalid_handshake_ends_only_its_connection(live: Live, authority: Authority) -> None:
     with socket.create_connection(("localhost", live.port), timeout=5) as raw:
         raw.sendall(SSL_REQUEST)
         assert raw.recv(1) == b"S"

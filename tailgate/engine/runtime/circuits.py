@@ -16,17 +16,17 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from tailgate.engine.plan import operators
-from tailgate.engine.plan.decoders import ArrowDecoder, DecoderSpec, FormatSpec
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.decoders import ArrowDecoder, DecoderSpec, FormatSpec
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.circuit.operators import SortColumn
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.explain import OperatorStatistics, Statistics
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.operators import SortColumn
-from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
 from tailgate.lake.catalog.codec import decode_settings
 from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
-from tailgate.lake.secrets import without_secrets
 from tailgate.lake.types import Field
 
 DEAD_LETTER = (
@@ -63,8 +63,8 @@ class Circuits:
 
     def figures(self, path: str) -> Statistics:
         """Returns the statistics of the operators whose state is at this path."""
-        told = json.loads(self._jvm.tailgate.circuit.Statistics.told(path))
-        return Statistics(told["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in told["nodes"].items()})
+        data = json.loads(self._jvm.tailgate.circuit.Statistics.told(path))
+        return Statistics(data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
         circuit = self._jvm.tailgate.circuit.Circuit()
@@ -92,10 +92,10 @@ class Circuits:
 
     def shape(self, ddl: str, linear: Steps) -> Any:
         """Returns a cached DataFrame that applies these steps to rows of this type."""
-        known = self._shapes.get((ddl, linear))
-        if known is None:
-            known = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
-        return known
+        cached = self._shapes.get((ddl, linear))
+        if cached is None:
+            cached = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
+        return cached
 
     def _empty(self, ddl: str) -> DataFrame:
         """Returns an empty DataFrame that Catalyst does not know to be empty.
@@ -165,11 +165,11 @@ class Circuits:
         if not access:
             return ""
         try:
-            said = opened(decode_settings(json.loads(access)))
-            said = said if "key" not in said else {**said, "key": plain_key(said)}
+            settings = opened(decode_settings(json.loads(access)))
+            settings = settings if "key" not in settings else {**settings, "key": plain_key(settings)}
         except TailgateError as e:
-            said = {"error": e.message}
-        return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
+            settings = {"error": e.message}
+        return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(settings)))
 
     def decoder(self, spec: DecoderSpec, opened: Opened = without_secrets) -> Any:
         """Returns the Java decoder for this specification."""
@@ -256,7 +256,7 @@ def _apply(frame: DataFrame, linear: Steps) -> DataFrame:
             case Unnest(array, fields, outer):
                 width = len(frame.columns)
                 frame = frame.selectExpr("*", f"posexplode{'_outer' if outer else ''}({array}) AS (place, element)")
-                made = [f"element.`{f.name}`" for f in frame.schema["element"].dataType.fields] if fields else ["element"]
-                numbered = [*made, "CAST(place AS BIGINT) + 1"]
+                element_columns = [f"element.`{f.name}`" for f in frame.schema["element"].dataType.fields] if fields else ["element"]
+                numbered = [*element_columns, "CAST(place AS BIGINT) + 1"]
                 frame = frame.selectExpr(*(f"c{i}" for i in range(width)), *(f"{e} AS c{width + i}" for i, e in enumerate(numbered)))
     return frame

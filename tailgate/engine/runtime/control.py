@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from tailgate.lake import control as protocol
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.http import BadRequest, body_length
-from tailgate.lake.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.http import BadRequest, body_length
+from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll
@@ -134,8 +134,8 @@ class Control:
                     return True
 
             def _allowed(self) -> bool:
-                given = self.headers.get("Authorization", "")
-                if hmac.compare_digest(given, f"Bearer {control.token}"):
+                header = self.headers.get("Authorization", "")
+                if hmac.compare_digest(header, f"Bearer {control.token}"):
                     return True
                 self.close_connection = True  # a body may be left unread
                 self._answer(401, {"message": "no token, or that of another epoch"})

@@ -8,9 +8,10 @@ import pyarrow.compute as pc
 
 from tailgate.engine.runtime.engine import Engine
 from tailgate.lake.catalog import ERRORS, Item
-from tailgate.lake.entry import stream
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.weights import negated, total
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import negated, total
 
 
 class Difference:
@@ -25,16 +26,16 @@ class Difference:
         self._schema = arrow_schema(columns, weight=True)
         at = engine.newest
         self._n = at.n
-        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
+        self._net = total([negated(reading.snapshot(engine.lake, old, at.time)), reading.snapshot(engine.lake, new, at.time)], self._schema)
 
     def now(self) -> tuple[int, bytes] | None:
         """Returns the changes that turn the old relation's rows into the new one's, or None."""
         parts = [self._net]
         for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
-            if (gone := entry.changes(self._old)) is not None:
-                parts.append(negated(gone.rename_columns(self._schema.names)))
-            if (come := entry.changes(self._new)) is not None:
-                parts.append(come.rename_columns(self._schema.names))
+            if (deletions := entry.changes(self._old)) is not None:
+                parts.append(negated(deletions.rename_columns(self._schema.names)))
+            if (insertions := entry.changes(self._new)) is not None:
+                parts.append(insertions.rename_columns(self._schema.names))
         net = total(parts, self._schema)
         return (self._old, stream(net)) if net.num_rows else None
 
@@ -45,19 +46,19 @@ def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
     yield Difference(engine, old.errors, new.errors, ERRORS)
 
 
-def sums(engine: Engine, begun: Mapping[int, Mapping[int, int]]) -> list[tuple[int, bytes]]:
+def sums(engine: Engine, parts_by_relation: Mapping[int, Mapping[int, int]]) -> list[tuple[int, bytes]]:
     """Returns the initial changes of errors relations: sums of the rows of other relations.
 
-    `begun` maps each new errors relation to its parts: the id of another one, and its factor.
+    `parts_by_relation` maps each new errors relation to its parts: the id of another one, and its factor.
     """
     schema = arrow_schema(ERRORS, weight=True)
-    made = []
-    for relation, times_of in begun.items():
+    initial_changes = []
+    for relation, times_of in parts_by_relation.items():
         parts = []
         for other, times in times_of.items():
-            rows = engine.lake.snapshot(other, engine.newest.time)
+            rows = reading.snapshot(engine.lake, other, engine.newest.time)
             parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
         net = total(parts, schema)
         if net.num_rows:
-            made.append((relation, stream(net)))
-    return made
+            initial_changes.append((relation, stream(net)))
+    return initial_changes

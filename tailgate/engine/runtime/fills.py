@@ -31,16 +31,17 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
-from tailgate.engine.plan.circuit import SINGLE_ROW
+from tailgate.engine.plan.views.catalog_graph import SINGLE_ROW
 from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
-from tailgate.lake import crash
 from tailgate.lake.catalog import Item, Source
-from tailgate.lake.entry import stream
 from tailgate.lake.errors import ConnectionFailure, Gone, IoError, ObjectNotInPrerequisiteState
-from tailgate.lake.inbox import Record
+from tailgate.lake.host import crash
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
 from tailgate.lake.types import arrow_schema
+from tailgate.lake.writer.inbox import Record
 
 log = logging.getLogger("tailgate.fills")
 
@@ -108,11 +109,11 @@ class Fill(threading.Thread):
 
     _turn = threading.Semaphore(AT_ONCE)
 
-    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], told: Filled, letters: Letters) -> None:
+    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], on_end: Filled, letters: Letters) -> None:
         super().__init__(name=f"fill-{item.name}", daemon=True)
         self.item = item
         self.rows = 0
-        self._engine, self._histories, self._told, self._letters = engine, histories, told, letters
+        self._engine, self._histories, self._told, self._letters = engine, histories, on_end, letters
         self._backfills = {h.source.id: Backfill(dict(h.end)) for h in histories if h.source is not None}
         letters.begin(item, self._backfills)
         self._ended = threading.Event()
@@ -156,7 +157,7 @@ class Fill(threading.Thread):
 
     def _fill(self) -> None:
         """Sends all pieces of all inputs."""
-        began = told = time.monotonic()
+        began = last_report = time.monotonic()
         for history in self._histories:
             for records, rows in self._pieces(history):
                 if not self.alive:
@@ -164,9 +165,9 @@ class Fill(threading.Thread):
                 self._send(records)
                 self.rows += rows
                 crash.point("fill.piece")
-                if time.monotonic() - told > PROGRESS_S:
-                    told = time.monotonic()
-                    log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, told - began)
+                if time.monotonic() - last_report > PROGRESS_S:
+                    last_report = time.monotonic()
+                    log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, last_report - began)
             self._input, self._part = self._input + 1, 0.0
         if not self.rows:
             self._send([])  # cause a tick: an aggregate without groups has a row even over no input
@@ -206,7 +207,7 @@ class Fill(threading.Thread):
 
     def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
         """Yields the pieces of a stored relation's snapshot."""
-        table = self._engine.lake.snapshot(history.relation, history.time)
+        table = reading.snapshot(self._engine.lake, history.relation, history.time)
         at = 0
         while at < table.num_rows:
             piece = table.slice(at, self._piece_rows)
@@ -241,8 +242,8 @@ class Fill(threading.Thread):
             except (Py4JJavaError, ConnectionFailure) as e:
                 if isinstance(e, Py4JJavaError) and e.java_exception.getClass().getName() == OUT_OF_RANGE:
                     raise HeadLost(f"topic {source.topic} has lost records while they were read") from e
-                said = e.message if isinstance(e, ConnectionFailure) else e.java_exception.getMessage()
-                log.warning("filling %s waits: %s", self.item.name, said)
+                reason = e.message if isinstance(e, ConnectionFailure) else e.java_exception.getMessage()
+                log.warning("filling %s waits: %s", self.item.name, reason)
                 time.sleep(RETRY_S)
                 if not self.alive:
                     return
@@ -254,8 +255,8 @@ class Fill(threading.Thread):
 
         Raises 55000 if it was, 08006 if the broker does not answer.
         """
-        brokers, topic, said = self._engine.place(source)
-        error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.topic_id)
+        brokers, topic, settings = self._engine.place(source)
+        error = kafka.other(topic, kafka.Identities(brokers, settings).of([topic])[topic], source.topic_id)
         if error is not None:
             raise ObjectNotInPrerequisiteState(error)
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.isolating import Isolation
 from tailgate.lake.errors import Replaced
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 
 log = logging.getLogger("tailgate.tables")
 
@@ -38,16 +38,16 @@ class Follow(threading.Thread):
         self._follower = Follower(engine.lake, engine.writer.epoch)
 
     def run(self) -> None:
-        done, swept = 0, time.monotonic()
+        written, last_sweep = 0, time.monotonic()
         while not self._engine.stopping:
-            header = self._engine.wait_newer(done, SWEEP_S)
+            header = self._engine.wait_newer(written, SWEEP_S)
             began = time.monotonic()
-            if header.n > done:
-                done = self.round() or done
+            if header.n > written:
+                written = self.round() or written
                 self._attempt("stopping views whose rows cannot be right", self._stop_inconsistent)
             took = time.monotonic() - began
-            if time.monotonic() - swept >= SWEEP_S:
-                swept = time.monotonic()
+            if time.monotonic() - last_sweep >= SWEEP_S:
+                last_sweep = time.monotonic()
                 self._attempt("removing what is no longer needed", lambda: sweep(self._engine.writer))
             self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))

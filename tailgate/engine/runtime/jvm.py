@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
 JARS = Path(__file__).parents[2] / "jars"  # from `make setup`, or part of an installed wheel
@@ -108,11 +108,11 @@ class Jvm:
             if time.monotonic() > deadline:
                 raise JvmFailed(f"the JVM does not listen after {READY_S:.0f} s")
             time.sleep(LOOK_S)
-        said = self._said.read_bytes()
+        data = self._said.read_bytes()
         self._said.unlink()
-        port, length = struct.unpack_from("!ii", said)
+        port, length = struct.unpack_from("!ii", data)
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
-        os.environ["PYSPARK_GATEWAY_SECRET"] = said[8 : 8 + length].decode()
+        os.environ["PYSPARK_GATEWAY_SECRET"] = data[8 : 8 + length].decode()
 
     def ended(self) -> bool:
         """Returns whether the process has ended. Its connections break a moment earlier, so this waits up to ENDED_S."""
@@ -159,18 +159,18 @@ def jars() -> list[Path]:
 
 def _pyspark() -> Path:
     """Returns the folder of pyspark, without importing it."""
-    found = find_spec("pyspark")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent
 
 
 def _java() -> str:
     """Returns the java command: that of JAVA_HOME, as for Spark, else the first on the path."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None:
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
         raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: Java 17 or newer is needed")
-    return found
+    return program
 
 
 def _options(scratch: Path) -> list[str]:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
-from tailgate.lake.inbox import Record
+from tailgate.lake.writer.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
 # longest wait for a batch of old records: the client waits for as many as were requested
@@ -40,11 +40,11 @@ class _Heard:
             self.text = error.str()
 
 
-def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError], None] | None = None) -> Consumer:
-    """Returns a consumer. `said` are the client settings (`lake.clients`)."""
+def consumer(brokers: str, settings: Mapping[str, str], on_error: Callable[[KafkaError], None] | None = None) -> Consumer:
+    """Returns a consumer. `settings` are those of the client (`lake.clients`)."""
     return Consumer(
         {
-            **({} if heard is None else {"error_cb": heard}),
+            **({} if on_error is None else {"error_cb": on_error}),
             "bootstrap.servers": brokers,
             "group.id": "tailgate",  # never joined: partitions are assigned, nothing is committed
             "enable.auto.commit": False,
@@ -54,14 +54,14 @@ def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError]
             "fetch.wait.max.ms": 50,
             "queued.max.messages.kbytes": 16384,
             "log_level": 2,
-            **librdkafka(said),
+            **librdkafka(settings),
         }
     )
 
 
-def _silent(brokers: str, error: KafkaException, heard: _Heard | None = None) -> ConnectionFailure:
+def _silent(brokers: str, error: KafkaException, last_error: _Heard | None = None) -> ConnectionFailure:
     """Returns the error for a broker that does not answer, with the connection's last error."""
-    met = f": {heard.text}" if heard is not None and heard.text else ""
+    met = f": {last_error.text}" if last_error is not None and last_error.text else ""
     return ConnectionFailure(f"Kafka at {brokers} does not answer: {error.args[0].str()}{met}")
 
 
@@ -79,25 +79,28 @@ class Topic:
 
 def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
     """Returns those of the topics that exist."""
-    heard = _Heard()
-    client = consumer(brokers, options, heard)
+    last_error = _Heard()
+    client = consumer(brokers, options, last_error)
     try:
-        known = client.list_topics(timeout=ANSWER_S).topics
-        there = [t for t in topics if t in known and known[t].error is None]
-        if not there:
+        all_topics = client.list_topics(timeout=ANSWER_S).topics
+        existing = [t for t in topics if t in all_topics and all_topics[t].error is None]
+        if not existing:
             return {}
         admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(options)})
-        described = admin.describe_topics(TopicCollection(there), request_timeout=ANSWER_S)
+        described = admin.describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
         return {
             topic: Topic(
                 str(described[topic].result(ANSWER_S).topic_id),
-                {str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(known[topic].partitions)},
+                {
+                    str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S)
+                    for p in sorted(all_topics[topic].partitions)
+                },
             )
-            for topic in there
+            for topic in existing
         }
     except KafkaException as e:
-        client.poll(0)  # updates `heard`
-        raise _silent(brokers, e, heard) from e
+        client.poll(0)  # updates `last_error`
+        raise _silent(brokers, e, last_error) from e
     finally:
         client.close()
 
@@ -105,14 +108,14 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
 class Identities:
     """Looks up the current ids of topics, over one connection that is kept open."""
 
-    def __init__(self, brokers: str, said: Mapping[str, str]) -> None:
+    def __init__(self, brokers: str, settings: Mapping[str, str]) -> None:
         self._brokers, self._heard = brokers, _Heard()
-        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(said)})
+        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(settings)})
 
     def of(self, topics: Iterable[str]) -> dict[str, str | None]:
         """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""
-        asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
-        return {topic: self._id(answer) for topic, answer in asked.items()}
+        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
+        return {topic: self._id(answer) for topic, answer in futures.items()}
 
     def _id(self, answer: Any) -> str | None:
         """Returns the id in a broker's response, or None if the topic does not exist."""
@@ -127,42 +130,42 @@ class Identities:
 
 def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
     """Returns name, partitions and replicas of every topic that is not internal to Kafka."""
-    heard = _Heard()
-    client = consumer(brokers, options, heard)
+    last_error = _Heard()
+    client = consumer(brokers, options, last_error)
     try:
-        known = client.list_topics(timeout=ANSWER_S).topics
+        all_topics = client.list_topics(timeout=ANSWER_S).topics
         return [
             (name, len(t.partitions), max((len(p.replicas) for p in t.partitions.values()), default=0))
-            for name, t in sorted(known.items())
+            for name, t in sorted(all_topics.items())
             if not name.startswith("__")
         ]
     except KafkaException as e:
-        client.poll(0)  # updates `heard`
-        raise _silent(brokers, e, heard) from e
+        client.poll(0)  # updates `last_error`
+        raise _silent(brokers, e, last_error) from e
     finally:
         client.close()
 
 
 def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
     """Returns the topic. Raises 42704 if it does not exist."""
-    found = look(brokers, [name], options).get(name)
-    if found is None:
+    result = look(brokers, [name], options).get(name)
+    if result is None:
         raise UndefinedObject(
             f'topic "{name}" does not exist on {brokers}',
             hint="Create the topic first, or check its name with SHOW TOPICS.",
         )
-    return found
+    return result
 
 
-def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
+def fault(name: str, current: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
     """Returns why a topic cannot be read from the `next` offset of each partition, or None.
 
     `id` is that of the topic that was read before.
     """
-    if (error := other(name, None if found is None else found.id, id)) is not None or found is None:
+    if (error := other(name, None if current is None else current.id, id)) is not None or current is None:
         return error
     for p, at in next.items():
-        low, high = found.bounds.get(p, (0, 0))
+        low, high = current.bounds.get(p, (0, 0))
         if not low <= at <= high:
             return f"topic {name}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted"
     return None
@@ -181,21 +184,21 @@ def other(name: str, now: str | None, id: str | None) -> str | None:
 
 
 def start(
-    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: StartOffsets | StartTime
+    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], start_option: StartOffsets | StartTime
 ) -> dict[str, int]:
     """Returns the offset at which each partition begins, within its bounds.
 
-    `said`: as the statement says it. A partition without records from that time on begins at its end.
+    `start_option`: that of the statement. A partition without records from that time on begins at its end.
     """
-    if isinstance(said, StartOffsets):
-        wanted = {p: said.offsets[int(p)] if int(p) < len(said.offsets) else 0 for p in bounds}
-        return {p: min(max(wanted[p], low), high) for p, (low, high) in bounds.items()}
-    time = said.time if said.time >= 0 else time_ns() // 1_000_000 + said.time
+    if isinstance(start_option, StartOffsets):
+        offsets = {p: start_option.offsets[int(p)] if int(p) < len(start_option.offsets) else 0 for p in bounds}
+        return {p: min(max(offsets[p], low), high) for p, (low, high) in bounds.items()}
+    time = start_option.time if start_option.time >= 0 else time_ns() // 1_000_000 + start_option.time
     client = consumer(brokers, options)
     try:
-        asked = [TopicPartition(name, int(p), time) for p in bounds]
-        found = {str(t.partition): t.offset for t in client.offsets_for_times(asked, timeout=ANSWER_S)}
-        return {p: found[p] if low <= found.get(p, -1) <= high else high for p, (low, high) in bounds.items()}
+        requests = [TopicPartition(name, int(p), time) for p in bounds]
+        offsets_by_partition = {str(t.partition): t.offset for t in client.offsets_for_times(requests, timeout=ANSWER_S)}
+        return {p: offsets_by_partition[p] if low <= offsets_by_partition.get(p, -1) <= high else high for p, (low, high) in bounds.items()}
     except KafkaException as e:
         raise _silent(brokers, e) from e
     finally:
@@ -210,10 +213,10 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
     client = consumer(brokers, options)
     try:
         client.assign([TopicPartition(topic, p, begin.get(str(p), 0)) for p in open_])
-        heard = monotonic()
+        last_message = monotonic()
         while open_:
             messages = client.consume(1000, timeout=PIECE_S)
-            if not messages and monotonic() - heard > IDLE_S:
+            if not messages and monotonic() - last_message > IDLE_S:
                 raise ConnectionFailure(f"Kafka at {brokers} sent nothing for {IDLE_S:.0f} s while topic {topic} was read")
             for message in messages:
                 error, partition = message.error(), message.partition()
@@ -237,7 +240,7 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
                         del open_[partition]
             if messages:
                 # taken after the yields, since the caller may take long to process the records
-                heard = monotonic()
+                last_message = monotonic()
     except KafkaException as e:
         raise _silent(brokers, e) from e
     finally:

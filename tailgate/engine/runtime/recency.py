@@ -34,11 +34,11 @@ class Recency:
         """
         engine = self._engine
         deadline = time.monotonic() + timeout
-        wanted = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources(relations, engine.catalog)}
+        bounds_by_source = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources(relations, engine.catalog)}
         n = 0
         while True:
             newest = engine.wait_newer(n, max(deadline - time.monotonic(), 0.0)) if n else engine.newest
-            missing = [engine.catalog[id].name for id, bounds in wanted.items() if not self._reached(newest.offsets, id, bounds)]
+            missing = [engine.catalog[id].name for id, bounds in bounds_by_source.items() if not self._reached(newest.offsets, id, bounds)]
             if not missing:
                 return {"n": newest.n, "time": newest.time}
             if time.monotonic() >= deadline:
@@ -58,15 +58,15 @@ class Recency:
 
 def sources(relations: Iterable[int], catalog: Catalog) -> list[Source]:
     """Returns the Kafka sources among these relations and the relations that they depend on."""
-    found: dict[int, Source] = {}
+    result: dict[int, Source] = {}
     queue = [catalog[id] for id in relations if id in catalog.items]
-    seen = {item.id for item in queue}
+    visited = {item.id for item in queue}
     while queue:
         item = queue.pop()
         if isinstance(item, Source) and item.topic:
-            found[item.id] = item
+            result[item.id] = item
         for id in item.depends:
-            if id not in seen and id in catalog.items:
-                seen.add(id)
+            if id not in visited and id in catalog.items:
+                visited.add(id)
                 queue.append(catalog[id])
-    return list(found.values())
+    return list(result.values())

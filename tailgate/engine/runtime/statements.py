@@ -16,20 +16,20 @@ from typing import Any
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain, notices
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.attending import Attending
 from tailgate.engine.runtime.control import Client
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.readers import apart, reader_name
+from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
+from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
-from tailgate.lake.events import Part
-from tailgate.lake.secrets import settings
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -120,8 +120,8 @@ class Statements:
             case DeleteDeadLetters():
                 return self._answer(self._attending.delete(statement, settings.get("role"), names))
             case ResumeSource():
-                said = self._attending.accept_loss(statement, names)
-                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}
+                lines = self._attending.accept_loss(statement, names)
+                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in lines]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):
@@ -178,21 +178,21 @@ class Statements:
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
-            told = [_notice(n) for item in views for n in notices(item, streams(item))]
+            all_notices = [_notice(n) for item in views for n in notices(item, streams(item))]
         if fill:
             try:
                 self._await(fill, client)
             finally:
                 self._installation.awaited.difference_update(i.id for i in fill)
             header = self._engine.newest  # the view is readable from this time on
-        return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
+        return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
-            item, told = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
+            item, all_notices = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
-        return {**self._answer("CREATE INDEX"), "notices": told}
+        return {**self._answer("CREATE INDEX"), "notices": all_notices}
 
     def _await(self, items: tuple[Item, ...], client: Client) -> None:
         """Waits until the items are filled and sends progress notices to the client.
@@ -200,12 +200,12 @@ class Statements:
         If the fill fails or the client disconnects, drops the items and raises the error.
         """
         installation, engine = self._installation, self._engine
-        told = time.monotonic()
+        last_report = time.monotonic()
         while True:
             with installation.settled:
                 error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
-                there = [engine.catalog.items.get(i.id) for i in items]
-                if error is None and all(i is None or i.ready for i in there):
+                current = [engine.catalog.items.get(i.id) for i in items]
+                if error is None and all(i is None or i.ready for i in current):
                     break
                 if error is None:
                     installation.settled.wait(WAIT_S)
@@ -216,8 +216,8 @@ class Statements:
             if error is not None:
                 self._leave(items)
                 raise error
-            if time.monotonic() - told >= TELL_S:
-                told = time.monotonic()
+            if time.monotonic() - last_report >= TELL_S:
+                last_report = time.monotonic()
                 for item in items:
                     if (fill := installation.fills.get(item.id)) is not None and fill.rows:
                         client.tell(_notice(f"filling {item.kind} {item.name}: {fill.percent:.0f} %, {fill.rows} rows"))
@@ -229,8 +229,8 @@ class Statements:
         """Drops those of the items that still exist, with their dependents."""
         with self._installation.lock:
             catalog = self._engine.catalog
-            there = [catalog[i.id] for i in items if i.id in catalog.items]
-            going = {g.id for g in dropping(catalog, there, cascade=True).items}
+            existing = [catalog[i.id] for i in items if i.id in catalog.items]
+            going = {g.id for g in dropping(catalog, existing, cascade=True).items}
             if going:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
@@ -282,9 +282,12 @@ class Statements:
         Refills views whose plan changes.
         """
         with self._turn(client):
-            change, said = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
+            change, all_notices = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
-        return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
+        return {
+            **self._answer("ALTER SOURCE"),
+            "notices": [*all_notices, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
+        }
 
     def _validate(self, connection: Connection) -> None:
         """Connects to a broker or registry.
@@ -305,19 +308,19 @@ class Statements:
         topic.
         """
         brokers, topic, access = self._engine.place(source)
-        found = kafka.topic(brokers, topic, access)
-        first = None if start is None else kafka.start(brokers, topic, access, found.bounds, start)
+        kafka_topic = kafka.topic(brokers, topic, access)
+        first = None if start is None else kafka.start(brokers, topic, access, kafka_topic.bounds, start)
         others = catalog.each(Source)
         alone = source.stored or source.on_error == "fail"
-        taken = {i.channel for i in others if alone or i.stored or i.on_error == "fail" or i.paused or i.topic_id != found.id}
+        used_channels = {i.channel for i in others if alone or i.stored or i.on_error == "fail" or i.paused or i.topic_id != kafka_topic.id}
         other_ways = {reader_name(i) for i in others if apart(i, source)}
         together = transactions.group(source)
         if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
-            return replace(source, start=first, topic_id=found.id, channel=f"{reader_name(member)}/{topic}")
+            return replace(source, start=first, topic_id=kafka_topic.id, channel=f"{reader_name(member)}/{topic}")
         number = 0
-        while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
+        while f"{brokers}#{number}/{topic}" in used_channels or f"{brokers}#{number}" in other_ways:
             number += 1
-        return replace(source, start=first, topic_id=found.id, channel=f"{brokers}#{number}/{topic}")
+        return replace(source, start=first, topic_id=kafka_topic.id, channel=f"{brokers}#{number}/{topic}")
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
@@ -327,30 +330,30 @@ class Statements:
             match statement:
                 case Drop(kind=kind):
                     tag = f"DROP {kind.upper()}"
-                    change, said = ddl.drop(statement, catalog)
+                    change, all_notices = ddl.drop(statement, catalog)
                 case DropFunction():
                     tag = kind_of(statement).tag
-                    change, said = ddl.drop_function(statement, catalog)
+                    change, all_notices = ddl.drop_function(statement, catalog)
                 case DropSchema():
                     tag = kind_of(statement).tag
-                    change, said = ddl.drop_schemas(statement, catalog)
+                    change, all_notices = ddl.drop_schemas(statement, catalog)
             if change != Change():
                 self._installation.install(change)
                 self._installation.settle()
-        return {**self._answer(tag), "notices": said}
+        return {**self._answer(tag), "notices": all_notices}
 
     def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that changes the catalog but not the running circuit."""
-        said: list[ddl.Notice] = []
+        all_notices: list[ddl.Notice] = []
         with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
-                    change, said = ddl.alter(statement, catalog)
+                    change, all_notices = ddl.alter(statement, catalog)
                 case CreateSchema():
                     tag = kind_of(statement).tag
-                    change, said = ddl.create_schema(statement, creator, catalog)
+                    change, all_notices = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
                     tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
                 case Comment():
@@ -358,10 +361,10 @@ class Statements:
                 case CommentOnFunction():
                     tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
                 case _:
-                    tag, change, said = ddl.change_roles(statement, catalog)
+                    tag, change, all_notices = ddl.change_roles(statement, catalog)
             if change != Change():
                 self._installation.install(change)
-        return {**self._answer(tag), "notices": said}
+        return {**self._answer(tag), "notices": all_notices}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.engine.plan.sharing import Sum
+from tailgate.engine.plan.views.sharing import Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +47,5 @@ def ticked(message: bytes) -> Ticked:
     for relation, _, size, file in head["relations"]:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
-    sums = {(node, partition): (one, other) if known else None for node, partition, known, one, other in head["sums"]}
+    sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
     return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"])

@@ -27,13 +27,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake import crash
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
-from tailgate.lake.inbox import TABLE, Inbox, Record
+from tailgate.lake.host import crash
+from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.weights import formed, total
+from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long others wait for one that lost; it comes back within a tick
@@ -90,12 +90,12 @@ class Writes:
             return 0
         if write.base < self._floor:
             return self._floor
-        found = max([self._tables.get(table, 0) for table in write.reads], default=0)
+        last = max([self._tables.get(table, 0) for table in write.reads], default=0)
         for part in write.parts:
-            known = self._keys.get(part.table)
-            if known and part.keys and self._tables.get(part.table, 0) > write.base:
-                found = max(found, max([known.get(key, 0) for key in part.keys]))
-        return found if found > write.base else 0
+            entries = self._keys.get(part.table)
+            if entries and part.keys and self._tables.get(part.table, 0) > write.base:
+                last = max(last, max([entries.get(key, 0) for key in part.keys]))
+        return last if last > write.base else 0
 
     def _recall(self, number: int, records: list[tuple[str, memoryview | None]]) -> None:
         """Remembers an entry that an earlier engine has let in. It has no keys if that was an older version: then all conflicts with it."""
@@ -121,10 +121,10 @@ class Writes:
             self._forget(*self._recent.popleft())
 
     def _forget(self, number: int, table: int, keys: memoryview) -> None:
-        known = self._keys[table]
+        entries = self._keys[table]
         for key in keys:
-            if known.get(key) == number:
-                del known[key]
+            if entries.get(key) == number:
+                del entries[key]
         self._count -= len(keys)
         self._floor = max(self._floor, number)
 
@@ -155,11 +155,11 @@ def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> list[tuple
 
     Skips empty records, which versions before 0.3 wrote for tables that a transaction only read.
     """
-    found: dict[int, list[pa.Table]] = {}
+    tables: dict[int, list[pa.Table]] = {}
     for channel, value in inbox.read(after, upto):
         if channel.startswith(TABLE) and value:
-            found.setdefault(int(channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(value).read_all())
-    return [(table, _net(parts, table, catalog)) for table, parts in sorted(found.items()) if table in catalog.items]
+            tables.setdefault(int(channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(value).read_all())
+    return [(table, _net(parts, table, catalog)) for table, parts in sorted(tables.items()) if table in catalog.items]
 
 
 def _net(parts: list[pa.Table], table: int, catalog: Catalog) -> pa.Table:

@@ -51,7 +51,7 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
     Also true if it reads no relation but calls functions or casts that only the catalog has.
     """
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    found = False
+    reads_other_relation = False
     for table in tree.find_all(exp.Table):
         schema = folded(table.args.get("db"))
         if isinstance(table.this, exp.Identifier):
@@ -63,13 +63,13 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
             ):
                 return True
             if name not in ctes:
-                found = True
-    return not found and any(_is_system(node) for node in tree.walk())
+                reads_other_relation = True
+    return not reads_other_relation and any(_is_system(node) for node in tree.walk())
 
 
 def _listed(tree: exp.Expr) -> set[str]:
-    named = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
-    return named & set(item_status.relations())
+    names = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
+    return names & set(item_status.relations())
 
 
 def _is_system(node: exp.Expr) -> bool:
@@ -156,14 +156,14 @@ def catalog_query(tree: exp.Query, oids: Sequence[int], catalog: Catalog) -> Cat
     if len(list(tree.find_all(exp.Join))) > JOINS_MAX:
         raise too_many_joins()
     limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)
-    made = rewrite(tree, SIGNATURES, catalog)
+    rewritten = rewrite(tree, SIGNATURES, catalog)
     types = parameters(tree, oids)
     return CatalogQuery(
         tree,
-        made.sql("duckdb"),
+        rewritten.sql("duckdb"),
         rewrite(limited, SIGNATURES, catalog).sql("duckdb"),
         types,
-        frozenset(number for p in made.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(types)),
+        frozenset(number for p in rewritten.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(types)),
         frozenset(table.name.lower() for table in tree.find_all(exp.Table)),
         frozenset(_listed(tree)),
     )
@@ -185,7 +185,7 @@ def described(query: CatalogQuery, description: Sequence[tuple[str, str]]) -> De
 
 def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
     """Returns the types of $1, $2, …: from a cast or a comparison, otherwise text."""
-    found: dict[int, str] = {}
+    types_by_number: dict[int, str] = {}
     for parameter in tree.find_all(exp.Parameter):
         number, kind = int(parameter.this.name), "text"
         parent = parameter.parent
@@ -200,13 +200,13 @@ def parameters(tree: exp.Expr, oids: Sequence[int]) -> tuple[Type, ...]:
                 other = side.parent.expression if side.parent.this is side else side.parent.this
                 kind = COMPARED.get(other.name.lower(), "text") if isinstance(other, exp.Column) else "text"
             kind = f"_{kind}" if isinstance(side, exp.Any) else kind
-        if found.get(number, "text") == "text":
-            found[number] = kind
-    given = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
-    most = max([len(oids), *found])
-    if most > PARAMETERS_MAX or min(found, default=1) < 1:
-        raise errors.UndefinedParameter(f"there is no parameter ${most if most > PARAMETERS_MAX else min(found)}")
-    return tuple(given.get(n) or type_of(found.get(n, "text")) for n in range(1, most + 1))
+        if types_by_number.get(number, "text") == "text":
+            types_by_number[number] = kind
+    client_types = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
+    most = max([len(oids), *types_by_number])
+    if most > PARAMETERS_MAX or min(types_by_number, default=1) < 1:
+        raise errors.UndefinedParameter(f"there is no parameter ${most if most > PARAMETERS_MAX else min(types_by_number)}")
+    return tuple(client_types.get(n) or type_of(types_by_number.get(n, "text")) for n in range(1, most + 1))
 
 
 COMPARED = {

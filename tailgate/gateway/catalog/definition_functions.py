@@ -73,14 +73,14 @@ class DefinitionFunctions(FunctionGroup):
     def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
         if oid in self.facts.fixed_indexes:
             return self._fixed_index(oid, column, pretty)
-        found = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
-        if found is None:
+        entry = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
+        if entry is None:
             return None
         if column:
-            names = [quoted(found.relation.columns[i].name) for i in found.columns]
+            names = [quoted(entry.relation.columns[i].name) for i in entry.columns]
             return names[column - 1] if column <= len(names) else ""
-        table = self._names.regclass_out(found.relation.id) if pretty else self._qualified(found.relation)
-        return definition(found.index, table, found.relation)
+        table = self._names.regclass_out(entry.relation.id) if pretty else self._qualified(entry.relation)
+        return definition(entry.index, table, entry.relation)
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
         """Returns the definition of one of PostgreSQL's own indexes."""
@@ -93,14 +93,14 @@ class DefinitionFunctions(FunctionGroup):
         kind = "UNIQUE INDEX" if unique else "INDEX"
         return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
 
-    def _of_function(self, told: Callable[[Function], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
-        """Returns a function from an oid to text: by `told` for created functions, by `fixed` for PostgreSQL's own."""
+    def _of_function(self, definition: Callable[[Function], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
+        """Returns a function from an oid to text: by `definition` for created functions, by `fixed` for PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
             if oid in self.facts.signatures:
                 return fixed(self.facts.signatures[oid])
             item = self.facts.item(oid)
-            return told(item) if item is not None and isinstance(item, Function) else None
+            return definition(item) if item is not None and isinstance(item, Function) else None
 
         return by_oid
 

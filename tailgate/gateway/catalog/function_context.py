@@ -1,4 +1,4 @@
-"""What the catalog functions answer for: the session and the catalog of the query that a thread executes.
+"""The context of the catalog functions: session and catalog of the query that a thread executes.
 
 DuckDB calls functions on the thread that executes the query.
 """

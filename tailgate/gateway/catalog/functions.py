@@ -53,11 +53,11 @@ class Functions(FunctionGroup):
         """Registers all functions in a DuckDB connection."""
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
-            made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
+            wrapped = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
             parameters: list[Any] = [duckdb_types[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
-                made,
+                wrapped,
                 parameters,
                 duckdb_types[result],
                 null_handling=SPECIAL,
@@ -155,13 +155,13 @@ NULL_ACCEPTED = {"format_type"}
 
 def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Wraps a function to have `count` parameters, because DuckDB inspects the signature."""
-    made: tuple[Callable[..., Any], ...] = (
+    wrappers: tuple[Callable[..., Any], ...] = (
         lambda: function(),
         lambda a: function(a),
         lambda a, b: function(a, b),
         lambda a, b, c: function(a, b, c),
     )
-    return made[count]
+    return wrappers[count]
 
 
 def _telling(function: Callable[..., Any], local: FunctionContext) -> Callable[..., Any]:

@@ -64,10 +64,10 @@ class IdentifierFunctions(FunctionGroup):
         typmod = -1 if typmod is None else typmod
         if oid == 0:
             return "-"
-        known = self.facts.types.get(oid)
-        if known is None:
+        type_row = self.facts.types.get(oid)
+        if type_row is None:
             return "???"
-        name, namespace, element, _ = known
+        name, namespace, element, _ = type_row
         if element and name.startswith("_"):
             return f"{self.format_type(element, typmod)}[]"
         text = SQL_NAMES.get(oid) or (
@@ -86,10 +86,10 @@ class IdentifierFunctions(FunctionGroup):
         return text
 
     def regclass_out(self, oid: int) -> str:
-        known = self.facts.classes.get(oid)
-        if known is None:
+        class_row = self.facts.classes.get(oid)
+        if class_row is None:
             return "-" if oid == 0 else str(oid)
-        name, namespace, _ = known
+        name, namespace, _ = class_row
         return quoted(name) if self._visible_class(oid) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
 
     def regclass_in(self, text: str) -> int:
@@ -119,13 +119,13 @@ class IdentifierFunctions(FunctionGroup):
             return int(text)
         called, _, types = text.partition("(")
         name = parse_name(called)[-1]
-        found = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
+        oids = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
         if types:  # a regprocedure names the argument types
-            wanted = tuple(self.regtype_in(word.strip()) for word in types.strip(" )").split(",") if word.strip())
-            found = [oid for oid in found if oid not in self.facts.signatures or self.facts.signatures[oid].inputs == wanted]
-        if not found:
+            argument_types = tuple(self.regtype_in(word.strip()) for word in types.strip(" )").split(",") if word.strip())
+            oids = [oid for oid in oids if oid not in self.facts.signatures or self.facts.signatures[oid].inputs == argument_types]
+        if not oids:
             raise UndefinedFunction(f'function "{text}" does not exist')
-        return found[0]
+        return oids[0]
 
     def regprocedure_out(self, oid: int) -> str:
         if oid not in self.facts.procs:
@@ -139,8 +139,8 @@ class IdentifierFunctions(FunctionGroup):
 
     def namespace(self, name: str) -> int:
         """Returns the oid of a schema. Raises 3F000."""
-        found = self.catalog.find_schema(name)
-        oid = found.id if found is not None else next((o for o, n in self.facts.namespaces.items() if n == name), None)
+        schema = self.catalog.find_schema(name)
+        oid = schema.id if schema is not None else next((o for o, n in self.facts.namespaces.items() if n == name), None)
         if oid is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist')
         return oid
@@ -153,11 +153,11 @@ class IdentifierFunctions(FunctionGroup):
         catalog = self.catalog
         if self.context.path is not None:
             return self.context.path
-        found = [schema.id for schema in map(catalog.find_schema, catalog.path) if schema is not None]
-        if 11 not in found:
-            found.insert(int(found[:1] == [TEMPORARY_ID]), 11)
-        self.context.path = found
-        return found
+        schemas = [schema.id for schema in map(catalog.find_schema, catalog.path) if schema is not None]
+        if 11 not in schemas:
+            schemas.insert(int(schemas[:1] == [TEMPORARY_ID]), 11)
+        self.context.path = schemas
+        return schemas
 
     def current_schemas(self, implicit: bool) -> list[str]:
         if implicit:
@@ -168,16 +168,16 @@ class IdentifierFunctions(FunctionGroup):
         return next(iter(self.current_schemas(False)), None)
 
     def _visible_class(self, oid: int) -> bool | None:
-        known = self.facts.classes.get(oid)
-        if known is None:
+        class_row = self.facts.classes.get(oid)
+        if class_row is None:
             return None
-        return next((self.facts.by_name[n, known[0]] for n in self.path() if (n, known[0]) in self.facts.by_name), None) == oid
+        return next((self.facts.by_name[n, class_row[0]] for n in self.path() if (n, class_row[0]) in self.facts.by_name), None) == oid
 
     def regrole_in(self, text: str) -> int:
-        found = next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), None)
-        if found is None:
+        oid = next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), None)
+        if oid is None:
             raise UndefinedObject(f'role "{text}" does not exist')
-        return found
+        return oid
 
     def _or_none(self, function: Callable[[str], int], text: str) -> int | None:
         try:
@@ -185,8 +185,8 @@ class IdentifierFunctions(FunctionGroup):
         except (UndefinedTable, UndefinedObject, UndefinedFunction, InvalidSchemaName):
             return None
 
-    def _visible(self, known: tuple[Any, ...] | None, namespace: int) -> bool | None:
-        return None if known is None else known[namespace] in self.path()
+    def _visible(self, row: tuple[Any, ...] | None, namespace: int) -> bool | None:
+        return None if row is None else row[namespace] in self.path()
 
     def described(self, kind: int, oid: int, part: int) -> str:
         """Implements pg_describe_object, for members of extensions."""

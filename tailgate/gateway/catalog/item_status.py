@@ -48,7 +48,7 @@ LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
     "connections": (Connection, (NAME, Field("type", TEXT))),
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows
-MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of what it reads
+MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of the relations that it reads
 
 # the lists that contain the engine's status, with its key there
 TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
@@ -68,11 +68,11 @@ KINDS = (
 
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of each relation as {qualified name: {column: type}}."""
-    found = {
+    result = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
     }
-    return {**found, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
+    return {**result, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -87,15 +87,15 @@ def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str
     `status`: the engine's status, empty if it is not running. For subscriptions, their progress from the lake.
     """
     kind, fields = LISTS[what]
-    said = status.get(TOLD.get(what, what), {})
-    found = []
+    status_by_name = status.get(TOLD.get(what, what), {})
+    lines = []
     for item in items:
         if isinstance(item, kind):
-            of_item = said.get(catalog.stored.name_of(item).sql, {})
+            of_item = status_by_name.get(catalog.stored.name_of(item).sql, {})
             if not of_item.keys().isdisjoint(ERRORS) and not may_see(item):
                 of_item = {name: value for name, value in of_item.items() if name not in ERRORS}
-            found.append(_line(item, fields, of_item, bool(status)))
-    return found
+            lines.append(_line(item, fields, of_item, bool(status)))
+    return lines
 
 
 def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[dict[str, Any]]:
@@ -108,13 +108,13 @@ def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: M
     return [{"schema": catalog.schema_of(i).name, **dict(zip(names, line, strict=True))} for i, line in zip(items, lines, strict=True)]
 
 
-def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
+def _line(item: Item, fields: Sequence[Field], item_status: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
     type = item.type if isinstance(item, Connection) else "kafka"
     topic = item.topic if isinstance(item, Source | Sink) else None
-    known: dict[str, Any] = {"name": item.name, "type": type, "topic": topic}
-    known |= {"status": unknown, "last_message": _moment(said.get("last_message"))}
-    return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
+    defaults: dict[str, Any] = {"name": item.name, "type": type, "topic": topic}
+    defaults |= {"status": unknown, "last_message": _moment(item_status.get("last_message"))}
+    return [defaults[f.name] if f.name == "last_message" else item_status.get(f.name, defaults.get(f.name)) for f in fields]
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

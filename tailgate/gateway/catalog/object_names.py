@@ -47,7 +47,7 @@ class Session(Protocol):
         """Returns the rows of pg_stat_activity."""
 
     def internal_errors(self) -> list[dict[str, Any]]:
-        """Returns the internal errors of all gateways (`lake.internal_errors`)."""
+        """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription by name."""
@@ -115,10 +115,10 @@ class Facts:
             }
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
-            found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
+            descriptions = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
             shared = connection.execute("SELECT classoid, objoid, description FROM pg.pg_shdescription").fetchall()
             self.shared_descriptions = {(a, b): text for a, b, text in shared}
-            self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
+            self.fixed_descriptions = {(a, b, c): text for a, b, c, text in descriptions}
         self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if isinstance(i, Function)}}
         self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
 

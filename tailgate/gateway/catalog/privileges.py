@@ -14,14 +14,14 @@ MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("
 SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
 
 
-def _privileges(text: str, known: Iterable[str]) -> list[str]:
+def _privileges(text: str, valid: Iterable[str]) -> list[str]:
     """Parses a list of privileges. Raises 22023 for an unknown one.
 
     TRUNCATE, REFERENCES and TRIGGER are valid, but only superusers and owners have them.
     """
     words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in text.split(",")]
     for word in words:
-        if word not in (*known, "TRUNCATE", "REFERENCES", "TRIGGER"):
+        if word not in (*valid, "TRUNCATE", "REFERENCES", "TRIGGER"):
             raise InvalidParameterValue(f'unrecognized privilege type: "{text}"')
     return words
 
@@ -53,16 +53,16 @@ class Privileges:
         """Returns the name of the role with oid 10; the session's user if no roles were created."""
         return self.facts.roles[OPERATOR_ID] if self.facts.catalog.has_roles else self._session.user
 
-    def _role(self, given: str | None) -> Role:
+    def _role(self, role: str | None) -> Role:
         """Returns the role with a name or an oid; for None that of the session."""
-        if given is None:
+        if role is None:
             return self._session.role
         catalog = self.facts.catalog
         if not catalog.has_roles:
             return self._session.role
-        if given.isdigit() and int(given) in catalog.all_roles():
-            return catalog.all_roles()[int(given)]
-        return catalog.all_roles()[0] if given == "public" else catalog.role(given)
+        if role.isdigit() and int(role) in catalog.all_roles():
+            return catalog.all_roles()[int(role)]
+        return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
     def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool:
         """Tells whether a role has one of the privileges.
@@ -70,20 +70,20 @@ class Privileges:
         All roles may read system relations, except those in SECRET.
         """
         oid = self.regclass_in(relation)
-        asked = _privileges(privileges, RELATION_PRIVILEGES)
-        found = self._role(role)
+        words = _privileges(privileges, RELATION_PRIVILEGES)
+        grantee = self._role(role)
         if oid in self.facts.catalog.items:
-            return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
+            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
         secret = self.facts.classes.get(oid, ("",))[0] in SECRET
-        return found.superuser or ("SELECT" in asked and not secret)
+        return grantee.superuser or ("SELECT" in words and not secret)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
         oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
-        asked = _privileges(privileges, SCHEMA_PRIVILEGES)
-        found = self._role(role)
+        words = _privileges(privileges, SCHEMA_PRIVILEGES)
+        grantee = self._role(role)
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
-            return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
-        return found.superuser or "USAGE" in asked
+            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+        return grantee.superuser or "USAGE" in words
 
     def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
         """Tells whether a role is a member of another.
@@ -93,10 +93,10 @@ class Privileges:
         words = [word.strip().upper() for word in privileges.split(",")]
         if any(word not in MEMBERSHIP for word in words):
             raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
-        found, catalog = self._role(role), self.facts.catalog
-        wanted = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
-        if wanted is None and not of.isdigit():
+        member, catalog = self._role(role), self.facts.catalog
+        group = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
+        if group is None and not of.isdigit():
             raise UndefinedObject(f'role "{of}" does not exist')
-        if found.superuser or wanted is None:
-            return found.superuser
-        return any(catalog.administers(found, wanted) if " WITH " in word else wanted in catalog.acting(found.id) for word in words)
+        if member.superuser or group is None:
+            return member.superuser
+        return any(catalog.administers(member, group) if " WITH " in word else group in catalog.acting(member.id) for word in words)

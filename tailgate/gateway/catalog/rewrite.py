@@ -60,12 +60,12 @@ def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], 
 
 def _walk(node: exp.Expr, rules: _Rules) -> exp.Expr:
     """Applies rules to parents before children, because a cast needs its original operand."""
-    made = rules(node)
-    if made is not node and node.parent is not None:
-        node.replace(made)
-    for child in list(made.iter_expressions()):
+    rewritten = rules(node)
+    if rewritten is not node and node.parent is not None:
+        node.replace(rewritten)
+    for child in list(rewritten.iter_expressions()):
         _walk(child, rules)
-    return made
+    return rewritten
 
 
 class _Rules:
@@ -98,7 +98,7 @@ class _Rules:
         """Rewrites OPERATOR(pg_catalog.x). Raises 0A000 for other operators."""
         sign = str(node.args["operator"]).split(".")[-1]
         left, right = node.this, node.expression
-        made: dict[str, Callable[[], exp.Expr]] = {
+        expressions: dict[str, Callable[[], exp.Expr]] = {
             "~": lambda: exp.RegexpLike(this=left, expression=right),
             "!~": lambda: exp.Not(this=exp.RegexpLike(this=left, expression=right)),
             "~*": lambda: exp.RegexpILike(this=left, expression=right),
@@ -107,9 +107,9 @@ class _Rules:
             "~~": lambda: exp.Like(this=left, expression=right),
             "!~~": lambda: exp.Not(this=exp.Like(this=left, expression=right)),
         }
-        if sign not in made:
+        if sign not in expressions:
             raise FeatureNotSupported(f"OPERATOR(pg_catalog.{sign}) is not supported in a query of the system catalog")
-        return self(made[sign]())
+        return self(expressions[sign]())
 
     def collate(self, node: exp.Collate) -> exp.Expr:
         return self(node.this)
@@ -175,8 +175,8 @@ class _Rules:
         if not tables:
             raise UndefinedColumn('column "tableoid" does not exist')
         schema = "pg_catalog" if tables[0].db == "pg" else "information_schema"
-        made = self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
-        return exp.alias_(made, "tableoid") if isinstance(node.parent, exp.Select) and node in node.parent.expressions else made
+        oid = self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
+        return exp.alias_(oid, "tableoid") if isinstance(node.parent, exp.Select) and node in node.parent.expressions else oid
 
     # --- casts
 
@@ -246,8 +246,8 @@ class _Rules:
         if name == "array_lower":
             return exp.Literal.number(1)
         if name == "array_remove":
-            kept = exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1])
-            return call("list_filter", arguments[0], exp.Lambda(this=kept, expressions=[exp.to_identifier("x")]))
+            condition = exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1])
+            return call("list_filter", arguments[0], exp.Lambda(this=condition, expressions=[exp.to_identifier("x")]))
         if name in ("array_length", "array_upper"):
             arguments = arguments[:1]
         if name == "string_to_array":
@@ -272,12 +272,12 @@ class _Rules:
         ]
         if name == "pg_size_pretty":  # the type of a sum is wider than BIGINT
             cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
-        made: exp.Expr = call(f"pg_{name}_{len(arguments)}", *cast)
+        result: exp.Expr = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
-            return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+            return exp.Cast(this=result, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
         if name in INTEGERS:
-            return exp.Cast(this=made, to=exp.DataType.build("INTEGER", dialect="duckdb"))
-        return made
+            return exp.Cast(this=result, to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        return result
 
     def expanded(self, array: exp.Expr) -> exp.Expr:
         """Returns the rows (x, n) of an array, with n from 1."""

@@ -88,15 +88,15 @@ class Indexed:
 
 
 def indexed(catalog: Catalog) -> list[Indexed]:
-    found = []
+    entries = []
     for item in keyed(catalog):
         key = item.key or ()
         ascending = (False,) * len(key)
         index = Index(
             INDEXES + item.id, key_name(item), positions=key, descending=ascending, nulls_first=ascending, unique=True, schema=item.schema
         )
-        found.append(Indexed(item, index, is_primary(item)))
-    return found + [Indexed(catalog[i.depends[0]], i) for i in indexes(catalog)]
+        entries.append(Indexed(item, index, is_primary(item)))
+    return entries + [Indexed(catalog[i.depends[0]], i) for i in indexes(catalog)]
 
 
 def keyed(catalog: Catalog) -> list[Item]:
@@ -255,16 +255,16 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     """Returns comments by class, object and column, as in pg_description."""
-    found = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
+    texts = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
     for item in relations(catalog):
         numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
         for name, text in item.comments.items():
             if name in numbers:
-                found[CLASS, item.id, numbers[name]] = text
+                texts[CLASS, item.id, numbers[name]] = text
     for item in catalog.visible:
         if isinstance(item, Function | Index) and "" in item.comments:
-            found[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.comments[""]
-    return found
+            texts[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.comments[""]
+    return texts
 
 
 def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
@@ -329,13 +329,14 @@ def roles(catalog: Catalog) -> list[Row]:
 
 def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
     """Returns pg_class.relacl or pg_namespace.nspacl; NULL if no privileges were granted."""
-    all_of_it, known = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
+    all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
     if not granted:
         return None
     owner = _grantee(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
     others = [
-        (_grantee(r.name) if r.id else "", "".join(letter for word, letter in known.items() if word in words)) for r, words in granted
+        (_grantee(r.name) if r.id else "", "".join(letter for word, letter in letters_by_privilege.items() if word in words))
+        for r, words in granted
     ]
     return [f"{owner}={all_of_it}/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
 

@@ -45,8 +45,8 @@ class Signature:
     direct: int | None = None
 
     def arguments(self, shown: Callable[[int], str | None], *, defaults: bool = True) -> str:
-        texts, given = self._texts(shown, table=False), [n for n, mode in enumerate(self.modes) if mode in "ibv"]
-        for n, default in zip(given[-len(self.defaults) :], self.defaults, strict=True) if defaults and self.defaults else ():
+        texts, inputs = self._texts(shown, table=False), [n for n, mode in enumerate(self.modes) if mode in "ibv"]
+        for n, default in zip(inputs[-len(self.defaults) :], self.defaults, strict=True) if defaults and self.defaults else ():
             texts[n] += f" DEFAULT {default}"
         if self.direct is None:
             return ", ".join(texts)
@@ -71,13 +71,13 @@ class Signature:
 
 def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
     """Returns the signatures of PostgreSQL's own functions, by oid."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind, proargdefaults,"
         " CASE WHEN aggkind <> 'n' THEN aggnumdirectargs END"
         f" FROM pg.pg_proc LEFT JOIN pg.pg_aggregate ON aggfnoid = oid WHERE oid < {FIRST_ID}"
     ).fetchall()
     out = {}
-    for oid, inputs, types, modes, names, result, is_set, kind, defaults, direct in found:
+    for oid, inputs, types, modes, names, result, is_set, kind, defaults, direct in rows:
         every = tuple(types or inputs)
         out[oid] = Signature(
             tuple(inputs), every, tuple(modes or "i" * len(every)), tuple(names or [""] * len(every)), result, is_set, kind,
@@ -97,10 +97,10 @@ def listed(expressions: str) -> list[str]:
 
 def index_definitions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[bool, int, tuple[str, ...]]]:
     """Returns PostgreSQL's own indexes by oid: whether unique, the relation's oid, the columns."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT i.indexrelid, any_value(i.indisunique), any_value(i.indrelid), list(a.attname ORDER BY k.n)"
         " FROM (SELECT indexrelid, unnest(indkey) AS attnum, unnest(range(len(indkey))) AS n FROM pg.pg_index) AS k"
         " JOIN pg.pg_index AS i USING (indexrelid) JOIN pg.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum"
         f" WHERE i.indexrelid < {FIRST_ID} GROUP BY i.indexrelid"
     ).fetchall()
-    return {oid: (unique, relation, tuple(names)) for oid, unique, relation, names in found}
+    return {oid: (unique, relation, tuple(names)) for oid, unique, relation, names in rows}

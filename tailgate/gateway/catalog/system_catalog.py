@@ -50,8 +50,8 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
     """Returns the rows of a relation of the schema tailgate."""
     if relation == item_status.INTERNAL_ERRORS:
         return item_status.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
-    said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
-    return item_status.table(relation, catalog, said, session.may_see)
+    item_status_rows = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
+    return item_status.table(relation, catalog, item_status_rows, session.may_see)
 
 
 class SystemCatalog:
@@ -77,25 +77,25 @@ class SystemCatalog:
         session: Session,
         catalog: Catalog,
         status: Mapping[str, Any] | None = None,
-        told: Described | None = None,
+        description: Described | None = None,
         job: Job = NO_JOB,
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Returns columns and rows of a query. Raises SQL errors.
 
         `values` of parameters may be text. `status` is the engine's status report, for a query
-        that `asks_engine`. `told` has the columns if they are known.
+        that `asks_engine`. `description` has the columns if they are known.
         """
-        made = query.plan
-        activity = session.sessions() if ACTIVITY in made.relations else None
-        listings = {relation: _listing(relation, session, catalog, status or {}) for relation in made.listed}
+        plan = query.plan
+        activity = session.sessions() if ACTIVITY in plan.relations else None
+        listings = {relation: _listing(relation, session, catalog, status or {}) for relation in plan.listed}
         with self._asked(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)
             for relation, listing in listings.items():
                 database.fill(connection, relation, listing)
-            result = self._execute(connection, made.sql, made.used, values)
-            told = told or described(made, _description(result))
-            return told.fields, self._shown(self._fetch(result), told)
+            result = self._execute(connection, plan.sql, plan.used, values)
+            description = description or described(plan, _description(result))
+            return description.fields, self._shown(self._fetch(result), description)
 
     def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
         """Returns the columns, and the types of the parameters, by running the query for zero rows."""
@@ -103,9 +103,9 @@ class SystemCatalog:
 
     def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
         """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
-        made = query.plan
+        plan = query.plan
         with self._asked(session, catalog, job) as connection:
-            return _description(self._execute(connection, made.limited, made.used, [None] * len(made.parameters)))
+            return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
 
     @contextlib.contextmanager
     def _asked(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -149,9 +149,9 @@ class SystemCatalog:
         The rewrite may have removed a parameter, such as the dimension of an array function, and
         DuckDB refuses a value for it.
         """
-        given = {str(n): values[n - 1] for n in used if n <= len(values)}
+        used_values = {str(n): values[n - 1] for n in used if n <= len(values)}
         try:
-            return connection.execute(sql, given) if given else connection.execute(sql)
+            return connection.execute(sql, used_values) if used_values else connection.execute(sql)
         except duckdb.Error as error:
             raise self._translated(error) from error
 
@@ -168,10 +168,10 @@ class SystemCatalog:
             return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
         return error
 
-    def _shown(self, table: pa.Table, told: Described) -> pa.Table:
+    def _shown(self, table: pa.Table, description: Described) -> pa.Table:
         """Converts values to stored form: reg types to names, vectors to text."""
         outputs = []
-        for column, field, kind in zip(table.columns, told.fields, told.kinds, strict=True):
+        for column, field, kind in zip(table.columns, description.fields, description.kinds, strict=True):
             out = REGISTERED.get(kind)
             if out is not None:
                 function = self.functions.all[out, 1][2]
@@ -185,7 +185,7 @@ class SystemCatalog:
             elif column.type != field.type.arrow:
                 column = column.cast(field.type.arrow)
             outputs.append(column)
-        return pa.Table.from_arrays(outputs, schema=arrow_schema(told.fields))
+        return pa.Table.from_arrays(outputs, schema=arrow_schema(description.fields))
 
 
 REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}

@@ -47,10 +47,10 @@ def place_table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> No
     if not schema and name in ctes:
         return
     for candidate in [schema] if schema else ["pg_catalog"]:
-        known = f"{candidate}.{name}"
-        if known in relations():
-            place, _, there = table_name(known).partition(".")
-            table.set("this", exp.to_identifier(there, quoted=True))
+        qualified = f"{candidate}.{name}"
+        if qualified in relations():
+            place, _, table_in_database = table_name(qualified).partition(".")
+            table.set("this", exp.to_identifier(table_in_database, quoted=True))
             table.set("db", exp.to_identifier(place))
             table.set("catalog", None)
             if not table.alias:

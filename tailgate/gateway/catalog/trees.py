@@ -29,9 +29,9 @@ def folded(identifier: exp.Expr | None) -> str:
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     """Returns a call of a DuckDB function, which the rewrite leaves unchanged."""
-    made = exp.Anonymous(this=name, expressions=list(arguments))
-    made.meta[MADE] = True
-    return made
+    node = exp.Anonymous(this=name, expressions=list(arguments))
+    node.meta[MADE] = True
+    return node
 
 
 def elements(text: str) -> exp.Array:

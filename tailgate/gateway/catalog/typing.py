@@ -39,18 +39,18 @@ TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
 
 @dataclass(frozen=True, slots=True)
 class CatalogType(Type):
-    """A catalog type. `name` decides the encoding of values, `told` is the oid that clients see."""
+    """A catalog type. `name` decides the encoding of values, `client_oid` is the oid that clients see."""
 
-    told: int = 0
-    told_size: int = -1
+    client_oid: int = 0
+    client_size: int = -1
 
     @property
     def oid(self) -> int:
-        return self.told
+        return self.client_oid
 
     @property
     def size(self) -> int:
-        return self.told_size
+        return self.client_size
 
 
 def type_of(name: str) -> Type:
@@ -62,11 +62,11 @@ def type_of(name: str) -> Type:
     if name.startswith("_"):
         element = name[1:]
         if element in TOLD_ARRAYS:
-            return CatalogType(TOLD[element][2], is_array=True, told=TOLD_ARRAYS[element])
+            return CatalogType(TOLD[element][2], is_array=True, client_oid=TOLD_ARRAYS[element])
         return Type(element, is_array=True) if element in FACTS else Type("text", is_array=True)
     if name in TOLD:
         oid, size, encoded = TOLD[name]
-        return CatalogType(encoded, told=oid, told_size=size)
+        return CatalogType(encoded, client_oid=oid, client_size=size)
     return Type(name) if name in FACTS else Type("text")
 
 
@@ -131,12 +131,12 @@ def columns_of(tree: exp.Expr, duckdb_types: list[str]) -> list[str]:
     """Returns the type names of the result columns."""
     try:
         scope = build_scope(tree)
-        found = _outputs(scope) if scope is not None else []
+        outputs = _outputs(scope) if scope is not None else []
     except Exception:  # noqa: BLE001  # sqlglot cannot build scopes of some trees; DuckDB's types are good enough then
-        found = []
-    if len(found) != len(duckdb_types):
-        found = [(None, None)] * len(duckdb_types)
-    return [name or by_duckdb(theirs) for (_, name), theirs in zip(found, duckdb_types, strict=True)]
+        outputs = []
+    if len(outputs) != len(duckdb_types):
+        outputs = [(None, None)] * len(duckdb_types)
+    return [name or by_duckdb(theirs) for (_, name), theirs in zip(outputs, duckdb_types, strict=True)]
 
 
 def by_duckdb(theirs: str) -> str:
@@ -170,9 +170,9 @@ def _branch(scope: Scope) -> list[Output]:
     assert isinstance(scope.expression, exp.Query)
     for item in scope.expression.selects:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            wanted = item.table if isinstance(item, exp.Column) else ""
+            alias_of_star = item.table if isinstance(item, exp.Column) else ""
             for alias, source in scope.selected_sources.items():
-                if not wanted or alias == wanted:
+                if not alias_of_star or alias == alias_of_star:
                     out.extend(_source(source[1]))
         else:
             inner = item.this if isinstance(item, exp.Alias) else item

@@ -6,5 +6,5 @@
 Package `values` writes single values. The functions of `columns` give the same bytes for results of
 more than a few rows, faster; a test compares the two.
 
-Source: PostgreSQL 15, the output and send functions of src/backend/utils/adt; a real server is asked in the tests.
+Source: PostgreSQL 15, the output and send functions of src/backend/utils/adt; tests compare with a real server.
 """

@@ -100,7 +100,7 @@ def _within(array: pa.Array, first: int, last: int) -> bool:
 
 
 def _timestamps(micros: pa.Array) -> pa.Array:
-    """Arrow writes six decimals; PostgreSQL none that are zero at the end."""
+    """Returns timestamps as text without the zeros at the end that Arrow writes."""
     return pc.ascii_rtrim(pc.ascii_rtrim(micros.view(pa.timestamp("us")).cast(pa.string()), "0"), ".")
 
 

@@ -32,7 +32,7 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """As COPY's page names them; `force_quote`: names of columns, or None for all."""
+    """The options of COPY, named as in PostgreSQL's manual. `force_quote`: names of columns, or None for all."""
 
     format: str = "text"
     delimiter: bytes = b"\t"
@@ -61,7 +61,7 @@ CSV = CopyOptions("csv", b",", b"")
 
 
 class CopyEncoder:
-    """`start`, `rows` for each table, then `end`: what goes between the statement and CopyDone.
+    """The messages between the statement and CopyDone: `start`, `rows` for each table, then `end`.
 
     The signature of the binary format goes with the first row: psycopg looks for it there.
     """
@@ -89,7 +89,7 @@ class CopyEncoder:
         return copy_data(TRAILER if self._signed else SIGNATURE + TRAILER)
 
     def rows(self, table: pa.Table) -> bytes:
-        """All rows of a table, each in a CopyData message."""
+        """Returns all rows of a table, each in a CopyData message."""
         return self.signed(self.frames(table))
 
     @property
@@ -98,7 +98,7 @@ class CopyEncoder:
         return ("copy", self.options, self.encoder.style)
 
     def signed(self, frames: bytes) -> bytes:
-        """Frames as they are sent: before the first of them is the signature of the binary format."""
+        """Returns the frames to send. The signature of the binary format precedes the first frame."""
         if self._signed or not frames:
             return frames
         self._signed = True
@@ -161,7 +161,7 @@ class CopyEncoder:
         return buffer_of(pc.binary_join_element_wise(columns.fixed(heads), *parts, b""))
 
     def _column(self, array: pa.Array, type: Type, forced: bool) -> pa.Array:
-        """`_field` of every value, and the word for null."""
+        """Returns `_field` of every value, and the word for null."""
         options = self.options
         clean = type.name in _PLAIN and not type.is_array and not forced and options.delimiter in b"\t," and options.null in (b"", b"\\N")
         if not clean and self._needs_care(array, forced):
@@ -170,7 +170,7 @@ class CopyEncoder:
         return array.fill_null(options.null)
 
     def _needs_care(self, array: pa.Array, forced: bool) -> bool:
-        """Whether any value of a column is not sent as it is: one look at all of its bytes together."""
+        """Returns whether any value of a column needs quotes or escapes, by one search of all of its bytes."""
         if self.options.format == "csv":
             equal = pc.any(pc.equal(array, pa.scalar(self.options.null, pa.binary()))).as_py()
             return bool(forced or equal or len(self.fields) == 1 or self._quoted.search(buffer_of(array)))

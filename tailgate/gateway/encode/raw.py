@@ -18,17 +18,17 @@ STRINGS = frozenset({"text", "varchar", "bpchar", "name", "unknown", "jsonb", "u
 
 
 def stored(column: pa.Array | pa.ChunkedArray, type: Type) -> pa.Array:
-    """One array in the type's stored form. DuckDB's results differ from it in width, say for sums."""
+    """Returns a column as one array in the type's stored form. DuckDB's results may have another width, as for sums."""
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # combine_chunks of no chunk at all
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    wanted = type.arrow
-    return column if column.type == wanted else column.cast(wanted)
+    stored_type = type.arrow
+    return column if column.type == stored_type else column.cast(stored_type)
 
 
 def values(array: pa.Array, type: Type) -> list[Any]:
-    """`array` is in stored form."""
+    """Returns the raw values of an array in stored form."""
     if type.is_array:
         flat = values(array.values, type.element)
         offsets = array.offsets.to_pylist()

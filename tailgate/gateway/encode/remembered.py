@@ -1,4 +1,4 @@
-"""DataRows of rows that are asked for again and again.
+"""Cached DataRows of rows that are requested repeatedly.
 
 An index gives the same object for a row until it changes, so the object tells whether its bytes are known.
 """
@@ -19,22 +19,22 @@ class Encoding:
 
     __slots__ = ("_columns", "_encoders")
 
-    # By the row's identity, which is its own as long as it is here; with the encoding that made the bytes, the last one that was asked.
-    _known: ClassVar[dict[int, tuple[tuple[Any, ...], Encoding, bytes]]] = {}
+    # By the identity of the row, which stays unique while the row is in the cache: the row, its last encoding and the bytes.
+    _cached: ClassVar[dict[int, tuple[tuple[Any, ...], Encoding, bytes]]] = {}
 
     def __init__(self, columns: Sequence[int], encoders: Sequence[Callable[[Any], bytes]]) -> None:
         self._columns = columns
         self._encoders = encoders
 
     def row(self, row: tuple[Any, ...]) -> bytes:
-        """A DataRow."""
-        known = self._known.get(id(row))
-        if known is not None and known[1] is self:
-            return known[2]
+        """Returns the DataRow of a row."""
+        entry = self._cached.get(id(row))
+        if entry is not None and entry[1] is self:
+            return entry[2]
         values = [None if row[i] is None else encode(row[i]) for i, encode in zip(self._columns, self._encoders, strict=True)]
         data = backend.data_row(values)
         if len(data) <= BYTES_MAX:
-            if len(self._known) >= REMEMBERED_MAX:
-                self._known.clear()
-            self._known[id(row)] = (row, self, data)
+            if len(self._cached) >= REMEMBERED_MAX:
+                self._cached.clear()
+            self._cached[id(row)] = (row, self, data)
         return data

@@ -43,7 +43,7 @@ class RowEncoder:
         return ("rows", self.formats, self.style)
 
     def field_values(self, table: pa.Table) -> list[list[bytes | None]]:
-        """Per column the bytes of its fields."""
+        """Returns the bytes of the fields of each column."""
         out: list[list[bytes | None]] = []
         for index, (type, encode) in enumerate(zip(self.types, self._each, strict=True)):
             array = raw.stored(table.column(index), type)
@@ -51,7 +51,7 @@ class RowEncoder:
         return out
 
     def field_arrays(self, table: pa.Table) -> list[pa.Array]:
-        """The same, as Arrow arrays."""
+        """Returns the same as Arrow arrays."""
         out = []
         for index, (type, code) in enumerate(zip(self.types, self.formats, strict=True)):
             array = raw.stored(table.column(index), type)
@@ -59,7 +59,7 @@ class RowEncoder:
         return out
 
     def data_rows(self, table: pa.Table) -> bytes:
-        """All rows of a table. Cut large tables into slices first: the result is one piece of memory."""
+        """Returns all rows of a table. Large tables should be sliced first: the result is one piece of memory."""
         count = table.num_rows
         if count == 0:
             return b""
@@ -80,7 +80,7 @@ def _few(fields: list[list[bytes | None]]) -> bytes:
 
 
 def sized(fields: list[pa.Array]) -> tuple[list[pa.Array], np.ndarray[Any, Any]]:
-    """Each field after its length, as two arrays each, and how many bytes that makes per row."""
+    """Returns each field after its length, as two arrays each, and the number of bytes per row."""
     parts: list[pa.Array] = []
     total = np.zeros(len(fields[0]), dtype=np.int64)
     for array in fields:
@@ -98,7 +98,7 @@ def join(fields: list[pa.Array]) -> bytes:
 
 
 def buffer_of(joined: pa.BinaryArray) -> bytes:
-    """The bytes of all values of an array, which Arrow keeps side by side."""
+    """Returns the bytes of all values of an array, which are contiguous in Arrow."""
     if len(joined) == 0:
         return b""
     offsets = np.frombuffer(joined.buffers()[1], dtype=np.int32)[joined.offset : joined.offset + len(joined) + 1]

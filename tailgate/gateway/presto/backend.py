@@ -118,9 +118,9 @@ class Result(core.QueryResult):  # type: ignore[misc]  # buenavista has no types
         if self._reads:
             wait = f" WITH (timeout = '{FOLLOW_S}s')" if self._follows else ""
             self._cursor.execute(f"FETCH {rows} FROM {CURSOR}{wait}".encode())
-        found = self._cursor.fetchmany(rows)
-        self.ended = len(found) < rows and not self._follows
-        return [[None if v is None else t.convert(v) for v, t in zip(row, self.types, strict=True)] for row in found]
+        rows_fetched = self._cursor.fetchmany(rows)
+        self.ended = len(rows_fetched) < rows and not self._follows
+        return [[None if v is None else t.convert(v) for v, t in zip(row, self.types, strict=True)] for row in rows_fetched]
 
     def rows(self) -> Iterator[list[Any]]:
         while not self.ended:

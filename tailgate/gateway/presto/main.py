@@ -17,7 +17,7 @@ from typing import Any
 
 from tailgate.gateway.presto.backend import Backend
 from tailgate.gateway.presto.statements import Document, Statements, TooMany, encoded
-from tailgate.lake.http import BadRequest, body_length
+from tailgate.lake.host.http import BadRequest, body_length
 
 HOST = "127.0.0.1"
 BODY_BYTES_MAX = 4 * 1024 * 1024  # like the limit of a statement in PostgreSQL's protocol
@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, port: int, gateway: str) -> None:
         super().__init__((HOST, port), Handler)
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.places = threading.Semaphore(CONNECTIONS_MAX)
         self.statements = Statements(Backend(gateway), f"http://{HOST}:{self.server_address[1]}")
 
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = self.path.split("?")[0].strip("/").split("/")
         if parts == ["v1", "info"]:
-            minutes = (time.monotonic() - self.server.begun) / 60
+            minutes = (time.monotonic() - self.server.started) / 60
             self._answer(200, {"nodeVersion": {"version": "tailgate"}, "environment": "tailgate", "coordinator": True, "starting": False,
                                "uptime": f"{minutes:.2f}m"})  # fmt: skip
             return
@@ -84,8 +84,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         place = _place(self.path.split("?")[0].strip("/").split("/"))
-        there = place is not None and self.server.statements.cancel(place[0], place[1])
-        self._answer(204 if there else 404, None)
+        exists = place is not None and self.server.statements.cancel(place[0], place[1])
+        self._answer(204 if exists else 404, None)
 
     def do_POST(self) -> None:
         try:

@@ -64,14 +64,14 @@ class Statement:
     text: str
     user: str
     schema: str | None
-    begun: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
     touched: float = field(default_factory=time.monotonic)
     lock: threading.Lock = field(default_factory=threading.Lock)
     session: Session | None = None
     result: Result | None = None
     token: int = 0
     last: Document | None = None
-    done: bool = False
+    closed: bool = False
 
 
 class Statements:
@@ -85,62 +85,62 @@ class Statements:
     def begin(self, text: str, user: str, schema: str | None) -> Document:
         """Opens a statement; returns the first document, which has no rows. Raises TooMany."""
         self._forget()
-        made = Statement(f"{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(4)}", secrets.token_urlsafe(16), text, user, schema)
+        statement = Statement(f"{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(4)}", secrets.token_urlsafe(16), text, user, schema)
         with self._lock:
-            if sum(not m.done for m in self._open.values()) >= STATEMENTS_MAX:
+            if sum(not m.closed for m in self._open.values()) >= STATEMENTS_MAX:
                 raise TooMany
-            self._open[made.id] = made
-        return self._document(made, "QUEUED", next_token=0)
+            self._open[statement.id] = statement
+        return self._document(statement, "QUEUED", next_token=0)
 
     def page(self, id: str, slug: str, token: int) -> Document | None:
         """Returns a page; None if the statement or page does not exist."""
-        made = self._find(id, slug)
-        if made is None:
+        statement = self._find(id, slug)
+        if statement is None:
             return None
-        with made.lock:
-            made.touched = time.monotonic()
-            if made.last is not None and token == made.token - 1:
-                return made.last  # a repeated request: the response was lost
-            if token != made.token or made.done:
+        with statement.lock:
+            statement.touched = time.monotonic()
+            if statement.last is not None and token == statement.token - 1:
+                return statement.last  # a repeated request: the response was lost
+            if token != statement.token or statement.closed:
                 return None
-            made.last = self._next(made)
-            made.token += 1
-            made.touched = time.monotonic()
-            return made.last
+            statement.last = self._next(statement)
+            statement.token += 1
+            statement.touched = time.monotonic()
+            return statement.last
 
     def cancel(self, id: str, slug: str) -> bool:
         """Cancels a statement. Returns False if it does not exist."""
-        made = self._find(id, slug)
-        if made is None:
+        statement = self._find(id, slug)
+        if statement is None:
             return False
-        if made.session is not None:
+        if statement.session is not None:
             with contextlib.suppress(psycopg.Error):
-                made.session.cancel()
-        if made.lock.acquire(timeout=5.0):
-            self._end(made)
-            made.lock.release()
+                statement.session.cancel()
+        if statement.lock.acquire(timeout=5.0):
+            self._end(statement)
+            statement.lock.release()
         return True
 
     def close(self) -> None:
-        for made in list(self._open.values()):
-            self.cancel(made.id, made.slug)
+        for statement in list(self._open.values()):
+            self.cancel(statement.id, statement.slug)
 
     def _find(self, id: str, slug: str) -> Statement | None:
-        made = self._open.get(id)
-        return made if made is not None and secrets.compare_digest(made.slug.encode(), slug.encode()) else None
+        statement = self._open.get(id)
+        return statement if statement is not None and secrets.compare_digest(statement.slug.encode(), slug.encode()) else None
 
-    def _next(self, made: Statement) -> Document:
+    def _next(self, statement: Statement) -> Document:
         """Reads the next page, or the error; starts the statement at the first page."""
         try:
-            if made.session is None or made.result is None:
-                made.session = self._backend.session(made.user, made.schema)
-                made.result = made.session.execute_sql(made.text)
-            result = made.result
+            if statement.session is None or statement.result is None:
+                statement.session = self._backend.session(statement.user, statement.schema)
+                statement.result = statement.session.execute_sql(statement.text)
+            result = statement.result
             rows = [] if result.ended else result.page(PAGE_ROWS)
         except (psycopg.Error, TailgateError) as error:
-            self._end(made)
-            return {**self._document(made, "FAILED"), "error": _error(error)}
-        document = self._document(made, "FINISHED" if result.ended else "RUNNING", None if result.ended else made.token + 1)
+            self._end(statement)
+            return {**self._document(statement, "FAILED"), "error": _error(error)}
+        document = self._document(statement, "FINISHED" if result.ended else "RUNNING", None if result.ended else statement.token + 1)
         if result.has_results():
             document["columns"] = [
                 {"name": n, "type": t.name, "typeSignature": t.signature} for n, t in zip(result.names, result.types, strict=True)
@@ -152,36 +152,36 @@ class Statements:
             if result.changed is not None:
                 document["updateCount"] = result.changed
         if result.ended:
-            self._end(made)
+            self._end(statement)
         return document
 
-    def _end(self, made: Statement) -> None:
+    def _end(self, statement: Statement) -> None:
         """Closes the session; the last page remains available for DONE_S seconds."""
-        made.done, made.result = True, None
-        if made.session is not None:
-            made.session.close()
-            made.session = None
+        statement.closed, statement.result = True, None
+        if statement.session is not None:
+            statement.session.close()
+            statement.session = None
 
     def _forget(self) -> None:
         now = time.monotonic()
-        for made in [m for m in list(self._open.values()) if now - m.touched > (DONE_S if m.done else IDLE_S)]:
-            self.cancel(made.id, made.slug)
+        for statement in [m for m in list(self._open.values()) if now - m.touched > (DONE_S if m.closed else IDLE_S)]:
+            self.cancel(statement.id, statement.slug)
             with self._lock:
-                self._open.pop(made.id, None)
+                self._open.pop(statement.id, None)
 
-    def _document(self, made: Statement, state: str, next_token: int | None = None) -> Document:
+    def _document(self, statement: Statement, state: str, next_token: int | None = None) -> Document:
         """Returns a document without rows."""
-        elapsed = round((time.monotonic() - made.begun) * 1000)
+        elapsed = round((time.monotonic() - statement.started) * 1000)
         counts = dict.fromkeys(COUNTS, 0)
-        found: Document = {
-            "id": made.id,
-            "infoUri": f"{self._base}/ui/query.html?{made.id}",
+        document: Document = {
+            "id": statement.id,
+            "infoUri": f"{self._base}/ui/query.html?{statement.id}",
             "stats": {"state": state, "queued": state == "QUEUED", "scheduled": state != "QUEUED", "elapsedTimeMillis": elapsed, **counts},
             "warnings": [],
         }
         if next_token is not None:
-            found["nextUri"] = f"{self._base}/v1/statement/executing/{made.id}/{made.slug}/{next_token}"
-        return found
+            document["nextUri"] = f"{self._base}/v1/statement/executing/{statement.id}/{statement.slug}/{next_token}"
+        return document
 
 
 def _error(error: psycopg.Error | TailgateError) -> Document:
@@ -192,8 +192,8 @@ def _error(error: psycopg.Error | TailgateError) -> Document:
         message, hint = error.message, error.hint
     else:
         message, hint = error.diag.message_primary or str(error).strip(), error.diag.message_hint
-    told = f"{message} (SQLSTATE {state})" + (f". {hint}" if hint else "")
-    return {"message": told, "errorCode": code, "errorName": name, "errorType": kind, "failureInfo": {"type": name, "message": told}}
+    text = f"{message} (SQLSTATE {state})" + (f". {hint}" if hint else "")
+    return {"message": text, "errorCode": code, "errorName": name, "errorType": kind, "failureInfo": {"type": name, "message": text}}
 
 
 def encoded(document: Document) -> bytes:

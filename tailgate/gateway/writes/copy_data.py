@@ -60,8 +60,8 @@ def rows(sent: CopyInput, fields: Sequence[Field], style: Style) -> tuple[pa.Tab
             broken = wrong
     read, unread = _columns(table, fields, sent, style)
     first = unread or broken
-    found = pa.Table.from_arrays(read, names=names)
-    return (found if first is None else found.slice(0, first.row)), first
+    result = pa.Table.from_arrays(read, names=names)
+    return (result if first is None else result.slice(0, first.row)), first
 
 
 def _columns(table: pa.Table, fields: Sequence[Field], sent: CopyInput, style: Style) -> tuple[list[pa.ChunkedArray], TailgateError | None]:
@@ -69,26 +69,26 @@ def _columns(table: pa.Table, fields: Sequence[Field], sent: CopyInput, style: S
 
     Returns the columns, and the error of that value or None.
     """
-    found: list[pa.ChunkedArray] = []
+    columns: list[pa.ChunkedArray] = []
     first: TailgateError | None = None
     for texts, field in zip(table.columns, fields, strict=True):
         try:
-            found.append(read_column(texts if first is None else texts.slice(0, first.row), field.type, style))
+            columns.append(read_column(texts if first is None else texts.slice(0, first.row), field.type, style))
         except TailgateError as error:
             row = error.row or 0
             error.where = sent.value(row, field.name, texts[row].as_py())
             first = error
-            found = [c.slice(0, row) for c in found]
-            found.append(read_column(texts.slice(0, row), field.type, style))
-    return found, first
+            columns = [c.slice(0, row) for c in columns]
+            columns.append(read_column(texts.slice(0, row), field.type, style))
+    return columns, first
 
 
 def _until_end(data: bytes, options: CopyOptions) -> bytes:
     r"""Returns the data before the end marker \. on its own line; `_csv` handles quoted data itself."""
     if b"\\." in data and not (options.format == "csv" and options.quote in data):
-        found = re.search(rb"(?:^|(?<=\n))\\\.(?:\r?\n|$)", data)
-        if found is not None:
-            return data[: found.start()]
+        marker = re.search(rb"(?:^|(?<=\n))\\\.(?:\r?\n|$)", data)
+        if marker is not None:
+            return data[: marker.start()]
     return data
 
 
@@ -97,8 +97,8 @@ def _after_header(data: bytes, fields: Sequence[Field], sent: CopyInput) -> byte
     line, _, rest = data.partition(b"\n")
     if sent.header == "match":
         lines, _ = (_text if sent.options.format == "text" else _csv)(line, sent.options)
-        found = lines[0] if lines else []
-        names = [None if n is None else n.decode() for n in found]
+        header = lines[0] if lines else []
+        names = [None if n is None else n.decode() for n in header]
         if len(names) != len(fields):
             message = f"wrong number of fields in header line: got {len(names)}, expected {len(fields)}"
             raise BadCopyFileFormat(message, where=sent.row(-1))
@@ -189,7 +189,7 @@ def _text(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | Non
 
     Returns the lines before the first invalid one, and the error of that line or None.
     """
-    found: Lines = []
+    result: Lines = []
     delimiter = re.escape(options.delimiter)
     try:
         if b"\\" not in data:
@@ -197,8 +197,8 @@ def _text(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | Non
             if lines and not lines[-1]:
                 lines.pop()
             for raw in lines:
-                found.append([None if f == options.null else f for f in _line(raw).split(options.delimiter)])
-            return found, None
+                result.append([None if f == options.null else f for f in _line(raw).split(options.delimiter)])
+            return result, None
         part = re.compile(rb"((?:[^\\\n" + delimiter + rb"]|\\.|\\$)*)(" + delimiter + rb"|\n|$)", re.DOTALL)
         at, line = 0, list[bytes | None]()
         while at < len(data):
@@ -210,14 +210,14 @@ def _text(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | Non
             line.append(None if raw == options.null else _ESCAPE.sub(_unescaped, raw) if b"\\" in raw else raw)
             at = match.end()
             if end != options.delimiter:
-                found.append(line)
+                result.append(line)
                 line = []
             elif at == len(data):
                 line.append(None if options.null == b"" else b"")
-                found.append(line)
+                result.append(line)
     except BadCopyFileFormat as error:
-        return found, error
-    return found, None
+        return result, error
+    return result, None
 
 
 def _line(raw: bytes) -> bytes:
@@ -255,24 +255,24 @@ def _csv(data: bytes, options: CopyOptions) -> tuple[Lines, TailgateError | None
     def bare(match: re.Match[bytes]) -> bytes:
         return escaped.sub(rb"\1", match[1])
 
-    found: Lines = []
+    result: Lines = []
     at, line = 0, list[bytes | None]()
     while at < len(data):
         match = part.match(data, at)
         if match is None:
-            return found, BadCopyFileFormat("unterminated CSV quoted field")
+            return result, BadCopyFileFormat("unterminated CSV quoted field")
         raw, end = match[1], match[2]
         if raw == b"\\." and not line and end != delimiter:
-            return found, None
+            return result, None
         line.append(quoted.sub(bare, raw) if quote in raw else None if raw == options.null else raw)
         at = match.end()
         if end != delimiter:
-            found.append(line)
+            result.append(line)
             line = []
         elif at == len(data):
             line.append(None if options.null == b"" else b"")
-            found.append(line)
-    return found, None
+            result.append(line)
+    return result, None
 
 
 def _binary(sent: CopyInput, fields: Sequence[Field], columns: list[list[object]]) -> TailgateError | None:

@@ -26,8 +26,8 @@ from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Query, WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
+from tailgate.lake.tables.weights import net
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import net
 from tailgate.sql.binder.writes.targets import constraint_of
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
 from tailgate.sql.render.duckdb import arguments
@@ -79,8 +79,8 @@ class Evaluation:
         """Returns the rows of a plan, with columns named c0, c1, …"""
         if not query.sql:
             raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
-        given = arguments(self.values, query.used, query.constants)
-        result = self.cursor.execute(query.sql, given) if given else self.cursor.execute(query.sql)
+        parameters = arguments(self.values, query.used, query.constants)
+        result = self.cursor.execute(query.sql, parameters) if parameters else self.cursor.execute(query.sql)
         return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
 
     @contextmanager
@@ -96,11 +96,11 @@ class Evaluation:
 
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
-    def insert(self, write: InsertPlan, given: pa.Table | None) -> Effect:
-        """Evaluates an INSERT, or a COPY with the rows `given`."""
+    def insert(self, write: InsertPlan, copied: pa.Table | None) -> Effect:
+        """Evaluates an INSERT, or a COPY with the rows `copied`."""
         table = write.table
-        if given is not None:
-            rows, reads = self._whole(write, given), frozenset[int]()
+        if copied is not None:
+            rows, reads = self._whole(write, copied), frozenset[int]()
         else:
             assert write.rows is not None
             written = write.rows.literal(self.values)
@@ -110,26 +110,26 @@ class Evaluation:
         if table.key is None:
             self.allowed(write, rows)
             return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, reads, self.returned(write, rows))
-        found = _hashes(table, rows)
-        effect_rows, changes, count = self._keyed(write, rows, found)
-        changed_keys = found
+        hashes = _hashes(table, rows)
+        effect_rows, changes, count = self._keyed(write, rows, hashes)
+        changed_keys = hashes
         if write.conflict == "update" and changes.num_rows != effect_rows.num_rows:
-            changed_keys = np.concatenate([found, _hashes(table, changes)])
+            changed_keys = np.concatenate([hashes, _hashes(table, changes)])
         returned = self.returned(write, effect_rows)
         return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
 
-    def check(self, write: InsertPlan, given: pa.Table) -> None:
+    def check(self, write: InsertPlan, copied: pa.Table) -> None:
         """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""
-        self.allowed(write, fitted(self._whole(write, given), write.table.columns))
+        self.allowed(write, fitted(self._whole(write, copied), write.table.columns))
 
-    def _whole(self, write: InsertPlan, given: pa.Table) -> pa.Table:
+    def _whole(self, write: InsertPlan, copied: pa.Table) -> pa.Table:
         """Adds the columns that a COPY omits."""
         if write.rows is None or write.rows.written is not None:
-            return given
-        with self.incoming(given):
+            return copied
+        with self.incoming(copied):
             return self.query(write.rows)
 
-    def _keyed(self, write: InsertPlan, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
+    def _keyed(self, write: InsertPlan, rows: pa.Table, hashes: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
         """Checks the keys of an INSERT.
 
         Returns the inserted and updated rows in statement order, the net changes, and the number of
@@ -137,25 +137,25 @@ class Evaluation:
         """
         table = write.table
         width = len(table.columns)
-        again = self._repeated(table, rows, found)
+        again = self._repeated(table, rows, hashes)
         assert write.existing is not None
         if rows.num_rows == 0:
             return rows, weighted(rows, 1), 0
         with self.incoming(rows):
             met = self.query(write.existing).sort_by("c0")
-        there = met.column(0).to_numpy()
+        existing = met.column(0).to_numpy()
         if write.conflict == "error":
-            bad = min([*again[:1], *there[:1]], default=None)
+            bad = min([*again[:1], *existing[:1]], default=None)
             self.allowed(write, rows, before=bad)
             if bad is not None:
                 raise _of_row(int(bad), self._duplicate(table, rows.slice(int(bad), 1)))
             return rows, weighted(rows, 1), rows.num_rows
         self.allowed(write, rows)
         if write.conflict == "nothing":
-            kept = np.ones(rows.num_rows, bool)
-            kept[there] = False
-            kept[again] = False
-            new = rows.filter(pa.array(kept))
+            is_new = np.ones(rows.num_rows, bool)
+            is_new[existing] = False
+            is_new[again] = False
+            new = rows.filter(pa.array(is_new))
             return new, weighted(new, 1), new.num_rows
         if len(again):
             raise CardinalityViolation(
@@ -165,19 +165,19 @@ class Evaluation:
         passing = met.filter(met.column(width + 1))
         old = fitted(passing.select(range(1, width + 1)), table.columns)
         new = fitted(passing.select(range(width + 2, 2 * width + 2)), table.columns)
-        came = np.ones(rows.num_rows, bool)
-        came[there] = False
-        fresh = rows.filter(pa.array(came))
+        is_fresh = np.ones(rows.num_rows, bool)
+        is_fresh[existing] = False
+        fresh = rows.filter(pa.array(is_fresh))
         self.allowed(write, new)
         self._moved_keys(table, old, new, fresh)
         after = pa.concat_tables([fresh, new])
-        order = np.argsort(np.concatenate([np.flatnonzero(came), passing.column(0).to_numpy()]), kind="stable")
+        order = np.argsort(np.concatenate([np.flatnonzero(is_fresh), passing.column(0).to_numpy()]), kind="stable")
         changes = net(pa.concat_tables([weighted(fresh, 1), weighted(old, -1), weighted(new, 1)]))
         return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
 
-    def _repeated(self, table: Item, rows: pa.Table, found: np.ndarray) -> np.ndarray:
+    def _repeated(self, table: Item, rows: pa.Table, hashes: np.ndarray) -> np.ndarray:
         """Returns the positions of rows whose key occurs in an earlier row of the statement."""
-        if len(found) < 2 or len(np.unique(found)) == len(found):
+        if len(hashes) < 2 or len(np.unique(hashes)) == len(hashes):
             return np.empty(0, np.int64)
         assert table.key is not None
         names = [f"k{i}" for i in range(len(table.key))]
@@ -197,13 +197,13 @@ class Evaluation:
         """Evaluates an UPDATE or DELETE."""
         table = write.table
         width = len(table.columns)
-        found = self._once(table, self.query(write.rows))
-        weights = found.column(width).to_numpy()
-        old = fitted(found.select(range(width)), table.columns)
+        matches = self._once(table, self.query(write.rows))
+        weights = matches.column(width).to_numpy()
+        old = fitted(matches.select(range(width)), table.columns)
         parts = [weighted(old, -weights)]
         new = None
         if write.updates:
-            new = fitted(found.select(range(width + 1, 2 * width + 1)), table.columns)
+            new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
             self.allowed(write, new)
             parts.append(weighted(new, weights))
         reads = set(write.rows.scans)
@@ -217,27 +217,27 @@ class Evaluation:
         returned = None
         if write.returning is not None:
             begin = width + 1 + (width if write.updates else 0)
-            copies = pa.array(np.repeat(np.arange(found.num_rows), weights))
-            returned = named(found.select(range(begin, found.num_columns)).take(copies), write.returning)
+            copies = pa.array(np.repeat(np.arange(matches.num_rows), weights))
+            returned = named(matches.select(range(begin, matches.num_columns)).take(copies), write.returning)
         changes = net(pa.concat_tables(parts))
         return Effect(int(weights.sum()), {table.id: changes}, keys, frozenset(reads), returned)
 
-    def _once(self, table: Item, found: pa.Table) -> pa.Table:
+    def _once(self, table: Item, matches: pa.Table) -> pa.Table:
         """Returns each table row once if FROM joins it several times: the first match.
 
         PostgreSQL takes an unspecified match.
         """
         columns = list(table.key) if table.key is not None else list(range(len(table.columns)))
-        rows = found.num_rows
+        rows = matches.num_rows
         if rows < 2:
-            return found
-        self.cursor.register("__found", found.select(columns).append_column("place", pa.array(np.arange(rows))))
+            return matches
+        self.cursor.register("__found", matches.select(columns).append_column("place", pa.array(np.arange(rows))))
         try:
             names = ", ".join(f"c{i}" for i in columns)
             firsts = self.cursor.execute(f"SELECT min(place) AS p FROM __found GROUP BY {names} ORDER BY p").fetchnumpy()["p"]
         finally:
             self.cursor.unregister("__found")
-        return found if len(firsts) == rows else found.take(pa.array(firsts))
+        return matches if len(firsts) == rows else matches.take(pa.array(firsts))
 
     def _moved_keys(self, table: Item, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
         """Raises 23505 if a changed key equals that of another row."""
@@ -306,12 +306,12 @@ class Evaluation:
         raise _of_row(place, CheckViolation(message, detail=detail, names={**names, "n": name}))
 
     def _texts(self, table: Item, row: pa.Table) -> list[str]:
-        found = []
+        texts = []
         for column, values in zip(table.columns, row.columns, strict=True):
             value = text_column(values.combine_chunks(), column.type, self.style)[0].as_py()
             text = "null" if value is None else value.decode()
-            found.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
-        return found
+            texts.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
+        return texts
 
     def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""

@@ -21,10 +21,10 @@ _ONE, _TWO, _THREE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9
 
 def hashes(keys: pa.Table) -> np.ndarray:
     """Returns a hash for each row; the columns must not contain NULL."""
-    found = np.zeros(keys.num_rows, np.uint64)
+    result = np.zeros(keys.num_rows, np.uint64)
     for column in keys.columns:
-        found = _mixed(found ^ _column(column.combine_chunks()))
-    return found
+        result = _mixed(result ^ _column(column.combine_chunks()))
+    return result
 
 
 def _column(array: pa.Array) -> np.ndarray:
@@ -49,10 +49,10 @@ def _bytes(value: object) -> bytes:
     return str(value).encode()
 
 
-def _mixed(found: np.ndarray) -> np.ndarray:
+def _mixed(bits: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
-        found = found + _ONE
-        found = (found ^ (found >> np.uint64(30))) * _TWO
-        found = (found ^ (found >> np.uint64(27))) * _THREE
-        mixed: np.ndarray = found ^ (found >> np.uint64(31))
+        bits = bits + _ONE
+        bits = (bits ^ (bits >> np.uint64(30))) * _TWO
+        bits = (bits ^ (bits >> np.uint64(27))) * _THREE
+        mixed: np.ndarray = bits ^ (bits >> np.uint64(31))
         return mixed

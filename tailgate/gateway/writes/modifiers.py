@@ -19,8 +19,8 @@ from tailgate.lake.types import NUMERIC_PRECISION, Field, Type, arrow_schema
 
 def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
     """Returns the rows with the names and types of the columns. Raises 22001, 22003."""
-    found = [_column(values, field.type) for values, field in zip(rows.columns, columns, strict=True)]
-    return pa.Table.from_arrays(found, schema=arrow_schema(tuple(columns))).combine_chunks()
+    arrays = [_column(values, field.type) for values, field in zip(rows.columns, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(tuple(columns))).combine_chunks()
 
 
 def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

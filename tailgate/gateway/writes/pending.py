@@ -14,9 +14,9 @@ from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.control import Part, Write
-from tailgate.lake.entry import stream
+from tailgate.lake.log.entry import stream
+from tailgate.lake.tables.weights import net
 from tailgate.lake.types import WEIGHT
-from tailgate.lake.weights import net
 from tailgate.sql.authorization import Authorized
 
 
@@ -65,22 +65,22 @@ class Pending:
             changes = effect.changes.get(table.id)
             if changes is None or changes.num_rows == 0:
                 continue
-            known = self.changes.get(table.id)
-            if known is None:
+            earlier = self.changes.get(table.id)
+            if earlier is None:
                 self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
                 continue
-            both = pa.concat_tables([known.changes, changes])
+            both = pa.concat_tables([earlier.changes, changes])
             if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
-                self.changes[table.id] = UncommittedChanges(table, both, known.generation)
+                self.changes[table.id] = UncommittedChanges(table, both, earlier.generation)
             else:
                 self.changes[table.id] = UncommittedChanges(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views."""
-        found: set[int] = set()
+        tables: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
-            found |= _tables_below(relation, catalog)
-        return found
+            tables |= _tables_below(relation, catalog)
+        return tables
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
         """Returns the request body for the engine."""
@@ -88,8 +88,8 @@ class Pending:
         touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
         for table in sorted(touched):
             rows = stream(self.changes[table].changes) if table in self.changes else b""
-            known = [e.keys[table] for e, _ in self._effects if table in e.keys]
-            keys = np.unique(np.concatenate(known)) if known else np.empty(0, np.uint64)
+            hashes = [e.keys[table] for e, _ in self._effects if table in e.keys]
+            keys = np.unique(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
             parts.append(Part(table, rows, keys.data))
         assert self.base is not None
         return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()

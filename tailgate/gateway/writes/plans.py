@@ -102,15 +102,15 @@ def query_of(relation: plan.Relation, *, compact: bool) -> Query:
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
     if compact and written is not None and not used:
         written = constants(written, ()) or written
-    found: list[plan.Value] = []
+    long_literals: list[plan.Value] = []
     sql = ""
     if not isinstance(written, pa.Table):
         try:
-            sql = render(relation, constants=found)
+            sql = render(relation, constants=long_literals)
         except StatementTooComplex:  # VALUES lists seldom need their SQL
             if written is None:
                 raise
-    return Query(sql, tuple(found), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
+    return Query(sql, tuple(long_literals), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
 
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -118,8 +118,8 @@ def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: b
     binder = Writes(catalog, declared(oids))
     match statement:
         case s.Insert():
-            made = insert_plan(binder.insert(statement), compact=compact)
-            return (None if made.returning is None else made.returning.columns), made
+            plan = insert_plan(binder.insert(statement), compact=compact)
+            return (None if plan.returning is None else plan.returning.columns), plan
         case s.Update():
             change = _change_plan(binder.update(statement), compact=compact)
             return change.returning, change

@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tailgate.engine.plan.streams import Streams
-from tailgate.engine.plan.temporal import bounds, reads_clock
+from tailgate.engine.plan.rewrites.temporal import bounds, reads_clock
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field
@@ -114,7 +114,7 @@ def test_the_clock_outside_where() -> None:
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_rows_come_and_go(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
+def test_rows_appear_and_disappear(session: Any, tmp_path: Path, partitions: int, seed: int) -> None:
     numbers = random.Random(seed)
     table = Table(16384, "e", (Field("k", INT4), Field("ms", INT8)), None)
     world = World(seed, tables=0)

@@ -40,5 +40,5 @@ def _replace(pid: int, folder: Path, name: str, text: str) -> None:
         subprocess.run(["jar", "cfm", agent, manifest, "-C", classes, "tailgate/Mutant.class"], check=True)
     argument = folder / f"{name}.replacement"
     argument.write_text(f"{name}.java\n{text}")
-    done = subprocess.run(["jcmd", str(pid), "JVMTI.agent_load", agent, str(argument)], check=True, capture_output=True, text=True)
-    assert "return code: 0" in done.stdout, done.stdout
+    process = subprocess.run(["jcmd", str(pid), "JVMTI.agent_load", agent, str(argument)], check=True, capture_output=True, text=True)
+    assert "return code: 0" in process.stdout, process.stdout

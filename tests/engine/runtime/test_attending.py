@@ -30,9 +30,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("attending")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
     kafka.stop()
 
 
@@ -65,7 +65,7 @@ def test_letters_are_retried_when_their_schema_is_there(world: World, tmp_path: 
     registry.stop()
 
 
-def test_a_source_that_is_paused_goes_on_where_it_was(world: World) -> None:
+def test_a_paused_source_continues_at_its_position(world: World) -> None:
     world.kafka.create_topic("paused")
     world.source("paused", "paused", "FORMAT TEXT")
     world.source("twin", "paused", "FORMAT TEXT")
@@ -80,10 +80,10 @@ def test_a_source_that_is_paused_goes_on_where_it_was(world: World) -> None:
     assert world.rows("paused_v") == [("before",)]
     world.engine.execute("RESUME SOURCE paused, twin")
     until(lambda: world.rows("paused_v") == [("before",), ("meanwhile",)])
-    said = world.status("paused")
-    assert (said["status"], said["lag"], said["last_error"]) == ("running", 0, None)
-    assert said["bytes"] >= len("beforemeanwhile")
-    assert said["last_message"] > 1_700_000_000_000
+    status = world.status("paused")
+    assert (status["status"], status["lag"], status["last_error"]) == ("running", 0, None)
+    assert status["bytes"] >= len("beforemeanwhile")
+    assert status["last_message"] > 1_700_000_000_000
 
 
 def test_a_source_that_fails_waits_for_resume(world: World) -> None:

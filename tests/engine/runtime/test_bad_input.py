@@ -17,8 +17,9 @@ from confluent_kafka import Producer
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.examples.shop.load import USERS, Load
-from tailgate.lake import Lake, reading
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -58,14 +59,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("bad-input")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
-    made.registry.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
+    world.registry.stop()
     kafka.stop()
 
 
-def test_malformed_json_is_kept_and_the_stream_goes_on(world: World) -> None:
+def test_malformed_json_is_a_dead_letter_and_the_stream_continues(world: World) -> None:
     world.source("events", "FORMAT JSON")
     world.engine.execute("CREATE MATERIALIZED VIEW kinds AS SELECT data->>'kind' AS kind, count(*) AS n FROM events GROUP BY 1")
     world.send("events", b'{"kind": "a"}')
@@ -148,7 +149,7 @@ def test_a_registry_that_does_not_answer_stalls_its_sources_only(world: World) -
     until(lambda: world.engine.get("/status")["sources"]["people"]["status"] == "running")
 
 
-def test_a_broker_that_goes_stalls_its_sources_and_they_go_on(world: World, tmp_path: Path) -> None:
+def test_a_lost_broker_stalls_its_sources_until_it_returns(world: World, tmp_path: Path) -> None:
     other = Kafka(tmp_path / "kafka")
     other.start()
     other.create_topic("far")

@@ -21,8 +21,8 @@ from tailgate.embedded.children import Child
 from tailgate.embedded.kafka import Guard, Kafka
 from tailgate.embedded.registry import RegistryServer
 from tailgate.embedded.subjects import Schema
-from tailgate.lake import Lake
 from tailgate.lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
+from tailgate.lake.folder import Lake
 from tests.certificates import Authority
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
@@ -46,11 +46,11 @@ class World:
         key.chmod(0o600)
         self.secrets.mkdir()
         (self.secrets / "ca.pem").write_text(self.authority.certificate)
-        given = ("--secret-key-file", str(key), "--secrets-dir", str(self.secrets))
-        self.engine = EngineProcess(folder / "lake", *given)
+        secret_options = ("--secret-key-file", str(key), "--secrets-dir", str(self.secrets))
+        self.engine = EngineProcess(folder / "lake", *secret_options)
         self.engine.start()
         self.lake = Lake(folder / "lake")
-        command = [sys.executable, "-m", "tailgate", "sinks", "--data", str(folder / "lake"), *given]
+        command = [sys.executable, "-m", "tailgate", "sinks", "--data", str(folder / "lake"), *secret_options]
         self.sinks = Child("sinks", command, log=folder / "sinks.log")
         self.producer = Producer({"bootstrap.servers": self.kafka.address, "linger.ms": 0, "log_level": 2})
         self.run("CREATE SECRET word AS 'unsaid-word'")
@@ -101,9 +101,9 @@ def _registry(folder: Path, authority: Authority) -> RegistryServer:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = World(tmp_path_factory.mktemp("connections"))
-    yield made
-    made.stop()
+    world = World(tmp_path_factory.mktemp("connections"))
+    yield world
+    world.stop()
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -156,20 +156,20 @@ def test_a_sink_and_its_registry(world: World) -> None:
     world.send("words", "two")
     reader = Consumer({"bootstrap.servers": world.kafka.address, "group.id": "t", "isolation.level": "read_committed"})
     reader.assign([TopicPartition("out", 0, 0)])
-    found: list[str] = []
+    texts: list[str] = []
 
     def both() -> bool:
         message = reader.poll(0.5)
         if message is not None and message.error() is None:
             schema = fastavro.parse_schema(json.loads(world.registry.subjects.schema(int.from_bytes(message.value()[1:5], "big")).text))
-            found.append(fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)["text"])
-        return sorted(found) == ["one", "two"]
+            texts.append(fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)["text"])
+        return sorted(texts) == ["one", "two"]
 
     until(both)
     reader.close()
 
 
-def test_who_cannot_come_in_is_told_why(world: World) -> None:
+def test_a_refused_client_gets_the_reason(world: World) -> None:
     world.run("CREATE SECRET wrong AS 'guessed'")
     wrong = "SASL USERNAME = 'ann', SASL PASSWORD = SECRET wrong, SSL CERTIFICATE AUTHORITY = '{ca}'"
     for mechanism in ("PLAIN", "SCRAM-SHA-256"):
@@ -210,7 +210,7 @@ def test_an_altered_secret_and_a_new_life(world: World) -> None:
     until(lambda: sorted(rows(world.lake, "late_v")) == [("one",), ("three",), ("two",)])
 
 
-def test_what_depends(world: World) -> None:
+def test_dependencies_of_connections(world: World) -> None:
     world.run("CREATE SECRET s AS 'unsaid-word'")
     world.run(f"CREATE CONNECTION c TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'PLAIN', {ANN.replace('word,', 's,')})")
     world.kafka.create_topic("dep")
@@ -227,7 +227,7 @@ def test_what_depends(world: World) -> None:
     assert not {"t", "d", "dep"} & {i.name for i in world.lake.catalog().items.values()}
 
 
-def test_a_certificate_says_who_comes(world: World) -> None:
+def test_a_certificate_determines_the_role(world: World) -> None:
     """A client certificate authenticates without SASL."""
     own, client = world.authority.pair(), world.authority.pair("ann")
     kafka = Kafka(
@@ -253,9 +253,9 @@ def test_a_certificate_says_who_comes(world: World) -> None:
         kafka.stop()
 
 
-def test_nobody_says_a_password(world: World) -> None:
-    said = world.said()
-    assert all(word not in said for word in UNSAID)
+def test_passwords_appear_in_no_output(world: World) -> None:
+    output = world.said()
+    assert all(word not in output for word in UNSAID)
 
 
 ANN = "SASL USERNAME = 'ann', SASL PASSWORD = SECRET word, SSL CERTIFICATE AUTHORITY = '{ca}'"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -35,18 +35,18 @@ def engine(tmp_path: Path) -> Iterator[EngineProcess]:
     process.stop()
 
 
-def hold(lake: Lake, wanted: dict[str, Any]) -> bool:
-    return all(rows(lake, name) == Counter(of) for name, of in wanted.items())
+def hold(lake: Lake, expected: dict[str, Any]) -> bool:
+    return all(rows(lake, name) == Counter(of) for name, of in expected.items())
 
 
-def test_rows_of_constants_come_once(engine: EngineProcess) -> None:
+def test_rows_of_constants_appear_once(engine: EngineProcess) -> None:
     engine.start()
     lake = Lake(engine.data)
     notices = {name: engine.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")["notices"] for name, (query, _) in VIEWS.items()}
-    assert [name for name, told in notices.items() if told] == ["paired"]
+    assert [name for name, messages in notices.items() if messages] == ["paired"]
     assert "one partition" in notices["paired"][0]["message"]
-    wanted = {name: of for name, (_, of) in VIEWS.items()}
-    assert hold(lake, wanted)
+    expected = {name: of for name, (_, of) in VIEWS.items()}
+    assert hold(lake, expected)
     engine.kill(jvm=True)
     engine.start(crash="fill.piece:1")
     until(lambda: "ticks" in engine.get("/status"), 120)
@@ -54,6 +54,6 @@ def test_rows_of_constants_come_once(engine: EngineProcess) -> None:
         engine.execute("CREATE MATERIALIZED VIEW late AS VALUES (5), (5)")
     engine.died()
     engine.start()
-    until(lambda: hold(lake, {**wanted, "late": {(5,): 2}}) and lake.catalog().relation("late").ready)
+    until(lambda: hold(lake, {**expected, "late": {(5,): 2}}) and lake.catalog().relation("late").ready)
     engine.execute("CREATE MATERIALIZED VIEW again AS VALUES (5), (5)")
-    assert hold(lake, {**wanted, "late": {(5,): 2}, "again": {(5,): 2}})
+    assert hold(lake, {**expected, "late": {(5,): 2}, "again": {(5,): 2}})

@@ -37,6 +37,6 @@ def test_the_jvm_is_killed_during_statements(tmp_path: Path) -> None:
         while not answers[0].running():
             continue
         engine.kill(python=False, jvm=True)
-    found = {answer.result() for answer in answers}
-    assert found <= {"57P02", ENDED}
-    assert "57P02" in found
+    outcomes = {answer.result() for answer in answers}
+    assert outcomes <= {"57P02", ENDED}
+    assert "57P02" in outcomes

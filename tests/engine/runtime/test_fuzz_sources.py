@@ -20,7 +20,8 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.cdc import messages, schemas
 from tests.engine.runtime.parts import EngineProcess, rows, until
@@ -101,7 +102,7 @@ def formats(registry: str) -> dict[str, tuple[str, str, list[bytes]]]:
 
 
 def offsets(lake: Lake, name: str) -> list[int]:
-    table = lake.snapshot(lake.catalog().relation(name).id)
+    table = reading.snapshot(lake, lake.catalog().relation(name).id)
     assert set(table.column(WEIGHT).to_pylist()) <= {1}, name
     return list(table.column("offset").to_pylist())
 
@@ -128,9 +129,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka, registry: Registry) -> Iterator[World]:
-    made = World(tmp_path_factory.mktemp("fuzz"), kafka, registry)
-    yield made
-    made.engine.stop()
+    world = World(tmp_path_factory.mktemp("fuzz"), kafka, registry)
+    yield world
+    world.engine.stop()
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MESSAGES or MANY, marks=pytest.mark.long)])
@@ -142,8 +143,8 @@ def test_broken_messages(world: World, seed: int, count: int) -> None:
         newest = [s for s in schemas("postgres-avro") if s["subject"] == f"postgres-avro.public.{table}-value"]
         for s in newest:
             registered[s["id"]] = world.register(f"{prefix}avro_{table}-value", s["schema"])
-    made = {name: of for name, of in formats(world.registry.url).items() if count > FEW or name in SHORT}
-    for name, (columns, format, seeds) in made.items():
+    sources = {name: of for name, of in formats(world.registry.url).items() if count > FEW or name in SHORT}
+    for name, (columns, format, seeds) in sources.items():
         world.kafka.create_topic(prefix + name)
         world.engine.execute(
             f"CREATE MATERIALIZED SOURCE {prefix}{name} {columns} FROM KAFKA BROKER '{world.kafka.address}' TOPIC '{prefix}{name}' {format}"
@@ -156,30 +157,34 @@ def test_broken_messages(world: World, seed: int, count: int) -> None:
     world.engine.execute(f"CREATE MATERIALIZED VIEW {steady}_sum AS SELECT count(*) AS n, sum(n) AS s FROM {steady}")
     producer = Producer({"bootstrap.servers": world.kafka.address, "queue.buffering.max.messages": 1_000_000, "log_level": 2})
     sent, memory = 0, []
-    each = count // len(made) // ROUNDS
+    each = count // len(sources) // ROUNDS
     for _ in range(ROUNDS):
         for i in range(each):
-            for name, (_, _, seeds) in made.items():
+            for name, (_, _, seeds) in sources.items():
                 producer.produce(prefix + name, damaged(chance.choice(seeds), chance), partition=0)
             producer.produce(steady, json.dumps({"n": i}), partition=0)
             producer.poll(0)
         producer.flush()
         sent += each
-        names = [prefix + name for name in made]
+        names = [prefix + name for name in sources]
         until(lambda: all(world.engine.get("/status")["sources"][n]["records"] == sent for n in names), 60 + count / 500)  # noqa: B023
         memory.append(world.megabytes())
     total = (ROUNDS * each, ROUNDS * sum(range(each)))
     until(lambda: [tuple(map(int, row)) for row in rows(world.lake, f"{steady}_sum")] == [total])
     status = world.engine.get("/status")["sources"]
-    for name, (_, format, _) in made.items():
+    for name, (_, format, _) in sources.items():
         letters = set(offsets(world.lake, f"{prefix}{name}_dead_letters"))
-        there = offsets(world.lake, prefix + name)
-        print(f"{name}: {len(there)} rows, {len(letters)} dead letters")
+        row_offsets = offsets(world.lake, prefix + name)
+        print(f"{name}: {len(row_offsets)} rows, {len(letters)} dead letters")
         assert status[prefix + name]["dead_letters"] == len(letters) > 0, name
         assert status[prefix + name]["status"] == "running", name
         if "ENVELOPE" in format:  # one row per key
-            assert not letters & set(there), name
+            assert not letters & set(row_offsets), name
         else:
-            assert len(there) == len(set(there)) and set(there) | letters == set(range(sent)) and not letters & set(there), name
+            assert (
+                len(row_offsets) == len(set(row_offsets))
+                and set(row_offsets) | letters == set(range(sent))
+                and not letters & set(row_offsets)
+            ), name
     print(f"memory of the JVM in MB: {memory}")
     assert memory[-1] < memory[0] + GROWTH_MB, memory

@@ -17,6 +17,6 @@ def test_few_records_are_not_waited_for(kafka: Kafka) -> None:
         producer.produce("few", str(n).encode(), partition=n % 2)
     producer.flush()
     began = time.monotonic()
-    found = [int(r.value or b"") for r in history(kafka.address, "few", {"1": 2}, {"0": 5, "1": 5}, {})]
-    assert sorted(found) == [0, 2, 4, 5, 6, 7, 8, 9]
+    values = [int(r.value or b"") for r in history(kafka.address, "few", {"1": 2}, {"0": 5, "1": 5}, {})]
+    assert sorted(values) == [0, 2, 4, 5, 6, 7, 8, 9]
     assert time.monotonic() - began < IDLE_S / 2

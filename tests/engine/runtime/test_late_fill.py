@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tailgate.engine.runtime.fills import AT_ONCE, Fill
+from tailgate.lake.readers import reading
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.test_failures import session
 from tests.lake.life import short_history
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.spark
 GONE_S = 60.0
 
 
-def test_a_fill_whose_history_is_gone_begins_again(
+def test_a_backfill_whose_history_was_removed_restarts(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     short_history(monkeypatch)
@@ -41,7 +42,7 @@ def test_a_fill_whose_history_is_gone_begins_again(
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             began, key = engine.engine.newest.time, 1
-            while engine.lake.since() <= began:
+            while reading.since(engine.lake) <= began:
                 assert time.monotonic() < deadline
                 key += 1
                 engine.insert("t", (key,))

@@ -21,9 +21,10 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child, free_port
-from tailgate.lake import Lake
 from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
 from tests.engine.plan.forms import Forms, Wide
@@ -59,17 +60,17 @@ class Shop:
             columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
             key = "" if table.key is None else f", PRIMARY KEY ({', '.join(table.columns[k].name for k in table.key)})"
             self.engine.execute(f"CREATE TABLE {table.name} ({columns}{key})")
-        forms, number, made = Forms(self.world.random, self.world.tables), 0, 0
-        while made < CASES:
+        forms, number, view_count = Forms(self.world.random, self.world.tables), 0, 0
+        while view_count < CASES:
             query, _ = forms(number)
             number += 1
             try:
-                self.engine.execute(f"CREATE MATERIALIZED VIEW v{made} AS {query}")
+                self.engine.execute(f"CREATE MATERIALIZED VIEW v{view_count} AS {query}")
             except TailgateError as e:
                 if not e.sqlstate.startswith(("22", "42")):  # errors of constants or types
                     raise
                 continue
-            made += 1
+            view_count += 1
 
     def connect(self) -> psycopg.Connection[Any]:
         try:
@@ -112,10 +113,10 @@ class Shop:
         return literal(row[table.columns.index(column)], column)
 
     def rows(self, id: int, time: int) -> Counter[Row]:
-        found: Counter[Row] = Counter()
-        for *values, weight in zip(*(c.to_pylist() for c in self.lake.snapshot(id, at=time).columns), strict=True):
-            found[tuple(map(_plain, values))] += weight
-        return found
+        result: Counter[Row] = Counter()
+        for *values, weight in zip(*(c.to_pylist() for c in reading.snapshot(self.lake, id, at=time).columns), strict=True):
+            result[tuple(map(_plain, values))] += weight
+        return result
 
     def check(self) -> int:
         """Compares the views with their queries. Returns how many had no failing row."""
@@ -129,10 +130,10 @@ class Shop:
                 continue
             assert item.ready
             expected = evaluate(at(bind_query(item.query, catalog, view=True).plan, header.time), tables)
-            found, errors = self.rows(item.id, header.time), self.rows(item.errors, header.time)
+            actual, errors = self.rows(item.id, header.time), self.rows(item.errors, header.time)
             assert expected.errors or not errors, (item.query, errors)
             if not expected.errors:
-                assert found == expected.rows, (item.query, expected.rows - found, found - expected.rows)
+                assert actual == expected.rows, (item.query, expected.rows - actual, actual - expected.rows)
                 compared += 1
         return compared
 
@@ -156,22 +157,22 @@ def literal(value: Value, column: Field) -> Value:
 
 @pytest.fixture
 def shop(tmp_path: Path, seed: int) -> Iterator[Shop]:
-    made = Shop(tmp_path, seed)
-    yield made
-    made.end()
+    shop = Shop(tmp_path, seed)
+    yield shop
+    shop.end()
 
 
 def test_views_are_their_queries_whenever_the_engine_is_killed(shop: Shop) -> None:
     compared = 0
     shop.thread.start()
     for _ in range(KILLS):
-        begun = shop.written
-        until(lambda begun=begun: shop.written > begun + 5)  # type: ignore[misc]
+        written_before = shop.written
+        until(lambda written_before=written_before: shop.written > written_before + 5)  # type: ignore[misc]
         threading.Event().wait(shop.random.uniform(*LIFE_S))
         shop.engine.kill(jvm=shop.random.random() < 0.7)
         compared += shop.check()
         shop.engine.start()
-    begun = shop.written
-    until(lambda: shop.written > begun + 5)
+    written_before = shop.written
+    until(lambda: shop.written > written_before + 5)
     compared += shop.check()
     assert compared > CASES

@@ -24,7 +24,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sinks import registry as schemas
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
@@ -68,13 +68,13 @@ class Letters(World):
     def view(self, source: str, name: str) -> None:
         self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS SELECT n, count(*) AS copies FROM {source} GROUP BY n")
 
-    def knows(self, *known: dict[str, Any]) -> None:
+    def knows(self, *registered: dict[str, Any]) -> None:
         """Restarts the engine and a registry that has only these schemas."""
         self.engine.stop()
         self.registry.stop()
         shutil.rmtree(self.registry.data)
         self.registry.start()
-        for i, schema in enumerate(known):
+        for i, schema in enumerate(registered):
             assert schemas.register(self.registry.url, {}, f"again-{i}-value", schema) == i + 1
         self.engine.start()
 
@@ -87,10 +87,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Letters]:
     folder = tmp_path_factory.mktemp("letters")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = Letters(folder, kafka)
-    yield made
-    made.engine.stop()
-    made.registry.stop()
+    letters = Letters(folder, kafka)
+    yield letters
+    letters.engine.stop()
+    letters.registry.stop()
     kafka.stop()
 
 
@@ -137,7 +137,7 @@ def test_a_record_that_only_one_view_lacks(world: Letters) -> None:
     assert world.letters("partly") == 0
 
 
-def test_a_record_that_came_live_and_that_a_later_view_lacks(world: Letters) -> None:
+def test_a_live_record_that_a_later_view_lacks(world: Letters) -> None:
     world.avro("lively")
     world.view("lively", "live")
     world.produce("lively", encoded(world.first, 1), encoded(world.second, 2))

@@ -13,9 +13,10 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake import Lake, reading
 from tailgate.lake.catalog import Change
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.writer.log_writer import open_epoch
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
@@ -81,10 +82,10 @@ class World:
         }
 
     def equal(self) -> bool:
-        found = {name: dict(rows(self.lake, name)) for name in self.expected()}
+        actual = {name: dict(rows(self.lake, name)) for name in self.expected()}
         catalog = self.lake.catalog()
         failing = [reading.error(self.lake, catalog.relation(name)) for name in ("by_city", "doubled", "sizes")]
-        return found == self.expected() and failing == [None] * 3 and not catalog.replacements()
+        return actual == self.expected() and failing == [None] * 3 and not catalog.replacements()
 
     def log(self) -> str:
         return (self.lake_folder.parent / "engine.log").read_text()
@@ -95,9 +96,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("rebuilding")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
     kafka.stop()
 
 
@@ -149,10 +150,10 @@ def test_digests_of_another_planner(world: World) -> None:
     world.engine.start()
     goes_on(world)
     changes = [e.header for e in world.lake.log.after(n) if e.header.catalog is not None]
-    begun, switched = (h.catalog for h in changes)
-    assert begun is not None
+    start_change, switched = (h.catalog for h in changes)
+    assert start_change is not None
     assert switched is not None
-    assert {i.name for i in begun.put if i.replaces} == {"by_city", "doubled", "sizes"}
+    assert {i.name for i in start_change.put if i.replaces} == {"by_city", "doubled", "sizes"}
     assert {i.name for i in switched.put} == {"by_city", "doubled", "sizes"}
     relations = {s.relation for s in changes[1].relations}
     assert world.lake.catalog().relation("by_city").id not in relations  # no rows changed for readers

@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
-from tailgate.lake.stored import table_path
+from tailgate.lake.folder import Lake
+from tailgate.lake.tables.stored_relations import table_path
 from tailgate.sinks.main import Sinks
 from tests.engine.ddl.topics import Registered, Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until
@@ -51,8 +51,8 @@ class World:
         self.engine.stop()
 
     def send(self, topic: Topic, schema: Registered | None, *, key: Any = None, **values: Any) -> None:
-        made = topic.message(schema, key=key, **values)
-        key_bytes, value = (None if made[f] is None else base64.b64decode(made[f]) for f in ("key_b64", "value_b64"))
+        message = topic.message(schema, key=key, **values)
+        key_bytes, value = (None if message[f] is None else base64.b64decode(message[f]) for f in ("key_b64", "value_b64"))
         self.producer.produce(topic.name, value, key_bytes)
         self.producer.flush()
 
@@ -75,9 +75,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, registry: Registry) -> Itera
     folder = tmp_path_factory.mktemp("refresh")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka, registry)
-    yield made
-    made.close()
+    world = World(folder, kafka, registry)
+    yield world
+    world.close()
     kafka.stop()
 
 
@@ -89,7 +89,7 @@ def row(*fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [*images, field("source", source), field("op", "string")]
 
 
-def test_everything_goes_on(world: World) -> None:
+def test_everything_continues(world: World) -> None:
     topic = Topic(world.registry, "refreshed")
     world.kafka.create_topic("refreshed")
     topic.register_key(field("id", "int"))
@@ -202,7 +202,7 @@ def without_stock(world: World, table: str, source: str, view: str) -> Topic:
     return topic
 
 
-def test_a_view_that_is_planned_otherwise(world: World) -> None:
+def test_a_view_with_another_plan(world: World) -> None:
     """The plan uses a column that is never NULL to detect matches.
 
     The new schema lacks this column.
@@ -256,7 +256,7 @@ def test_killed_in_the_middle(world: World) -> None:
         sql.execute(f"CREATE SOURCE killed FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'killed' {avro} ENVELOPE DEBEZIUM")
         sql.execute("CREATE MATERIALIZED VIEW survivors AS SELECT * FROM killed")
         sql.execute("CREATE MATERIALIZED VIEW names AS SELECT name, count(*) AS n FROM killed GROUP BY name")
-    known: list[str] = []  # columns that were added to the source
+    added_columns: list[str] = []  # columns that were added to the source
     sent: list[dict[str, int | None]] = []
 
     def send() -> None:
@@ -266,11 +266,11 @@ def test_killed_in_the_middle(world: World) -> None:
             values = {f["name"]: 10 * count + id for f in fields[2:]}
             source, op = {"lsn": 1 + 2 * count + (id > 0)}, "c" if id == count else "u"
             world.send(topic, schema, key={"id": id}, before=None, after={"id": id, "name": "a", **values}, source=source, op=op)
-            sent[id : id + 1] = [{name: values.get(name) for name in known}]
+            sent[id : id + 1] = [{name: values.get(name) for name in added_columns}]
         holds()
 
     def holds() -> None:
-        world.shows("SELECT * FROM killed ORDER BY id", [(i, "a", *(r.get(name) for name in known)) for i, r in enumerate(sent)])
+        world.shows("SELECT * FROM killed ORDER BY id", [(i, "a", *(r.get(name) for name in added_columns)) for i, r in enumerate(sent)])
         world.shows("SELECT * FROM survivors ORDER BY id", [(i, "a") for i in range(len(sent))])
         world.shows("SELECT * FROM names", [("a", len(sent))])
 
@@ -285,7 +285,7 @@ def test_killed_in_the_middle(world: World) -> None:
     world.engine.start()
     holds()
     starting = newest() - stopped  # log entries that a start writes
-    for point, there in KILLED_AT:
+    for point, exists in KILLED_AT:
         fields.append(field(f"of_{len(fields)}", "int"))
         schema = topic.register(*row(*fields))
         send()
@@ -296,8 +296,8 @@ def test_killed_in_the_middle(world: World) -> None:
             sql.execute("ALTER SOURCE killed REFRESH SCHEMA")
         world.engine.died()
         world.engine.start()
-        if there:
-            known = [f["name"] for f in fields[2:]]
+        if exists:
+            added_columns = [f["name"] for f in fields[2:]]
         holds()
         send()
     notices: list[str] = []

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 from tests.engine.runtime.parts import EngineProcess, until
 
 # A process with a scratch folder, and a child that inherits its lock, like the engine and its JVM.
 HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 with scratch(Path(sys.argv[1])) as own:
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, pass_fds=(own.descriptor,))
     print(own.path, child.pid, flush=True)
@@ -29,7 +29,7 @@ def folders(root: Path) -> set[Path]:
     return set(root.iterdir())
 
 
-def test_a_folder_goes_when_the_last_process_that_uses_it_has_ended(tmp_path: Path) -> None:
+def test_a_folder_is_removed_after_the_last_process_that_uses_it(tmp_path: Path) -> None:
     root = tmp_path / "scratch"
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(root)], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert holder.stdout is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 from tailgate.engine.runtime.ticked import ticked
 
 
-def test_what_a_tick_gives() -> None:
+def test_the_message_of_a_tick() -> None:
     head = json.dumps(
         {
             "relations": [[16384, 2, 3, None], [16385, 9, 0, "/state/results/a.arrow"], [16386, 1, 2, None]],
@@ -21,8 +21,8 @@ def test_what_a_tick_gives() -> None:
             "sums": [[8, 0, 1, -5, 6], [9, 1, 0, 0, 0]],
         }
     ).encode()
-    found = ticked(struct.pack(">I", len(head)) + head + b"abc" + b"de")
-    assert found.changes == ((16384, b"abc"), (16385, Path("/state/results/a.arrow")), (16386, b"de"))
-    assert (found.state, found.due, found.counters, found.forgotten) == ('{"partitions": 1}', 7, {"3.records": 5}, (4, 6))
-    assert found.lineage == 12
-    assert found.sums == {(8, 0): (-5, 6), (9, 1): None}
+    result = ticked(struct.pack(">I", len(head)) + head + b"abc" + b"de")
+    assert result.changes == ((16384, b"abc"), (16385, Path("/state/results/a.arrow")), (16386, b"de"))
+    assert (result.state, result.due, result.counters, result.forgotten) == ('{"partitions": 1}', 7, {"3.records": 5}, (4, 6))
+    assert result.lineage == 12
+    assert result.sums == {(8, 0): (-5, 6), (9, 1): None}

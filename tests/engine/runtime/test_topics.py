@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake import Lake
-from tailgate.lake.reading import changes
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers.reading import changes
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
@@ -52,9 +52,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("topics")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
     kafka.stop()
 
 
@@ -75,7 +75,7 @@ def test_where_reading_begins(world: World) -> None:
     until(lambda: ("a4",) in world.rows("from_offset_v") and ("k4", "a4") in world.rows("keyed"))
 
 
-def test_a_partition_that_comes_later(world: World) -> None:
+def test_a_partition_that_is_added_later(world: World) -> None:
     world.kafka.create_topic("growing")
     world.source("growing", "growing", "FORMAT TEXT INCLUDE PARTITION, HEADERS, HEADER 'h' AS h")
     world.send("growing", "one", headers=[("h", b"v")])
@@ -104,7 +104,7 @@ def test_transactions_that_are_aborted_are_not_read(world: World) -> None:
     assert world.rows("transacted_later") == [("committed",)]
 
 
-def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
+def test_a_recreated_topic_is_not_mixed_with_the_old_one(world: World) -> None:
     """Other sources on the same broker continue."""
     world.kafka.create_topic("remade")
     world.kafka.create_topic("neighbour")
@@ -134,7 +134,7 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
     until(lambda: ("still read",) in world.rows("remade_v"))
 
 
-def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
+def test_a_topic_recreated_between_two_ticks(world: World) -> None:
     """The engine sees only offsets, which are larger than before.
 
     It reads no row of the new topic.

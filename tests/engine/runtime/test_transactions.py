@@ -22,8 +22,8 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
-from tailgate.lake.reading import changes
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers.reading import changes
 from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.topics import Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until
@@ -175,9 +175,9 @@ def make(engine: EngineProcess, kafka: str, registry: str = "") -> Lake:
     format = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry}'" if registry else "FORMAT JSON"
     engine.execute(f"CREATE SOURCE transactions {at} 'bank.transaction' {format}")
     for name, columns in COLUMNS.items():
-        kept = f"ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'public.{name}'))"
+        envelope = f"ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'public.{name}'))"
         declared = "" if registry else f"({', '.join(f'{c} int' for c in columns)}, PRIMARY KEY (id) NOT ENFORCED)"
-        engine.execute(f"CREATE SOURCE {name} {declared} {at} 'bank.{name}' {format} {kept}")
+        engine.execute(f"CREATE SOURCE {name} {declared} {at} 'bank.{name}' {format} {envelope}")
     engine.execute(f"CREATE MATERIALIZED SOURCE other {at} 'other' FORMAT TEXT")
     return Lake(engine.data)
 
@@ -188,23 +188,23 @@ def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
     These are the sum of the balances, the sum of the accounts' counts, and the number of transfers.
     """
     catalog = lake.catalog()
-    told = [(h.n, name, t) for name in ("accounts", "transfers") for h, t in changes(lake, catalog.relation(name).id, 0)]
+    sections = [(h.n, name, t) for name in ("accounts", "transfers") for h, t in changes(lake, catalog.relation(name).id, 0)]
     held: dict[str, Counter[Any]] = {"accounts": Counter(), "transfers": Counter()}
-    told.sort(key=lambda s: s[0])
-    for i, (n, name, table) in enumerate(told):
+    sections.sort(key=lambda s: s[0])
+    for i, (n, name, table) in enumerate(sections):
         for row in table.to_pylist():
             weight = row.pop(WEIGHT)
             held[name][tuple(row.values())] += weight
-        if i + 1 == len(told) or told[i + 1][0] != n:
+        if i + 1 == len(sections) or sections[i + 1][0] != n:
             accounts = +held["accounts"]
             yield sum(a[1] for a in accounts), sum(a[2] for a in accounts), (+held["transfers"]).total()
 
 
 def check_steps(lake: Lake, count: int) -> None:
     """Checks that each log entry shows whole transactions."""
-    seen = [s for s in steps(lake) if s[2]]
-    assert len(seen) > count / 3, "the transactions came in too few ticks for the test to show anything"
-    assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in seen)
+    totals = [s for s in steps(lake) if s[2]]
+    assert len(totals) > count / 3, "the transactions came in too few ticks for the test to show anything"
+    assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in totals)
 
 
 def check_open(lake: Lake, database: Database, connector: Connector) -> None:

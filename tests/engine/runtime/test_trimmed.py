@@ -31,17 +31,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("trimmed")
     kafka = Kafka(folder / "kafka")
     kafka.start()
-    made = World(folder, kafka)
-    yield made
-    made.engine.stop()
+    world = World(folder, kafka)
+    yield world
+    world.engine.stop()
     kafka.stop()
 
 
 def trim(world: World, topic: str, before: int) -> None:
     """Removes the records before an offset of partition 0."""
     admin = AdminClient({"bootstrap.servers": world.kafka.address})
-    (done,) = admin.delete_records([TopicPartition(topic, 0, before)]).values()
-    done.result(30)
+    (future,) = admin.delete_records([TopicPartition(topic, 0, before)]).values()
+    future.result(30)
 
 
 def produce(world: World, topic: str, begin: int, end: int) -> None:
@@ -107,9 +107,9 @@ def test_a_live_source_that_lost_records_stalls_until_the_loss_is_accepted(world
     world.engine.start()
     until(lambda: world.status("trimmed")["status"] == "stalled")
     assert world.rows("trimmed_v") == [(10, 9)]
-    told = world.engine.execute("ALTER SOURCE trimmed RESUME AT EARLIEST")
+    answer = world.engine.execute("ALTER SOURCE trimmed RESUME AT EARLIEST")
     loss = "topic trimmed, partition 0: the records from offset 10 to 19 are lost"
-    assert (told["tag"], [n["message"] for n in told["notices"]]) == ("ALTER SOURCE", [loss])
+    assert (answer["tag"], [n["message"] for n in answer["notices"]]) == ("ALTER SOURCE", [loss])
     until(lambda: world.rows("trimmed_v") == [(20, 29)])
     assert world.status("trimmed")["status"] == "running"
     assert f'source "trimmed": {loss}' in (world.lake.path.parent / "engine.log").read_text()

@@ -128,7 +128,7 @@ def test_unknown_letter_is_fatal() -> None:
     assert decoder.feed(frame(b"S", b"")) == []
 
 
-def test_a_length_is_refused_before_its_body_comes() -> None:
+def test_a_length_is_refused_before_the_body_is_sent() -> None:
     (bad,) = Decoder(started=True).feed(b"Q" + pack("!I", 0x7FFFFFFF))
     assert bad == m.Malformed("Q", "08P01", "invalid message length", True)
     (bad,) = Decoder(started=True).feed(b"S" + pack("!I", 1 << 20))
@@ -189,7 +189,7 @@ def test_before_authentication_messages_are_read_one_at_a_time() -> None:
     assert decoder.feed(b"") == [m.Query(b"select 1")] * 2
 
 
-def test_what_follows_a_start_up_in_pieces_is_read() -> None:
+def test_messages_after_a_startup_in_pieces_are_read() -> None:
     decoder = Decoder()
     assert decoder.feed(STARTUP[:10]) == []
     assert decoder.feed(STARTUP[10:] + frame(b"p", b"md5")) == [MESSAGES[2]]

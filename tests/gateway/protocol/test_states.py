@@ -39,7 +39,7 @@ def test_left_over_copy_messages_are_ignored() -> None:
     assert machine.phase is Phase.READY
 
 
-def test_a_start_up_comes_once() -> None:
+def test_queries_are_refused_before_authentication() -> None:
     machine = Machine()
     machine.accept(m.SSLRequest())
     machine.accept(m.StartupMessage((3, 0), ()))

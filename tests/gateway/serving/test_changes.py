@@ -82,7 +82,7 @@ def test_the_sum_of_the_batches_is_the_relation(model: ModelLake, run, seed: int
     run(work)
 
 
-def test_a_time_to_come(model: ModelLake, run) -> None:
+def test_a_future_time(model: ModelLake, run) -> None:
     """AS OF a future time returns nothing before that time."""
 
     async def work() -> None:
@@ -143,7 +143,7 @@ def test_an_error_of_the_view_ends_it(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_what_is_not_filled_cannot_be_followed(model: ModelLake, run) -> None:
+def test_unready_relations_cannot_be_followed(model: ModelLake, run) -> None:
     async def work() -> None:
         item = model.create("v", NARROW)
         model.put(unready(item))
@@ -154,7 +154,7 @@ def test_what_is_not_filled_cannot_be_followed(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_what_begins_anew_is_followed_anew(model: ModelLake, run) -> None:
+def test_followers_of_a_relation_that_is_backfilled_again_end(model: ModelLake, run) -> None:
     async def work() -> None:
         item = model.create("v", NARROW)
         start = model.tick({item.id: [((0, "a"), 1)]})
@@ -170,7 +170,7 @@ def test_what_begins_anew_is_followed_anew(model: ModelLake, run) -> None:
 
 
 def test_many_followers_decode_an_entry_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailgate.lake.entry import Entry
+    from tailgate.lake.log.entry import Entry
 
     decoded: list[int] = []
     original = Entry.changes

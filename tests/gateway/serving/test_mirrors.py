@@ -9,6 +9,7 @@ import pytest
 
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.serving.service import Serving
+from tailgate.lake.readers import reading
 from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT
 from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
 
@@ -75,7 +76,7 @@ def test_the_mirror_is_the_snapshot_at_every_time(model: ModelLake, run, seed: i
                     snapshot.bring([item])
                     got = mirror.rows(connection, mirror.shape(item))
                     assert bag(got) == model.at[snapshot.time][item.id]
-                    assert bag(got) == bag(model.lake.snapshot(item.id, at=snapshot.time))
+                    assert bag(got) == bag(reading.snapshot(model.lake, item.id, at=snapshot.time))
                 await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
 
     run(work)
@@ -120,7 +121,7 @@ def test_one_time_for_all_relations(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_a_relation_that_begins_anew_is_empty_first(model: ModelLake, run) -> None:
+def test_a_relation_that_is_backfilled_again_is_empty_first(model: ModelLake, run) -> None:
     """Its old rows are gone when it is ready again, whatever changes came before that."""
 
     async def work() -> None:
@@ -143,7 +144,7 @@ def test_a_relation_that_begins_anew_is_empty_first(model: ModelLake, run) -> No
     run(work)
 
 
-def test_filling_beside_ticks(model: ModelLake, run) -> None:
+def test_filling_during_ticks(model: ModelLake, run) -> None:
     """A relation whose first use is during ticks has the right rows from its first answer."""
 
     async def work() -> None:
@@ -179,7 +180,7 @@ def _flip(model: ModelLake, relation: int, id: int) -> list[tuple[str, int]]:
     return [(old, -1), (old + "x" if len(old) < 5 else "x", 1)]
 
 
-def test_that_a_view_fails_is_known_before_it_is_read(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_views_are_known_before_they_are_read(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         item = model.create("v")
         model.tick({item.id: [((1, "a", 0.5), 1)], item.errors: [(("22012", "division by zero"), 1)]})

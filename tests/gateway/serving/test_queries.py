@@ -75,7 +75,7 @@ def test_errors_of_the_text(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_a_view_that_fails_says_so(model: ModelLake, run) -> None:
+def test_a_failing_view_raises_its_error(model: ModelLake, run) -> None:
     """SELECT fails while a view has errors; other views still work.
 
     It works again after the errors are gone.
@@ -104,7 +104,7 @@ def test_a_view_that_fails_says_so(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_a_view_that_failed_before_it_was_asked_for(model: ModelLake, run) -> None:
+def test_a_view_that_failed_before_its_first_query(model: ModelLake, run) -> None:
     async def work() -> None:
         bad = model.create("bad", NARROW)
         model.tick({bad.errors: [(("22003", "out of range"), 1)]})
@@ -203,7 +203,7 @@ def test_cancel_and_timeout(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_a_block_goes_on_after_an_error(model: ModelLake, run) -> None:
+def test_a_transaction_continues_after_an_error(model: ModelLake, run) -> None:
     """After an error the block continues at its time, as ROLLBACK TO a savepoint needs."""
 
     async def work() -> None:
@@ -223,7 +223,7 @@ def test_a_block_goes_on_after_an_error(model: ModelLake, run) -> None:
     run(work)
 
 
-def test_what_changed(model: ModelLake, run) -> None:
+def test_changed_since(model: ModelLake, run) -> None:
     """Cached results stay valid while no relation that they read has changed."""
 
     async def work() -> None:

@@ -70,7 +70,7 @@ def test_woken_by_the_engine(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
     engine.server_close()
 
 
-def test_an_engine_that_goes_away(model: ModelLake, run) -> None:
+def test_the_engine_disconnects(model: ModelLake, run) -> None:
     async def work() -> None:
         engine = Engine(model)
         async with serving(model) as server:
