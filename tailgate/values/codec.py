@@ -22,7 +22,7 @@ Writer: TypeAlias = Callable[[Any], bytes]
 
 
 def itself(value: Any) -> Any:
-    """The order of types whose values compare in Python as in PostgreSQL; text by code points (the C collation)."""
+    """Returns the value: most types compare in Python as in PostgreSQL, text by code points (the C collation)."""
     return value
 
 

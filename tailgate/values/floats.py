@@ -129,7 +129,7 @@ def write_single(value: float) -> bytes:
     if value == 0 or not math.isfinite(value):
         return write_double(value)
     text = f"{value:.6g}"
-    # Every text of six digits is a normal number of its own, so it is the shortest one.
+    # Two texts of six digits are never the same normal number, so this one is the shortest.
     if abs(value) < _NORMAL_4 or not _reads_back(text, value):
         text = _shortest_single(value)
     return text.encode()

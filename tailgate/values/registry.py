@@ -69,14 +69,14 @@ def read_column(texts: pa.ChunkedArray, type: Type, style: Style = DEFAULT) -> p
 
     Raises PostgreSQL's error for the first invalid value, with its row number.
     """
-    known = codec(type)
-    found = known.read_column(texts, type)
-    if found is not None:
-        return found
+    functions = codec(type)
+    column = functions.read_column(texts, type)
+    if column is not None:
+        return column
     values: list[Any] = []
     try:
         for text in texts.to_pylist():
-            values.append(None if text is None else stored(known.read_text(text, type, style), type))
+            values.append(None if text is None else stored(functions.read_text(text, type, style), type))
     except TailgateError as error:
         error.row = len(values)
         raise
