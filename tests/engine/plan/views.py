@@ -82,12 +82,10 @@ class Views:
         return cached[1]
 
     def streams(self, catalog: Catalog) -> Streams:
-        """Returns the streams of a catalog's views, with the plans of `bound`."""
-
-        def stream(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> Stream:
+        def compiled(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> Stream:
             return compile.stream(with_scan_sizes(self.bound(item, catalog), item), catalog, streams)
 
-        return Streams(catalog, stream)
+        return Streams(catalog, compiled)
 
     def function(self, text: str) -> None:
         """Creates a function that queries may call."""

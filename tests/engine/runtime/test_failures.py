@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime import engine as engine_module
+from tailgate.engine.runtime import inputs, tick_runner
 from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
@@ -29,7 +29,7 @@ from tests.lake.life import short_history
 
 STEPS = ("create table", "create view", "insert", "replace view", "drop view", "round", "sweep")
 CASES = 10  # in the short form
-OPERATIONS_MAX = 60  # in one step
+OPERATIONS_MAX = 300  # in one step; a round has the most
 SETTLED_S = 60.0
 CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FROM t GROUP BY v"
 
@@ -195,7 +195,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     short_history(monkeypatch)
-    monkeypatch.setattr(engine_module, "RETRY_S", 0.1)
+    for module in (inputs, tick_runner):
+        monkeypatch.setattr(module, "RETRY_S", 0.1)
+    monkeypatch.setattr(tick_runner, "PAUSE_S", 0.1)
     world = World(session, tmp_path / "lake")
     yield world
     world.close()
