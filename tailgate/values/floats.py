@@ -122,8 +122,9 @@ def _scientific(text: str) -> bytes:
 
 
 def write_single(value: float) -> bytes:
-    """
-    >>> write_single(1.1), write_single(1e6), write_single(123456.0), write_single(0.0001)
+    """Returns the text of a real. The value has single precision.
+
+    >>> write_single(1.100000023841858), write_single(1e6), write_single(123456.0), write_single(9.999999747378752e-05)
     (b'1.1', b'1e+06', b'123456', b'0.0001')
     """
     if value == 0 or not math.isfinite(value):
