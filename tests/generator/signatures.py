@@ -23,7 +23,9 @@ ELEMENTS = ("int4", "text", "int8", "date", "numeric", "float8", "bool", "jsonb"
 COMPATIBLE = ("int4", "text", "date", "float8")
 ANYTHING = ("int4", "text", "bool", "date", "int8", "interval", "uuid", "jsonb", "timestamp", "int4[]", "text[]")
 
-OURS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg mz_now mz_logical_timestamp".split())
+OURS = frozenset(
+    "pg_typeof any_value max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg mz_now mz_logical_timestamp".split()
+)
 # Functions of a numeric's scale, which may differ: see docs/sql/differences.md.
 SCALES = frozenset("scale min_scale trim_scale".split())
 # Rows with a syntax that is not a call: constructors, subscripts, slices.

@@ -58,7 +58,7 @@ AGGREGATES = {
     "percentile_disc": "percentile_disc(0.3) WITHIN GROUP (ORDER BY b DESC)",
 }
 # aggregates that PostgreSQL lacks, or has for another type
-EXTENSIONS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg".split())
+EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg".split())
 
 
 def case_of(function: Function, seed: int) -> Case:

@@ -219,7 +219,7 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
         if answer.conflict:
             return answer.conflict
         session.last_write = answer.number
-        if session.settings.waits_for_tick:
+        if session.settings["synchronous_commit"] not in ("off", "local"):
             await session.serving.progress.wait_inbox(answer.number)
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.

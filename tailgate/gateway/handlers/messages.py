@@ -38,7 +38,7 @@ def receive(session: Session, message: m.Message) -> Work | None:
         session.fatal(error.sqlstate, str(error))
         return None
     handler = HANDLERS[type(message)]
-    if session.behind and isinstance(message, NAMING):
+    if session.naming.behind and isinstance(message, NAMING):
         return session.run(_caught_up(session, handler, message))
     try:
         rest = handler(session, message)
@@ -49,7 +49,7 @@ def receive(session: Session, message: m.Message) -> Work | None:
 
 
 async def _caught_up(session: Session, handler: Handler, message: m.Message) -> None:
-    await session.catch_up()
+    await session.naming.catch_up()
     rest = handler(session, message)
     if rest is not None:
         await rest

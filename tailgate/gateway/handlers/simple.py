@@ -49,7 +49,7 @@ async def _query(session: Session, raw: bytes) -> None:
         session.statements.pop("", None)
         for statement, text in parts:
             position = text.position
-            await session.catch_up()  # with changes of the previous statement
+            await session.naming.catch_up()  # with changes of the previous statement
             dispatch.check_failed(session, statement)
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)

@@ -80,23 +80,7 @@ class Session:
     @property
     def reads_newest(self) -> bool:
         """Returns whether a SELECT reads at the newest time: neither a transaction nor a setting determines the time."""
-        return self.transaction.state is State.IDLE and self.settings.reads_now and not self._write_unseen
-
-    @property
-    def behind(self) -> bool:
-        """Returns whether a statement has to wait until the mirrors have the session's last write, or until temporary views are adapted."""
-        return self._write_unseen or self.naming.behind
-
-    @property
-    def _write_unseen(self) -> bool:
-        """Returns whether a canceled wait has left a write of this session that the mirrors do not have yet."""
-        return self.last_write > self.serving.progress.inbox and self.settings.waits_for_tick
-
-    async def catch_up(self) -> None:
-        """Waits until the mirrors have the session's last write, and adapts its temporary views to the current catalog."""
-        if self._write_unseen:
-            await self.serving.progress.wait_inbox(self.last_write)
-        await self.naming.catch_up()
+        return self.transaction.state is State.IDLE and self.settings.reads_now
 
     def sign_in(self) -> None:
         """Charges the session's memory to its role and registers it. Raises 53200 or 53300 if a limit is exceeded."""

@@ -76,11 +76,6 @@ class Settings:
             raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
         return (setting.name if setting else key), self._values[key]
 
-    @property
-    def waits_for_tick(self) -> bool:
-        """Returns whether a write is answered only when its rows are readable, not already when they are durable."""
-        return self["synchronous_commit"] not in ("off", "local")
-
     def __getitem__(self, key: str) -> str:
         return self._values[key]
 
