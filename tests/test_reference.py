@@ -17,7 +17,8 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import Relation
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tests.reference import NAN, evaluate
+from tests.reference import evaluate
+from tests.reference_values import NAN
 from tests.worlds import World
 
 WORLDS, QUERIES, STEPS = 25, 8, 5
