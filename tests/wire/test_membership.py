@@ -29,13 +29,13 @@ class Both:
             self._open[who] = [psycopg.connect(dsn, autocommit=True) for dsn in users]
         answers: list[object] = []
         for text in texts:
-            theirs, ours = (self._said(connection, text) for connection in self._open[who])
+            theirs, ours = (self._answer(connection, text) for connection in self._open[who])
             assert ours == theirs, f"{who}: {text}"
             answers.append(theirs)
         return answers
 
     @staticmethod
-    def _said(connection: psycopg.Connection, text: str) -> object:
+    def _answer(connection: psycopg.Connection, text: str) -> object:
         notices: list[tuple[str | None, str | None]] = []
 
         def tell(notice: psycopg.errors.Diagnostic) -> None:
