@@ -30,7 +30,7 @@ from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
 from bench.w1.usage import Usage
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 ANSWER_S = 600.0

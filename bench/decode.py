@@ -25,8 +25,8 @@ from typing import Any
 import fastavro
 
 from tailgate.engine.ddl import Registry, create_source
-from tailgate.engine.plan import circuit
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views import catalog_graph
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.catalog import Catalog, Change
@@ -66,7 +66,7 @@ def measured(session: Any, statement: str, values: list[Message], seconds: float
     assert isinstance(parsed, CreateSource)
     catalog = Catalog().apply(Change(put=create_source(parsed, statement, Catalog(), Registry())))
     circuits = Circuits(session)
-    (source,) = (s for s in circuit.compile_catalog(catalog, Streams(catalog)).sources)
+    (source,) = (s for s in catalog_graph.compile_catalog(catalog, Streams(catalog)).sources)
     decoder = circuits.decoder(source.decoder)
     shape = circuits.shape(str(decoder.schema().toDDL()), source.shape)
     packed = b"".join(struct.pack(">ii", len(k), len(v)) + k + v for k, v in values)

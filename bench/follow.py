@@ -29,11 +29,11 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tailgate.engine.runtime.control import Control  # noqa: E402
-from tailgate.lake import Lake  # noqa: E402
 from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
-from tailgate.lake.engines import Announcement  # noqa: E402
+from tailgate.lake.folder import Lake  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
-from tailgate.lake.writing import Writer, open_epoch  # noqa: E402
+from tailgate.lake.writer.engines import Announcement  # noqa: E402
+from tailgate.lake.writer.log_writer import Writer, open_epoch  # noqa: E402
 
 FORM = (Field("id", INT8, False), Field("segment", TEXT), Field("views", INT8), Field("last_page", TEXT))
 MARK_MS = 250

@@ -22,7 +22,7 @@ from tailgate.embedded.registry import Registry
 from tailgate.engine.runtime import kafka as broker
 from tailgate.examples.shop.demo import statements
 from tailgate.examples.shop.load import CHANNELS, PAGEVIEWS, Load
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, until
 
 USERS = 10_000

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Change, MaterializedView
-from tailgate.lake.entry import stream
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 
 VIEWS = 20
 ROWS = 5_000  # per view
@@ -80,7 +81,7 @@ def run(folder: Path) -> None:
         follower.round()
         took.append((time.perf_counter() - began) * 1e3)
     print(f"round, {VIEWS} views, 6 ticks            {sorted(took)[10]:8.2f} ms   max {max(took):8.2f}")
-    print(f"snapshot now, {ROWS} rows             {timed(lambda: lake.snapshot(ids[0]), 20)}")
+    print(f"snapshot now, {ROWS} rows             {timed(lambda: reading.snapshot(lake, ids[0]), 20)}")
     print(f"newest(), nothing new               {timed(lake.log.newest, 1000)}")
     reader = Lake(folder)
     delays: list[float] = []

@@ -18,10 +18,10 @@ import pyarrow as pa
 from tailgate.gateway.mirrors.entries import Entries
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import open_sandbox
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Change, MaterializedView
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
 
 FORM = (Field("id", INT8, False), Field("name", TEXT), Field("orders", INT8), Field("amount", FLOAT8))
 

@@ -28,7 +28,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.runtime import session as spark
 from tailgate.engine.runtime.circuits import Circuits
 from tailgate.lake.types import INT4, INT8, TEXT, Field, Type

@@ -36,10 +36,10 @@ from _processes import resident_mib, stolen_ms
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tailgate.lake import Lake  # noqa: E402
 from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
+from tailgate.lake.folder import Lake  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
-from tailgate.lake.writing import open_epoch  # noqa: E402
+from tailgate.lake.writer.log_writer import open_epoch  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
 
 ROWS, CHANGED = 100, 20

@@ -28,11 +28,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake, types
+from tailgate.lake import types
 from tailgate.lake.catalog import Change, MaterializedView, Sink
 from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer.log_writer import Writer, open_epoch
 
 COLUMNS = (
     Field("id", types.INT8, False),

@@ -28,7 +28,7 @@ from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime import kafka as broker
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 BEFORE = 50_000  # orders produced before the views are created

@@ -235,11 +235,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from tailgate.engine.runtime.jvm import launched
-    from tailgate.lake.scratch import ROOT
+    from tailgate.lake.host.scratch import ROOT
 
     with launched(options.scratch or options.data / ROOT) as jvm:
         from tailgate.engine.runtime.main import Options, run
-        from tailgate.lake.secrets import Vault
+        from tailgate.lake.catalog.secrets import Vault
 
         engine_options = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
         return run(engine_options, jvm)
@@ -264,7 +264,7 @@ def _presto(options: argparse.Namespace) -> int:
 
 
 def _sinks(options: argparse.Namespace) -> int:
-    from tailgate.lake.secrets import Vault
+    from tailgate.lake.catalog.secrets import Vault
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir))

@@ -16,18 +16,19 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.engine.plan.replacements import switch
+from tailgate.engine.plan.views.replacements import switch
 from tailgate.engine.runtime.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
-from tailgate.lake import Lake, subscriptions
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
-from tailgate.lake.entry import Header
-from tailgate.lake.inbox import Record
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Header
+from tailgate.lake.readers import holds, reading, subscriptions
+from tailgate.lake.tables.weights import negated, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.weights import negated, total
-from tailgate.lake.writing import Writer
+from tailgate.lake.writer.inbox import Record
+from tailgate.lake.writer.log_writer import Writer
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
@@ -98,7 +99,7 @@ class Installation:
         for item in change.put:
             if item.id not in engine.catalog.items:
                 if isinstance(item, Sink):
-                    engine.lake.hold(f"sink-{item.id}", engine.newest.n)
+                    holds.hold(engine.lake, f"sink-{item.id}", engine.newest.n)
                 elif isinstance(item, Subscription):
                     subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
         with engine.boundary:
@@ -139,7 +140,7 @@ class Installation:
                 rows = self._rows(after[id], after)
                 if id == item.replaces:
                     rows = total(
-                        [negated(engine.lake.snapshot(id, engine.newest.time)), rows], arrow_schema(after[id].columns, weight=True)
+                        [negated(reading.snapshot(engine.lake, id, engine.newest.time)), rows], arrow_schema(after[id].columns, weight=True)
                     )
                 changes.append((id, rows))
         engine.writer.append(changes, kind="catalog", catalog=change)
@@ -155,7 +156,7 @@ class Installation:
             for relation in {s.relation for s in scans(plan)}:
                 shape = mirror.shape(catalog[relation])
                 mirror.create(cursor, shape, temporary=True)
-                mirror.fill(cursor, shape, self.engine.lake.snapshot(relation, self.engine.newest.time))
+                mirror.fill(cursor, shape, reading.snapshot(self.engine.lake, relation, self.engine.newest.time))
             rows = cursor.execute(render(plan)).to_arrow_table()
         except duckdb.Error as e:
             raise error_of(e) from None

@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tailgate.lake import ports
+from tailgate.lake.host import ports
 
 STOP_GRACE = timedelta(seconds=20)  # a broker flushes its logs, an engine ends its tick; both take 1 to 3 s when healthy
 READY_POLL = timedelta(milliseconds=50)  # the slowest child needs 4 s, the fastest 300 ms

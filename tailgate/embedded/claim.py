@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailgate.embedded.children import ChildFailed
-from tailgate.lake.processes import Process
+from tailgate.lake.host.processes import Process
 
 MARK = "TAILGATE_UP"
 GONE_S = 30.0  # a process that waits in the kernel, for example for a slow disk, ends only after that

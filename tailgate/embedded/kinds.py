@@ -18,9 +18,10 @@ import avro.name
 import avro.schema
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from tailgate.lake import protobuf
+from tailgate.formats.protobuf.linking import linked
+from tailgate.formats.protobuf.schema import Schema
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.protobuf.text import parsed
 
 warnings.filterwarnings("ignore", category=avro.errors.IgnoredLogicalType)  # Debezium's schemas have many logical types that avro ignores
 
@@ -72,9 +73,9 @@ def _avro_cannot_read(reader: avro.schema.Schema, writer: avro.schema.Schema) ->
     return [] if result.compatibility is SchemaCompatibilityType.compatible else sorted(result.messages)
 
 
-def _protobuf(texts: Iterable[str]) -> protobuf.Schema:
+def _protobuf(texts: Iterable[str]) -> Schema:
     try:
-        return protobuf.linked([parsed(text) for text in texts])
+        return linked([parsed(text) for text in texts])
     except TailgateError as error:
         raise ValueError(f"{error.message} {error.detail or ''}".strip()) from error
 
@@ -89,7 +90,7 @@ ALIKE = {
 }
 
 
-def _protobuf_cannot_read(reader: protobuf.Schema, writer: protobuf.Schema) -> list[str]:
+def _protobuf_cannot_read(reader: Schema, writer: Schema) -> list[str]:
     """Returns the incompatibilities of two Protobuf schemas, as messages."""
     problems = []
     for name, message in writer.messages.items():

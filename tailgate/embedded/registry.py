@@ -34,7 +34,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from tailgate.embedded.children import Child, ChildServer, await_free, free_port
 from tailgate.embedded.kinds import KINDS
 from tailgate.embedded.subjects import Reference, RegistryError, Schema, Subjects
-from tailgate.lake.http import BadRequest, body_length
+from tailgate.lake.host.http import BadRequest, body_length
 
 BODY_BYTES_MAX = 16 << 20  # Confluent's limit is 8 MB for a record with a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # each connection has a thread; clients reconnect automatically

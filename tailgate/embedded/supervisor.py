@@ -26,7 +26,8 @@ from tailgate.embedded.children import Child, ChildFailed, await_free, tend
 from tailgate.embedded.claim import Claim, end_leftovers
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake, peers
+from tailgate.lake import peers
+from tailgate.lake.folder import Lake
 
 RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
 STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay

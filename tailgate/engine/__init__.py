@@ -3,7 +3,7 @@
 One statement, CREATE MATERIALIZED VIEW:
 1. `sql.statements` and `sql.bind` make it a bound plan.
 2. `engine.ddl` makes it a change of the catalog, or an error with SQLSTATE and position.
-3. `engine.plan` rewrites the plan and compiles it to a part of the circuit (`engine.plan.graph`).
+3. `engine.plan` rewrites the plan and compiles it to a part of the circuit (`engine.plan.circuit.graph`).
 4. `engine.runtime` gives the circuit to Spark, backfills the new part while ticks run and, when it is filled,
    makes it visible.
 

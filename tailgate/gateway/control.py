@@ -9,10 +9,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
 
-from tailgate.lake import Lake, control, engines
+from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.errors import SystemError_
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer import engines
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker

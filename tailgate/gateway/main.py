@@ -20,7 +20,7 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tailgate.sql.compute.regexp import search
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms

@@ -6,7 +6,7 @@
     ca           certificates (PEM) of the authorities that may sign the server's; the system's if absent
     certificate, key, key_password      our own (PEM)
 
-All are decrypted texts (`lake.secrets.Vault.opened`). Certificates and keys are passed as text, never
+All are decrypted texts (`lake.catalog.secrets.Vault.opened`). Certificates and keys are passed as text, never
 as files.
 """
 

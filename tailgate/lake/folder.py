@@ -12,24 +12,20 @@ import os
 import threading
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tailgate.lake import files
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
-from tailgate.lake.log import Log
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tailgate.lake.checkpoints import Checkpoint
+from tailgate.lake.host import files
+from tailgate.lake.log.catalog_copies import CatalogCopies
+from tailgate.lake.log.log import Log
 
 FORMAT = 1
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "writers")
 
 
 class Lake:
-    """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writing`)."""
+    """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writer.log_writer`)."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
@@ -44,6 +40,7 @@ class Lake:
             )
         self.id: str = data["id"]
         self.log = Log(self.path / "log", self.path / "segments")
+        self.catalog_copies = CatalogCopies(self.path / "catalog", self.log)
         self._catalog: tuple[int, Catalog] = (0, Catalog())
         self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
@@ -65,8 +62,6 @@ class Lake:
     def open(path: str | os.PathLike[str], *, create: bool = False) -> Lake:
         return Lake.create(path) if create else Lake(path)
 
-    # ---- the catalog -----------------------------------------------------------------------------------------------------
-
     def catalog(self) -> Catalog:
         """Returns the catalog at the newest entry."""
         newest = self.log.newest()
@@ -77,48 +72,9 @@ class Lake:
         return self._catalog_version(self.log.header(n).catalog_version)
 
     def _catalog_version(self, version: int) -> Catalog:
-        from tailgate.lake.catalogs import read
-
         cached = self._catalog
         if cached[0] != version:
-            cached = (version, read(self, version))
+            cached = (version, self.catalog_copies.read(version))
             if cached[0] > self._catalog[0]:
                 self._catalog = cached
         return cached[1]
-
-    # ---- reading at a time -----------------------------------------------------------------------------------------------
-
-    def since(self) -> int:
-        """Returns the oldest time that can be read. All later times can be read too."""
-        from tailgate.lake import reading
-
-        return reading.since(self)
-
-    def checkpoint(self, at: int | None = None) -> Checkpoint | None:
-        """Returns the newest checkpoint with a time of at most `at`; None if there is none."""
-        from tailgate.lake import checkpoints
-
-        return checkpoints.newest(self, at)
-
-    def snapshot(self, relation: int, at: int | None = None) -> pa.Table:
-        """Returns the rows of a relation at a time, by default now, each once with `__weight` > 0 (R1). Raises `Gone` below `since`."""
-        from tailgate.lake import reading
-
-        return reading.snapshot(self, relation, at)
-
-    # ---- readers' holds --------------------------------------------------------------------------------------------------
-
-    def hold(self, reader: str, n: int, since: int | None = None) -> None:
-        """Holds the entries after n for a reader, and the rows at times from `since` on.
-
-        Moving a hold forward lets entries be removed. Only the reader's owner calls this.
-        """
-        from tailgate.lake import readers
-
-        readers.hold(self, reader, n, since)
-
-    def release(self, reader: str) -> None:
-        """Removes the hold of a dropped reader."""
-        from tailgate.lake import readers
-
-        readers.release(self, reader)

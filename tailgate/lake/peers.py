@@ -16,13 +16,10 @@ import socket
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tailgate.lake import files
-from tailgate.lake.processes import Process
-
-if TYPE_CHECKING:
-    from tailgate.lake.folder import Lake
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.host.processes import Process
 
 FOLDER = "gateways"
 SECRET_BYTES = 32

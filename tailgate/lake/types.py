@@ -12,7 +12,9 @@ Source: PostgreSQL 15, catalog pg_type.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -201,7 +203,7 @@ def field_to_json(field: Field) -> dict[str, object]:
     return {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
 
 
-def field_from_json(data: dict) -> Field:  # type: ignore[type-arg]
+def field_from_json(data: Mapping[str, Any]) -> Field:
     return Field(data["name"], Type.from_json(data["type"]), data["nullable"])
 
 

@@ -27,9 +27,9 @@ import pyarrow as pa
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.types import WEIGHT, Field
-from tailgate.sinks.avro import stored
-from tailgate.sinks.forms import Form
-from tailgate.sinks.headers import Headers, headers_of
+from tailgate.sinks.formats.avro import stored
+from tailgate.sinks.formats.row_formats import Form
+from tailgate.sinks.headers import NO_HEADERS, EventHeaders, Headers, headers_of
 
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 
@@ -46,7 +46,6 @@ class Encoder:
     """An encoder of changes to events, for one sink.
 
     `key`: positions of the columns of the message key. `relation_key`: positions of the relation's key.
-    `headers`: position of the column with a message's headers, which follow the `constant` ones.
     """
 
     def __init__(
@@ -58,15 +57,14 @@ class Encoder:
         key: Sequence[int] | None = None,
         key_form: Form | None = None,
         relation_key: Sequence[int] | None = None,
-        headers: int | None = None,
-        constant: Headers = (),
+        headers: EventHeaders = NO_HEADERS,
     ) -> None:
         self._columns = tuple(columns)
         self._envelope = envelope
         self._form = form
         self._key_form = key_form or form
         self._key = key
-        self._headers, self._constant = headers, constant
+        self._headers, self._constant = headers.column, headers.constant
         self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
         self._pairing = key if key is not None or envelope == "none" else relation_key
 

@@ -10,11 +10,23 @@ means no headers.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tailgate.lake.errors import InvalidParameterValue
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventHeaders:
+    """The headers of a sink's events: the `constant` ones, then those in a `column` of the row (its position), if there is one."""
+
+    column: int | None = None
+    constant: Headers = ()
+
+
+NO_HEADERS = EventHeaders()
 
 
 def headers_of(text: str | None) -> Headers:

@@ -17,14 +17,14 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Secret, Sink
 from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
-from tailgate.lake.secrets import Vault, secrets_of, settings
-from tailgate.sinks import copies
-from tailgate.sinks.copies import Copy
+from tailgate.lake.folder import Lake
+from tailgate.sinks import status
 from tailgate.sinks.follower import Follower
+from tailgate.sinks.status import Copy
 from tailgate.sinks.worker import Begin, Worker
 
 LOG_WAIT = timedelta(seconds=10)  # long, because the log is polled less often during a long wait
@@ -87,7 +87,7 @@ class Sinks:
                 self._stopping.wait(FILES_WAIT.total_seconds())
 
     def _start_all(self) -> None:
-        for sink in copies.sinks(self._lake):
+        for sink in status.sinks(self._lake):
             if sink not in self._catalog.items:  # dropped while this process was not running
                 Copy(self._lake, sink).remove()
         for item in _ready(self._catalog).values():

@@ -73,7 +73,7 @@ def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink:
     progress: Progress | None = None
     with kafka("progress topic"):
         futures = admin.list_offsets(
-            {partition: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+            {partition: OffsetSpec.latest()},  # type: ignore[no-untyped-call]  # confluent_kafka is not annotated
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=REQUEST_TIMEOUT.total_seconds(),
         )

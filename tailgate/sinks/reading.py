@@ -16,12 +16,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tailgate.lake import Lake, errors
-from tailgate.lake.entry import Entry
+from tailgate.lake import errors
 from tailgate.lake.errors import Gone, TailgateError
-from tailgate.lake.reading import net
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Entry
+from tailgate.lake.readers import reading
+from tailgate.lake.readers.reading import net
+from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,11 @@ class Reader:
         the changes since the start are subtracted.
         """
         try:
-            self._count(self._lake.snapshot(self._errors_relation, time))
+            self._count(reading.snapshot(self._lake, self._errors_relation, time))
         except Gone:
             newest = self._lake.log.newest()
             assert newest is not None
-            self._count(self._lake.snapshot(self._errors_relation, newest.time))
+            self._count(reading.snapshot(self._lake, self._errors_relation, newest.time))
             for entry in self._lake.log.after(self._seen, newest.n):
                 self._count(net(self._lake, entry, self._errors_relation), -1)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
 from tailgate.lake.catalog import Sink
 from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
-from tailgate.lake.secrets import without_secrets
 from tailgate.sinks.envelope import Envelope
 from tailgate.sinks.headers import Headers
 

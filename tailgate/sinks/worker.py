@@ -20,23 +20,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from tailgate.lake import Lake, crash
+from tailgate.formats.events.schemas import Part, schema
 from tailgate.lake.catalog import Item, Sink
+from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
-from tailgate.lake.events import Part, schema
-from tailgate.lake.secrets import without_secrets
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
+from tailgate.lake.readers import reading
 from tailgate.lake.types import Field
-from tailgate.sinks import consistency, forms, protobuf, registry
+from tailgate.sinks import consistency, registry
 from tailgate.sinks.consistency import Mark
-from tailgate.sinks.copies import Copy, Status
 from tailgate.sinks.envelope import Encoder, Event
 from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.follower import Follower
-from tailgate.sinks.forms import Form
+from tailgate.sinks.formats import protobuf, row_formats
+from tailgate.sinks.formats.row_formats import Form
+from tailgate.sinks.headers import EventHeaders
 from tailgate.sinks.progress import Progress, topic
 from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Opened, Settings, settings
+from tailgate.sinks.status import Copy, Status
 
 SNAPSHOT_PIECE = 10_000  # events of a snapshot per transaction: 0.1 s of work to repeat after a crash
 BATCH_EVENTS = 10_000  # a batch of steps is committed at this size; a step is never divided
@@ -167,11 +171,11 @@ class Worker(threading.Thread):
 
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
-                return forms.Json()
+                return row_formats.Json()
             if kind == "text":
-                return forms.Text()
+                return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))
-            return protobuf.Protobuf(id) if kind == "protobuf" else forms.Avro(id, id)
+            return protobuf.Protobuf(id) if kind == "protobuf" else row_formats.Avro(id, id)
 
         key_form = None
         if chosen.key is not None:
@@ -184,8 +188,7 @@ class Worker(threading.Thread):
             key=chosen.key,
             key_form=key_form,
             relation_key=self._relation.key,
-            headers=chosen.headers,
-            constant=chosen.constant_headers,
+            headers=EventHeaders(chosen.headers, chosen.constant_headers),
         )
 
     def _claim(self, session: Session, chosen: Settings) -> None:
@@ -253,7 +256,7 @@ class Worker(threading.Thread):
 
     def _snapshot(self, session: Session, encoder: Encoder, at: Progress) -> None:
         """Writes the rows at a time, continuing after those that an earlier instance wrote. Their order is always the same."""
-        events = encoder.events(self._lake.snapshot(self._relation.id, at.time))
+        events = encoder.events(reading.snapshot(self._lake, self._relation.id, at.time))
         sent = at.snapshot_rows
         crash.point("sink.snapshot")
         while not self._ending.is_set():

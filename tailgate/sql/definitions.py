@@ -10,7 +10,7 @@ RENAME and SET SCHEMA edit the texts of all items that refer to the renamed item
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -21,6 +21,7 @@ from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.queries.function_bodies import check_body
+from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
@@ -43,9 +44,20 @@ Creation = (
 )  # fmt: skip
 
 
+_bound: DefinitionCache[Query] = DefinitionCache()
+
+
 def bind_definition(item: Item, catalog: Catalog) -> Query:
-    """Returns the plan of a view, bound from its stored text."""
-    return bind_query(item.query, catalog.stored, view=True, widths=known_columns(item))
+    """Returns the plan of a view, bound from its stored text once for all catalogs in which it means the same."""
+    stored, widths = catalog.stored, known_columns(item)
+    return _bound.get(
+        definition_key(item), stored, lambda: bind_query(item.query, stored, view=True, widths=widths), lambda query: query.depends
+    )
+
+
+def definition_key(item: Item) -> Hashable:
+    """Returns what an item itself contributes to the meaning of its definition."""
+    return item.query, frozenset(known_columns(item).items())
 
 
 def rename_references(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:

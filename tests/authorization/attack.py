@@ -26,6 +26,7 @@ from tailgate.gateway.presto import main as presto
 from tailgate.gateway.protocol.backend import frame
 from tailgate.lake.catalog import ERRORS, Catalog, Table
 from tailgate.lake.catalog.passwords import verifier
+from tailgate.lake.readers import reading
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse, split
 from tests.authorization.grammar import Grammar, Step
@@ -374,7 +375,7 @@ class Attack:
         """Asserts that tables without any grant have their rows."""
         lake, catalog = self.world.lake, self.world.lake.catalog()
         held = {
-            (catalog.schema_of(i).name, i.name): sorted(tuple(r.values()) for r in lake.snapshot(i.id).to_pylist())
+            (catalog.schema_of(i).name, i.name): sorted(tuple(r.values()) for r in reading.snapshot(lake, i.id).to_pylist())
             for i in catalog.visible
             if isinstance(i, Table) and i.name in ("salaries", "hidden")
         }

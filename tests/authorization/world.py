@@ -16,10 +16,10 @@ import psycopg
 
 from tailgate.engine.runtime.control import Control
 from tailgate.engine.runtime.writes import Writes, written
-from tailgate.lake import Lake
-from tailgate.lake.engines import Announcement
-from tailgate.lake.inbox import Inbox, Record
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer.engines import Announcement
+from tailgate.lake.writer.inbox import Inbox, Record
+from tailgate.lake.writer.log_writer import open_epoch
 from tests.sparkless import Engine, WithoutKafka
 from tests.tables.world import Served
 

@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
 from tailgate.examples.shop.debezium import Table, topic
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Function
 from tailgate.lake.catalog.schemas import BUILT_IN
-from tailgate.lake.secrets import KEY_BYTES
+from tailgate.lake.catalog.secrets import KEY_BYTES
+from tailgate.lake.folder import Lake
 from tailgate.sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.claim import marked
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.embedded.sockets import descendants, listeners, verdicts
 from tests.engine.runtime.parts import until
 

@@ -16,8 +16,8 @@ import psycopg.sql
 import pytest
 
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
-from tailgate.lake import subscriptions
 from tailgate.lake.catalog import Item, Subscription, View
+from tailgate.lake.readers import subscriptions
 from tailgate.lake.types import INT8, TEXT, Field
 from tests.gateway.serving.model_lake import ModelLake
 from tests.tables.world import Served

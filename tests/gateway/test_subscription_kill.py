@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.lake import subscriptions
 from tailgate.lake.catalog import Subscription
+from tailgate.lake.readers import subscriptions
 from tests.following import Subscriber
 from tests.gateway.test_kill import Life, Writer, writer  # noqa: F401  # a fixture
 

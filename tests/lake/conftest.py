@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tailgate.lake import files
+from tailgate.lake.host import files
 
 
 class PowerLoss(BaseException):

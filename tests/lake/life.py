@@ -14,15 +14,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailgate.lake import Lake, checkpoints, merging, reading, retention, segments, subscriptions, tending
 from tailgate.lake.catalog import Change, Item, Subscription, View
-from tailgate.lake.entry import stream
 from tailgate.lake.errors import CannotConnectNow
-from tailgate.lake.inbox import TABLE, Inbox, Record
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.log import segments
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading, subscriptions
+from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.inbox import TABLE, Inbox, Record
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import History, add, changes, item
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
@@ -38,8 +42,8 @@ def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
         (segments, "ENTRIES", 3),
         (retention, "ENTRIES", 3),
         (retention, "AGE_MIN_MS", 0),
-        (tending, "GRACE_S", 0.0),
-        (tending, "COMMITS_MAX", 3),
+        (maintenance, "GRACE_S", 0.0),
+        (maintenance, "COMMITS_MAX", 3),
         (checkpoints, "RECENT_MS", 0),
         (checkpoints, "SPACING_MS", 1),
         (merging, "FEW_ROWS", 3),
@@ -184,7 +188,7 @@ class Life:
         assert place is not None
         assert place.stopped is None
         assert place.time >= self.acknowledged
-        assert place.time >= lake.since()
+        assert place.time >= reading.since(lake)
         assert [e.header.n for e in lake.log.after(lake.log.first() - 1)] == list(range(lake.log.first(), newest.n + 1))
         for n in range(lake.log.first(), newest.n + 1):
             assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.path).catalog_at(n).items) or n <= 3

@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Change, Item, MaterializedView
-from tailgate.lake.entry import Header
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Header
+from tailgate.lake.readers import reading
 from tailgate.lake.types import (
     BOOL,
     BYTEA,
@@ -41,7 +42,7 @@ from tailgate.lake.types import (
     Type,
     arrow_schema,
 )
-from tailgate.lake.writing import Writer
+from tailgate.lake.writer.log_writer import Writer
 
 RECORD = Type("record", fields=(Field("x", INT4), Field("y", TEXT.array())))
 MONEY = Type("numeric", (10, 2))
@@ -143,7 +144,7 @@ def folded(parts: Iterable[pa.Table]) -> Counter[str]:
 
 def snapshot(lake: Lake, item: Item, at: int | None = None) -> Counter[str]:
     """Returns a relation's rows at a time, by default the newest, with their weights."""
-    return counted(lake.snapshot(item.id, at))
+    return counted(reading.snapshot(lake, item.id, at))
 
 
 class History:
@@ -164,7 +165,7 @@ class History:
 
     def check(self, lake: Lake, *items: Item) -> None:
         """Checks that each snapshot equals the sum of the changes, at every readable time."""
-        since = lake.since()
+        since = reading.since(lake)
         for header, _ in self.entries:
             if header.time >= since:
                 for item in items:

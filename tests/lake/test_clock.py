@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import Lake, writing
-from tailgate.lake.writing import AHEAD_MS, open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer import log_writer
+from tailgate.lake.writer.log_writer import AHEAD_MS, open_epoch
 
 
 def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -16,7 +17,7 @@ def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: py
     start = writer.newest.time
 
     def warnings(clock: int) -> int:
-        monkeypatch.setattr(writing, "now", lambda: clock)
+        monkeypatch.setattr(log_writer, "now", lambda: clock)
         caplog.clear()
         with caplog.at_level(logging.WARNING, "tailgate.lake"):
             times = [writer.append(kind="tick").time for _ in range(3)]

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake, checkpoints, merging, reading, retention
 from tailgate.lake.catalog import ERRORS, Change, Item, ViewErrors
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.errors import Gone
-from tailgate.lake.failed import error_change, failed, readable_at
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.readers.failed import error_change, failed, readable_at
+from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.types import INT4, Field
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer import retention
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import add, changes, item, snapshot, text
 
 COLUMNS = (Field("a", INT4), Field("b", INT4))
@@ -58,7 +61,7 @@ def test_an_inconsistent_table_stays_and_the_others_advance(
     assert follower.inconsistent[relation.id][0] == before
     append(writer, (OTHER, [([3, 3], 1)]))
     follower.round()
-    checkpoint = lake.checkpoint()
+    checkpoint = checkpoints.newest(lake)
     assert checkpoint is not None
     assert checkpoint.positions[OTHER.id] == writer.newest.n
     assert checkpoint.positions[relation.id] == before
@@ -73,7 +76,7 @@ def test_an_inconsistent_table_stays_and_the_others_advance(
     append(writer, (relation, [(row, -weight) for row, weight in rows]))
     again.round()
     assert again.inconsistent == {}
-    checkpoint = lake.checkpoint()
+    checkpoint = checkpoints.newest(lake)
     assert checkpoint is not None
     assert checkpoint.positions[relation.id] == writer.newest.n
     assert sum(snapshot(lake, BAG).values()) == 2
@@ -101,7 +104,7 @@ def test_a_failed_view_is_readable_for_as_long_as_it_exists(lake: Lake, monkeypa
         append(writer, (OTHER, [([i, i], 1)]))
         follower.round()
         sweep(writer)
-    assert lake.since() > last
+    assert reading.since(lake) > last
     assert snapshot(lake, BAG, last) == Counter({text([1, 1]): 2})
     errors = ViewErrors(BAG.errors, "e", ERRORS, None)
     assert snapshot(lake, errors, last) == Counter()

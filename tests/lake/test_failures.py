@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import Lake
 from tailgate.lake.errors import IoError, Uncertain
+from tailgate.lake.folder import Lake
 from tests.lake.disk import Disk
 from tests.lake.life import STEPS, Life, short_history
 

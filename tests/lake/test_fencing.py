@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake, files
 from tailgate.lake.errors import Replaced, Uncertain
-from tailgate.lake.inbox import Inbox, Record
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.writer.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
 from tests.lake.test_failures import SCRIPT, prepared_lake, start_copy
 

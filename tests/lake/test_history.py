@@ -14,13 +14,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tailgate.lake import Lake, checkpoints, crash, merging, reading, retention, segments, tending
 from tailgate.lake.catalog import Change, Item
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
+from tailgate.lake.log import segments
+from tailgate.lake.readers import reading
+from tailgate.lake.tables import checkpoints, merging
+from tailgate.lake.tables.weights import net
 from tailgate.lake.types import Field
-from tailgate.lake.weights import net
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, text, values
 
 KEYED, BAG = 16384, 16386
@@ -142,9 +147,9 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
             (reading, "RETAIN_HISTORY_MS", data.draw(st.sampled_from([0, 20, 3_600_000]))),
             (checkpoints, "RECENT_MS", data.draw(st.sampled_from([0, 60_000]))),
             (checkpoints, "SPACING_MS", 10),
-            (tending, "COMMITS_MAX", 2),
-            (tending, "SMALL_FILES", 2),
-            (tending, "GRACE_S", -1.0),
+            (maintenance, "COMMITS_MAX", 2),
+            (maintenance, "SMALL_FILES", 2),
+            (maintenance, "GRACE_S", -1.0),
             (merging, "FEW_ROWS", data.draw(st.sampled_from([0, 2, 20_000]))),
         ):
             patch.setattr(module, name, value)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import Lake
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import add, changes, counted, item, snapshot
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))

@@ -15,13 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailgate.lake import Lake, crash, engines
-from tailgate.lake.entry import Header, Section, decode_header, encode_header, stream
 from tailgate.lake.errors import FeatureNotSupported, Gone, ObjectNotInPrerequisiteState
-from tailgate.lake.processes import Process
-from tailgate.lake.retention import sweep
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
+from tailgate.lake.host.processes import Process
+from tailgate.lake.log.entry import Header, Section, decode_header, encode_header, stream
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer import engines
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
 from tests.lake.relations import add, changes, counted, item, snapshot
 
 BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
@@ -88,7 +90,7 @@ def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
 
 def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is notified of an entry does not wait for its next poll."""
-    monkeypatch.setattr("tailgate.lake.log.POLL_S", 30.0)
+    monkeypatch.setattr("tailgate.lake.log.log.POLL_S", 30.0)
     writer = open_epoch(lake)
     reader = Lake(lake.path)
     headers: list[Any] = []
@@ -197,7 +199,7 @@ def test_no_child_inherits_the_lock(lake: Lake) -> None:
 
 
 def test_a_crash_point_ends_the_process_at_its_count() -> None:
-    program = "from tailgate.lake import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
+    program = "from tailgate.lake.host import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
     environment = {**os.environ, "TAILGATE_CRASH": "here:3", "PYTHONPATH": str(Path(crash.__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL

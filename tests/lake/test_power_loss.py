@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import processes
+from tailgate.lake.host import processes
 from tests.lake.disk import Disk, PowerLoss
 from tests.lake.life import STEPS, Life, short_history
 

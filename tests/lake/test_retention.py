@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
 from tailgate.lake.catalog import Subscription
-from tailgate.lake.checkpoints import Checkpoint
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.log import ages, segments
+from tailgate.lake.readers import holds, reading, subscriptions
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.types import INT8, Field
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer import log_writer, retention
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import History, add, changes, item, snapshot
 
 COLUMNS = (Field("a", INT8),)
@@ -49,24 +54,24 @@ def begin(lake: Lake) -> tuple[Writer, Follower]:
 @pytest.mark.usefixtures("old")
 def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, follower = begin(lake)
-    lake.hold("sink-1", 5)
-    lake.hold("sink-2", 8)
+    holds.hold(lake, "sink-1", 5)
+    holds.hold(lake, "sink-2", 8)
     ticks(writer, follower, 20)
     sweep(writer)
     assert lake.log.first() <= 6
-    assert [h.stopped for h in readers.holds(lake)] == [None, None]
-    monkeypatch.setattr(readers, "BYTES_MAX", retention.size_after(lake, 8))
+    assert [h.stopped for h in holds.holds(lake)] == [None, None]
+    monkeypatch.setattr(holds, "BYTES_MAX", retention.size_after(lake, 8))
     sweep(writer)
-    first, second = readers.holds(lake)
-    assert first.stopped == readers.stopped(lake, "sink-1")
+    first, second = holds.holds(lake)
+    assert first.stopped == holds.stopped(lake, "sink-1")
     assert first.stopped is not None
     assert second.stopped is None
     assert 6 < lake.log.first() <= 9
-    monkeypatch.setattr(readers, "AGE_MAX_MS", 0)
+    monkeypatch.setattr(holds, "AGE_MAX_MS", 0)
     sweep(writer)
-    assert readers.stopped(lake, "sink-2") is not None
-    lake.release("sink-1")
-    assert readers.stopped(lake, "sink-1") is None
+    assert holds.stopped(lake, "sink-2") is not None
+    holds.release(lake, "sink-1")
+    assert holds.stopped(lake, "sink-1") is None
 
 
 @pytest.mark.usefixtures("old")
@@ -78,11 +83,11 @@ def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     history = ticks(writer, follower, 12)
     sweep(writer)
     history.check(lake, BAG)
-    assert lake.since() <= history.entries[0][0].time
+    assert reading.since(lake) <= history.entries[0][0].time
     add(writer, item(16390, COLUMNS, None))
     ticks(writer, follower, 6)
     sweep(writer)
-    assert lake.since() > history.entries[0][0].time
+    assert reading.since(lake) > history.entries[0][0].time
 
 
 @pytest.mark.usefixtures("old")
@@ -95,7 +100,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     sweep(writer)
     first = lake.log.first()
     assert first > 10
-    assert catalogs.versions(lake)[0] == lake.log.header(first).catalog_version
+    assert lake.catalog_copies.versions()[0] == lake.log.header(first).catalog_version
     for n in range(first, writer.newest.n + 1):
         assert BAG.id in Lake(lake.path).catalog_at(n).items
 
@@ -129,15 +134,15 @@ def test_a_jump_of_the_clock_stops_no_reader_and_keeps_the_history(jump: int, la
     history = ticks(writer, follower, 5)
     subscriptions.begin(lake, FEED, writer.newest.n, writer.newest.time)
     add(writer, FEED)
-    lake.hold("sink-16401", writer.newest.n)
+    holds.hold(lake, "sink-16401", writer.newest.n)
     start = writer.newest.n
-    wall, monotonic = writing.now, ages.now
-    monkeypatch.setattr(writing, "now", lambda: wall() + jump)
+    wall, monotonic = log_writer.now, ages.now
+    monkeypatch.setattr(log_writer, "now", lambda: wall() + jump)
     history.entries += ticks(writer, follower, 5).entries
     sweep(writer)
     history.entries += ticks(writer, follower, 5).entries
     sweep(writer)
-    assert [hold.stopped for hold in readers.holds(lake)] == [None, None]
+    assert [hold.stopped for hold in holds.holds(lake)] == [None, None]
     assert lake.log.first() == 1
     history.check(lake, BAG)
     times = [header.time for header, _ in history.entries]
@@ -155,7 +160,7 @@ def test_a_jump_of_the_clock_stops_no_reader_and_keeps_the_history(jump: int, la
     subscription = subscriptions.place(lake, FEED.id)
     assert subscription is not None
     assert subscription.stopped is not None
-    assert [hold.stopped for hold in readers.holds(lake) if hold.reader == "sink-16401"] == [None]
+    assert [hold.stopped for hold in holds.holds(lake) if hold.reader == "sink-16401"] == [None]
     assert 1 < lake.log.first() <= start + 1
 
 
@@ -177,12 +182,12 @@ def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypa
 def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
     """An engine is paused while it stops a reader. If the reader advances, it is not stopped."""
     begin(lake)
-    lake.hold("sink-1", 5)
-    readers.stop(lake, "sink-1", 5, "too slow")
-    assert readers.stopped(lake, "sink-1") == "too slow"
-    lake.hold("sink-1", 6)
-    assert readers.stopped(lake, "sink-1") is None
-    assert [hold.stopped for hold in readers.holds(lake)] == [None]
+    holds.hold(lake, "sink-1", 5)
+    holds.stop(lake, "sink-1", 5, "too slow")
+    assert holds.stopped(lake, "sink-1") == "too slow"
+    holds.hold(lake, "sink-1", 6)
+    assert holds.stopped(lake, "sink-1") is None
+    assert [hold.stopped for hold in holds.holds(lake)] == [None]
 
 
 @pytest.mark.usefixtures("old")
@@ -192,17 +197,17 @@ def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
     ticks(writer, follower, 10)
     at = writer.newest.time
     rows = snapshot(lake, BAG, at)
-    lake.hold("sink-1", writer.newest.n, at)
+    holds.hold(lake, "sink-1", writer.newest.n, at)
     for _ in range(4):
         ticks(writer, follower, 5)
         sweep(writer)
     assert lake.log.first() > 1
     assert snapshot(lake, BAG, at) == rows
-    lake.hold("sink-1", writer.newest.n)
+    holds.hold(lake, "sink-1", writer.newest.n)
     for _ in range(4):
         ticks(writer, follower, 5)
         sweep(writer)
-    assert lake.since() > at
+    assert reading.since(lake) > at
 
 
 @pytest.mark.usefixtures("old")

@@ -20,29 +20,18 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties
 
-from tailgate.lake import (
-    Lake,
-    catalogs,
-    checkpoints,
-    crash,
-    delta,
-    engines,
-    fencing,
-    files,
-    log,
-    merging,
-    readers,
-    reading,
-    retention,
-    segments,
-    writing,
-)  # fmt: skip
 from tailgate.lake.catalog import Change
 from tailgate.lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake  # fmt: skip
+from tailgate.lake.host import crash, files
+from tailgate.lake.log import fencing, log, segments
+from tailgate.lake.readers import holds, reading
+from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.types import INT8, TEXT, Field
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer import engines, log_writer, retention
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import History, add, changes, counted, item, snapshot
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
@@ -298,7 +287,7 @@ def check_w5_conflict(lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "apply", paused)
         patch.setattr(merging, "FEW_ROWS", 0)
-        patch.setattr("tailgate.lake.tables.THREADS", 1)
+        patch.setattr("tailgate.lake.writer.rounds.THREADS", 1)
         with contextlib.suppress(Exception):
             follower.round()
     history.check(Lake(lake.path), KEYED, BAG)
@@ -315,7 +304,7 @@ def _broken_round(lake: Lake, writer: Writer, at: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crash, "point", point)
-        patch.setattr("tailgate.lake.tables.THREADS", 1)
+        patch.setattr("tailgate.lake.writer.rounds.THREADS", 1)
         with contextlib.suppress(KeyboardInterrupt):
             Follower(lake, writer.epoch).round()
 
@@ -326,7 +315,7 @@ def check_w6(lake: Lake) -> None:
     first = add(writer, KEYED)
     between = write(writer).entries[-1][0]
     last = writer.append(kind="catalog", catalog=Change(put=(BAG,), drop=(KEYED.id,)))
-    for version in catalogs.versions(lake):
+    for version in lake.catalog_copies.versions():
         (lake.path / "catalog" / str(version)).unlink()
     reader = Lake(lake.path)
     assert [set(reader.catalog_at(n).items) for n in (first.n - 1, first.n, between.n, last.n)] == [set(), {KEYED.id}, {KEYED.id}, {BAG.id}]
@@ -349,7 +338,7 @@ def check_w7_readers(lake: Lake) -> None:
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
-    lake.hold("sink-1", 7)
+    holds.hold(lake, "sink-1", 7)
     with short_history():
         for _ in range(20):
             write(writer)
@@ -383,7 +372,7 @@ def check_w7_since(lake: Lake) -> None:
             history.entries += write(writer, 2).entries
             follower.round()
             sweep(writer)
-    assert lake.since() <= history.entries[0][0].time
+    assert reading.since(lake) <= history.entries[0][0].time
     history.check(Lake(lake.path), KEYED, BAG)
 
 
@@ -444,9 +433,9 @@ def check_r3(lake: Lake) -> None:
             time.sleep(0.002)
         sweep(writer)
     reader = Lake(lake.path)
-    assert old.time < reader.since()
+    assert old.time < reading.since(reader)
     for read in (
-        lambda: reader.snapshot(BAG.id, old.time),
+        lambda: reading.snapshot(reader, BAG.id, old.time),
         lambda: list(reader.log.after(1)),
         lambda: list(reading.changes(reader, BAG.id, old.time)),
     ):
@@ -475,7 +464,7 @@ def check_r5(lake: Lake) -> None:
     times = []
     for clock in (10**13, 10**13, 10**12, 5):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(writing, "now", lambda clock=clock: clock)
+            patch.setattr(log_writer, "now", lambda clock=clock: clock)
             times.append(write(writer).entries[0][0].time)
             with contextlib.suppress(ValueError):
                 writer.append(time=times[-1])
@@ -534,8 +523,8 @@ def _newest_only(lake: Lake, at: int | None, *, base: Any = reading.base) -> Any
     return base(lake, None)
 
 
-def _without_change(header: Any, *, encode: Any = writing.encode_header) -> bytes:
-    return encode(writing.replace(header, catalog=None))  # type: ignore[no-any-return]
+def _without_change(header: Any, *, encode: Any = log_writer.encode_header) -> bytes:
+    return encode(log_writer.replace(header, catalog=None))  # type: ignore[no-any-return]
 
 
 def _all_noted(self: Any, newest: Any, versions: Any, *, bring: Any = Follower._note) -> None:
@@ -556,8 +545,8 @@ RULES: dict[Callable[[Lake], None], Break] = {
     check_w5: patched(delta, "commit", _no_transaction),
     check_w5_one_time: patched(Follower, "_note", _all_noted),
     check_w5_conflict: patched(merging, "apply", _on_top),
-    check_w6: patched(writing, "encode_header", _without_change),
-    check_w7_readers: patched(readers, "holds", lambda lake: []),
+    check_w6: patched(log_writer, "encode_header", _without_change),
+    check_w7_readers: patched(holds, "holds", lambda lake: []),
     check_w7_tables: patched(retention, "removable", lambda lake: lake.log.newest().n - 1),
     check_w7_since: patched(retention, "since_wanted", lambda lake: lake.log.newest().time),
     check_w7_age: patched(retention, "AGE_MIN_MS", -1),
@@ -565,7 +554,7 @@ RULES: dict[Callable[[Lake], None], Break] = {
     check_r2: patched(reading, "base", _newest_only),
     check_r3: patched(reading, "since", lambda lake: 0),
     check_r4: patched(segments.Segments, "find", lambda self, n: None),
-    check_r5: patched(writing, "carried", lambda header, *, carried=log.carried: writing.replace(carried(header), time=0)),
+    check_r5: patched(log_writer, "carried", lambda header, *, carried=log.carried: log_writer.replace(carried(header), time=0)),
 }
 
 

@@ -12,8 +12,8 @@ import pytest
 from tailgate.lake.catalog import Catalog, Change, Secret
 from tailgate.lake.catalog.codec import decode_settings, encode_settings
 from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
+from tailgate.lake.catalog.secrets import File, Sealed, Vault, settings
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.secrets import File, Sealed, Vault, settings
 
 
 @pytest.fixture

@@ -20,13 +20,16 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailgate.lake import Lake, checkpoints, merging, reading, tending
-from tailgate.lake.retention import sweep
-from tailgate.lake.sizes import about
-from tailgate.lake.stored import relations, table_path
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.readers.sizes import about
+from tailgate.lake.tables import checkpoints, merging
+from tailgate.lake.tables.stored_relations import relations, table_path
 from tailgate.lake.types import DATE, INT8, TEXT, Field
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer import maintenance
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, text, values
 
 EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
@@ -106,7 +109,7 @@ def test_duckdb_reads_every_type(lake: Lake) -> None:
         actual = connection.execute(f"SELECT * FROM delta_scan('{path}')").to_arrow_table()
         expected = DeltaTable(str(path)).to_pyarrow_table()
         assert rows(actual.cast(expected.schema)) == rows(expected)
-        first = lake.checkpoint(reading.since(lake))
+        first = checkpoints.newest(lake, reading.since(lake))
         assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
 
 
@@ -215,7 +218,7 @@ def test_a_large_relation_is_one_commit(lake: Lake) -> None:
     assert set(delta.to_pyarrow_table()["a"].to_pylist()) == set(range(count))
     writer.append([(relation.id, changes(relation, [([5, "5"], -1)]))])
     follower.round()
-    assert lake.snapshot(relation.id).num_rows == count - 1
+    assert reading.snapshot(lake, relation.id).num_rows == count - 1
 
 
 def test_tables_without_changes_keep_their_version(lake: Lake) -> None:
@@ -226,7 +229,7 @@ def test_tables_without_changes_keep_their_version(lake: Lake) -> None:
     for i in range(3):
         writer.append([(moving.id, changes(moving, [([i, "x"], 1)]))])
         follower.round()
-    newest = lake.checkpoint()
+    newest = checkpoints.newest(lake)
     assert newest is not None
     assert newest.versions == {still.id: 0, still.errors: 0, moving.id: 3}
     assert newest.n == writer.newest.n
@@ -234,7 +237,7 @@ def test_tables_without_changes_keep_their_version(lake: Lake) -> None:
 
 def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of rounds leave few data files, few log files and few checkpoints."""
-    monkeypatch.setattr(tending, "GRACE_S", 0.0)
+    monkeypatch.setattr(maintenance, "GRACE_S", 0.0)
     monkeypatch.setattr(checkpoints, "RECENT_MS", 100)
     monkeypatch.setattr(checkpoints, "SPACING_MS", 1_000)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 2_000)
@@ -251,11 +254,11 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
         )
         follower.round()
         if i % 10 == 9:
-            tending.Tender(lake, writer.epoch).tend(60.0) if i == 149 else sweep(writer)
+            maintenance.Tender(lake, writer.epoch).tend(60.0) if i == 149 else sweep(writer)
         before = now
     for name in (str(relation.id), checkpoints.NAME):
-        tending.tend(lake, writer.epoch)
-        tending.tend(lake, writer.epoch)
+        maintenance.tend(lake, writer.epoch)
+        maintenance.tend(lake, writer.epoch)
         path = table_path(lake, name)
         assert len(list(path.glob("*.parquet"))) < 60, name
         assert len(list((path / "_delta_log").iterdir())) < 120, name
@@ -263,8 +266,8 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
 
 
 def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailgate.lake import retention
     from tailgate.lake.catalog import Change
+    from tailgate.lake.writer import retention
 
     remaining, dropped = item(16384, SMALL, (0,)), item(16385, SMALL, None)
     writer = open_epoch(lake)
@@ -275,7 +278,7 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
     writer.append(kind="catalog", catalog=Change(drop=(dropped.id,)))
     follower.round()
     monkeypatch.setattr(retention, "AGE_MIN_MS", -1_000)
-    monkeypatch.setattr(tending, "GRACE_S", 0.0)
+    monkeypatch.setattr(maintenance, "GRACE_S", 0.0)
     sweep(writer)
     assert sum(snapshot(lake, dropped, header.time).values()) == 1
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)

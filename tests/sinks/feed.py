@@ -21,12 +21,13 @@ import fastavro
 import pyarrow as pa
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from tailgate.lake import Lake, types
+from tailgate.formats.events import avro as schema
+from tailgate.lake import types
 from tailgate.lake.catalog import Change, MaterializedView, Sink
 from tailgate.lake.catalog.formats import SinkFormat
-from tailgate.lake.events import avro as schema
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
-from tailgate.lake.writing import Writer, open_epoch
+from tailgate.lake.writer.log_writer import Writer, open_epoch
 
 REPOSITORY = Path(__file__).parent.parent.parent
 

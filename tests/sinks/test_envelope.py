@@ -11,13 +11,13 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
 from tailgate.lake.errors import InvalidParameterValue, TailgateError
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sinks.envelope import Encoder, Envelope
-from tailgate.sinks.forms import Avro, Json, Text
-from tailgate.sinks.headers import headers_of
+from tailgate.sinks.formats.row_formats import Avro, Json, Text
+from tailgate.sinks.headers import EventHeaders, headers_of
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
 DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
@@ -142,11 +142,11 @@ def test_headers_are_those_of_the_new_row_or_of_the_deleted_row() -> None:
     table = pa.Table.from_pylist([dict(zip(("k", "h", "__weight"), row, strict=True)) for row in rows], arrow_schema(columns, weight=True))
     expected = [(("o", b"t"), ("a", b"new")), (("o", b"t"), ("b", b"x"), ("b", None)), (("o", b"t"),)]
     for envelope in ("debezium", "upsert"):
-        encoder = Encoder(columns, envelope, Json(), key=(0,), headers=1, constant=(("o", b"t"),))  # type: ignore[arg-type]
+        encoder = Encoder(columns, envelope, Json(), key=(0,), headers=EventHeaders(1, (("o", b"t"),)))  # type: ignore[arg-type]
         assert [e.headers for e in encoder.events(table)] == expected
-    unpaired = Encoder(columns, "debezium", Json(), headers=1).events(table)
+    unpaired = Encoder(columns, "debezium", Json(), headers=EventHeaders(1)).events(table)
     assert [e.headers for e in unpaired] == [(("a", b"old"),), expected[1][1:], (("a", b"new"),), ()]
-    assert [e.headers for e in Encoder(columns, "none", Json(), headers=1).events(table.slice(3))] == [()]
+    assert [e.headers for e in Encoder(columns, "none", Json(), headers=EventHeaders(1)).events(table.slice(3))] == [()]
 
 
 def test_invalid_headers() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import files
+from tailgate.lake.host import files
 from tailgate.sinks import worker
 from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
 from tests.sinks.test_worker import Running, reached

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import protobuf as schemas
+from tailgate.formats.protobuf.linking import linked
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake import types
 from tailgate.lake.errors import NullValueNotAllowed
-from tailgate.lake.events import protobuf as schemas
-from tailgate.lake.protobuf import linked
-from tailgate.lake.protobuf.text import parsed
 from tailgate.lake.types import Field, Type
-from tailgate.sinks import protobuf
-from tailgate.sinks.avro import stored
+from tailgate.sinks.formats import protobuf
+from tailgate.sinks.formats.avro import stored
 from tests.engine.ddl.cdc import Message, Source
 
 COLUMNS = (

@@ -12,10 +12,10 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import FACTS, Field, Type
-from tailgate.sinks import avro
+from tailgate.sinks.formats import avro
 
 
 def test_debezium_schema_is_materializes() -> None:

@@ -21,15 +21,18 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import checkpoints, reading, retention, segments, tending
 from tailgate.lake.catalog import Change
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
-from tailgate.sinks.copies import Copy
+from tailgate.lake.log import segments
+from tailgate.lake.readers import reading
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tailgate.sinks.main import Sinks
 from tailgate.sinks.session import Session
+from tailgate.sinks.status import Copy
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 
@@ -97,7 +100,7 @@ def test_a_snapshot_keeps_the_history_that_it_reads(
         (segments, "ENTRIES", 3),
         (retention, "ENTRIES", 3),
         (retention, "AGE_MIN_MS", 0),
-        (tending, "GRACE_S", 0.0),
+        (maintenance, "GRACE_S", 0.0),
         (checkpoints, "RECENT_MS", 0),
         (checkpoints, "SPACING_MS", 0),
     ):
@@ -118,14 +121,14 @@ def test_a_snapshot_keeps_the_history_that_it_reads(
         until(lambda: "no broker" in copy(feed.lake).get("error", ""))
         pass_time(20)
         assert feed.lake.log.first() > 1
-        assert feed.lake.since() <= created
+        assert reading.since(feed.lake) <= created
     until(lambda: reached(feed))
     assert copy(feed.lake)["status"] == "running"
     assert events(kafka.address, topic) == feed.expected
     pass_time(10)
     until(lambda: reached(feed))
     pass_time(2)
-    assert feed.lake.since() > created
+    assert reading.since(feed.lake) > created
 
 
 def _refuse(session: Session) -> None:

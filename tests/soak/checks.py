@@ -16,9 +16,9 @@ import psycopg
 from deltalake import DeltaTable
 
 from tailgate.examples.shop.recompute import Topics, plain
-from tailgate.lake import Lake
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.stored import COUNT, table_path
+from tailgate.lake.folder import Lake
+from tailgate.lake.tables.stored_relations import COUNT, table_path
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt
 

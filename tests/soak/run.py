@@ -34,7 +34,7 @@ from tailgate.embedded.children import ChildFailed, free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
 from tailgate.examples.shop.demo import SINK_TOPIC, VIEW
 from tailgate.examples.shop.recompute import Topics
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.chaos import faults
 from tests.chaos.faults import Fault, Faults
 from tests.chaos.report import Report

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Function, MaterializedView, Table, View
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess
 from tests.tables.world import Served
 

@@ -13,7 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.lake.failed import failure
+from tailgate.lake.readers.failed import failure
+from tailgate.lake.tables import checkpoints
 from tests.engine.runtime.mutating import mutated
 from tests.engine.runtime.parts import until
 from tests.statements.conftest import World
@@ -160,7 +161,7 @@ def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection
     sql.execute("CREATE MATERIALIZED VIEW coined AS SELECT count(*) AS n FROM coins")
     sql.execute("INSERT INTO coins VALUES (1, 5), (2, 7)")
     doubled, coined = (world.lake.catalog().relation(name) for name in ("doubled", "coined"))
-    until(lambda: (checkpoint := world.lake.checkpoint()) is not None and checkpoint.n >= world.lake.log.newest().n)  # type: ignore[union-attr]
+    until(lambda: (checkpoint := checkpoints.newest(world.lake)) is not None and checkpoint.n >= world.lake.log.newest().n)  # type: ignore[union-attr]
     old = "if (n != 0) tick.emit(this, row(place.bytes), n);"
     with mutated(world.engine, tmp_path, "TopK", old, "if (n != 0) tick.emit(this, row(place.bytes), n < 0 ? 2 * n : n);"):
         sql.execute("DELETE FROM coins WHERE k = 1")
@@ -173,7 +174,7 @@ def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection
     assert newest is not None
 
     def followed() -> bool:
-        checkpoint = world.lake.checkpoint()
+        checkpoint = checkpoints.newest(world.lake)
         return checkpoint is not None and all(checkpoint.positions[id] >= newest.n for id in (doubled.id, coined.id))
 
     until(followed)

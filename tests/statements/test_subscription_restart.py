@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess
 from tests.tables.world import Served
 

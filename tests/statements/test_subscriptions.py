@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tailgate.lake import subscriptions
+from tailgate.lake.readers import subscriptions
 from tests.statements.conftest import World
 
 FETCH = "FETCH ALL FROM SUBSCRIPTION feed WITH (timeout = '0s')"

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.mutating import mutated
 from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.world import Served

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.lake.entry import Header
+from tailgate.lake.log.entry import Header
 from tests.tables.world import World
 
 DAY_MS = 86_400_000

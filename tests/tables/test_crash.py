@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.tables.world import Served
 from tests.tables.writers import TABLES, Writer, checked
 

@@ -20,7 +20,7 @@ def test_a_write_is_refused_and_later_ones_are_not(world: World, monkeypatch: py
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE t (n int)")
         with monkeypatch.context() as patch:
-            patch.setattr("tailgate.lake.files.write", full)
+            patch.setattr("tailgate.lake.host.files.write", full)
             with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
                 connection.execute("INSERT INTO t VALUES (1)")
         connection.execute("INSERT INTO t VALUES (2)")

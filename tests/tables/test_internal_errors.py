@@ -17,7 +17,7 @@ import pytest
 from tailgate.engine import ddl
 from tailgate.gateway.execute import show
 from tailgate.lake.errors import SystemError_, UndefinedTable
-from tailgate.lake.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
+from tailgate.lake.host.internal_errors import ISSUES, KINDS_MAX, InternalErrors, version
 from tailgate.sql.lexer.literal_masking import mask_literals
 from tests.tables.world import World
 

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child, free_port
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.writers import TABLES, Writer, checked
 

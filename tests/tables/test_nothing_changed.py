@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tailgate.lake.inbox import TABLE, Record
+from tailgate.lake.writer.inbox import TABLE, Record
 from tests.tables.world import World
 
 

@@ -21,11 +21,12 @@ from tailgate.engine.runtime.writes import Writes, written
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
-from tailgate.lake import Lake, crash
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.engines import Announcement
-from tailgate.lake.inbox import Inbox, Record
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
+from tailgate.lake.writer.engines import Announcement
+from tailgate.lake.writer.inbox import Inbox, Record
+from tailgate.lake.writer.log_writer import open_epoch
 from tests import sparkless
 from tests.sparkless import WithoutKafka
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import rows, until
 
 TABLES = ("CREATE TABLE keyed (id int PRIMARY KEY, writer int)", "CREATE TABLE bag (writer int)")

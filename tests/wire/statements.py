@@ -10,7 +10,7 @@ from typing import Any
 
 from tailgate.engine.runtime.control import Control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.engines import Announcement
+from tailgate.lake.writer.engines import Announcement
 from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 

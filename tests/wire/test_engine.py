@@ -12,8 +12,8 @@ import pytest
 
 from tailgate.engine.runtime.control import Control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.engines import Announcement
 from tailgate.lake.errors import DuplicateTable
+from tailgate.lake.writer.engines import Announcement
 from tests.wire.live import Live
 
 

@@ -10,8 +10,8 @@ import pytest
 from psycopg import errors
 
 from tailgate.engine.runtime.control import Control
-from tailgate.lake.engines import Announcement
 from tailgate.lake.errors import QueryCanceled
+from tailgate.lake.writer.engines import Announcement
 from tests.wire.live import Live
 
 NEW = (10, "ten", 10.0)

@@ -13,8 +13,11 @@ import psycopg
 import pytest
 
 from tailgate.gateway.execute import subscriptions as following
-from tailgate.lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
-from tailgate.lake.tables import Follower
+from tailgate.lake.log import ages, segments
+from tailgate.lake.readers import holds, reading, subscriptions
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import retention
+from tailgate.lake.writer.rounds import Follower
 from tests.gateway.serving.model_lake import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
@@ -174,7 +177,7 @@ def test_a_full_disk_acknowledges_nothing(live: Live, connect: Connect, monkeypa
     sql.execute("CREATE SUBSCRIPTION s FROM v")
     first = fetched(sql)
     with monkeypatch.context() as patch:
-        patch.setattr("tailgate.lake.files.write", full)
+        patch.setattr("tailgate.lake.host.files.write", full)
         with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
             sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
     assert fetched(connect()) == first
@@ -313,7 +316,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     ticks(range(32, 44))
     sweep(minutes=50)
     assert lake.log.first() > 1
-    assert lake.since() <= created
+    assert reading.since(lake) <= created
     assert [lag(sql)[i] for i in (0, 1, 2, 4, 5, 6)] == ["s", "v", None, 3_600_000, "running", None]
     listed = sql.execute("SELECT schema, name, acknowledged, status, lag_ms >= 0 FROM tailgate.subscriptions").fetchall()
     assert listed == [("public", "s", None, "running", True)]
@@ -321,7 +324,7 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     live.tick([(NEW, 1)])
     follower.round()
     sweep(minutes=0)
-    assert lake.since() > created
+    assert reading.since(lake) > created
     assert lag(sql)[5] == "stopped"
     assert "it has read nothing for 1:0" in lag(sql)[6]
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has fallen behind") as raised:
@@ -337,9 +340,9 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     sql, lake = connect(), live.model.lake
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
-    assert len(readers.holds(lake)) == 2
+    assert len(holds.holds(lake)) == 2
     subscriptions.release_dropped(lake)
-    (hold,) = readers.holds(lake)
+    (hold,) = holds.holds(lake)
     assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 
 

@@ -13,12 +13,12 @@ one that is not supported.
 """
 
 from tailgate.engine.ddl.alter import alter, comment
-from tailgate.engine.ddl.dead_letters import matching_letters
 from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.index import create_index
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
+from tailgate.engine.ddl.kafka.dead_letters import matching_letters
 from tailgate.engine.ddl.kafka.refresh import refresh_schema
 from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry, SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink, sink_schema, sink_view

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.replacements import readers
+from tailgate.engine.plan.views.replacements import readers
 from tailgate.lake.catalog import (
     Catalog,
     Change,

@@ -10,7 +10,7 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
-# Delta's logs stay readable for other readers for the same time (lake.delta.CONFIGURATION)
+# Delta's logs stay readable for other readers for the same time (lake.tables.delta.CONFIGURATION)
 RETAIN_MAX_MS = 30 * DAY_MS
 
 

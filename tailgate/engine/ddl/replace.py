@@ -2,7 +2,7 @@
 
 A plain view that no materialized view reads is replaced at once. Otherwise replacements of the view
 and of the materialized views that read it are backfilled, and switched at one time
-(`engine.plan.replacements`). A plain view may get additional columns at the end, as in PostgreSQL. A
+(`engine.plan.views.replacements`). A plain view may get additional columns at the end, as in PostgreSQL. A
 materialized view may get any columns if nothing depends on it; it is then a new relation.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.view import create_view, errors_item
-from tailgate.engine.plan.replacements import readers, replacement
+from tailgate.engine.plan.views.replacements import readers, replacement
 from tailgate.lake.catalog import Catalog, Change, Companion, Function, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import (
     DependentObjectsStillExist,

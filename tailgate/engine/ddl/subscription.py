@@ -1,4 +1,4 @@
-"""CREATE SUBSCRIPTION: the subscription's catalog item. `lake.subscriptions` stores its position."""
+"""CREATE SUBSCRIPTION: the subscription's catalog item. `lake.readers.subscriptions` stores its position."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tailgate.engine.ddl.durations import bounded_milliseconds
 from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.readers import AGE_MAX_MS
-from tailgate.lake.subscriptions import RETENTION_MS
+from tailgate.lake.readers.holds import AGE_MAX_MS
+from tailgate.lake.readers.subscriptions import RETENTION_MS
 from tailgate.sql.statements import CreateSubscription
 
 

@@ -6,12 +6,12 @@ from typing import Literal, NamedTuple
 
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import normalized, schema_for
-from tailgate.engine.plan.change import SingleRow, leaves
-from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.streams import Streams, bound_plan
+from tailgate.engine.plan.analysis.keys import key
+from tailgate.engine.plan.rules.change import SingleRow, leaves
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.failed import failure
+from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
 from tailgate.sql.statements import CreateView
 
@@ -49,7 +49,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         retain_history_ms=options.retain_history_ms,
     )
     after = catalog.stored.apply(Change(put=(view,)))
-    stream = Streams(after, lambda i, c: query.plan if i.id == id else bound_plan(i, c))(view)
+    stream = Streams(after)(view)
     replacements = catalog.replacements()
     for replaced in (catalog[i] for i in sorted(catalog.below(item)) if i in replacements):
         message = f'{replaced.kind} "{replaced.name}" is still being replaced'

@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tailgate.engine.plan import change, nodes
-from tailgate.engine.plan.change import STATEFUL, Origin, Stateful, Stream, stateful
-from tailgate.engine.plan.compile import compile_rewritten
-from tailgate.engine.plan.digest import digest
-from tailgate.engine.plan.rewrites import rewrite
-from tailgate.engine.plan.sizes import ROWS_MIN, with_scan_sizes
-from tailgate.engine.plan.streams import PlanOf, bound_plan
-from tailgate.engine.plan.temporal import reads_clock
+from tailgate.engine.plan.rewrites.passes import rewrite
+from tailgate.engine.plan.rewrites.temporal import reads_clock
+from tailgate.engine.plan.rules import change
+from tailgate.engine.plan.rules.change import STATEFUL, Origin, Stateful, Stream, stateful
+from tailgate.engine.plan.rules.compile import compile_rewritten
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.digest import digest
+from tailgate.engine.plan.views.sizes import ROWS_MIN, with_scan_sizes
+from tailgate.engine.plan.views.streams import bound_plan
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from tailgate.sql.plan import Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window
@@ -59,11 +60,9 @@ class Statistics:
     nodes: Mapping[int, OperatorStatistics]
 
 
-def explain(
-    item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound_plan, statistics: Statistics | None = None
-) -> str:
+def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], statistics: Statistics | None = None) -> str:
     """Returns the text for a view of the catalog; a plain view is treated as a materialized one."""
-    plan = rewrite(with_scan_sizes(plan_of(item, catalog), item))
+    plan = rewrite(with_scan_sizes(bound_plan(item, catalog), item))
     explained = _Explained(item, catalog, streams)
     tree = [
         (shown, _maintenance(explained, node) + (_statistics_text(explained.node(node), statistics) if statistics is not None else ""))

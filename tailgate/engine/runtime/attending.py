@@ -18,7 +18,7 @@ from tailgate.lake.catalog.codec import encode_settings
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR
 from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
-from tailgate.lake.inbox import Record
+from tailgate.lake.writer.inbox import Record
 from tailgate.sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")

@@ -16,17 +16,17 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from tailgate.engine.plan import operators
-from tailgate.engine.plan.decoders import ArrowDecoder, DecoderSpec, FormatSpec
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.decoders import ArrowDecoder, DecoderSpec, FormatSpec
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.circuit.operators import SortColumn
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.explain import OperatorStatistics, Statistics
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.operators import SortColumn
-from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
 from tailgate.lake.catalog.codec import decode_settings
 from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
-from tailgate.lake.secrets import without_secrets
 from tailgate.lake.types import Field
 
 DEAD_LETTER = (

@@ -22,8 +22,8 @@ from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.jvm import CLASSES, JvmFailed, launched
 from tailgate.engine.runtime.statements import Statements
-from tailgate.lake import Lake
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sql.name_resolution import resolve
 
 STATEMENTS = (

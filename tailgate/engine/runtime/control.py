@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from tailgate.lake import control as protocol
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.http import BadRequest, body_length
-from tailgate.lake.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.http import BadRequest, body_length
+from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll

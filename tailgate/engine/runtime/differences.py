@@ -8,9 +8,10 @@ import pyarrow.compute as pc
 
 from tailgate.engine.runtime.engine import Engine
 from tailgate.lake.catalog import ERRORS, Item
-from tailgate.lake.entry import stream
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.weights import negated, total
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import negated, total
 
 
 class Difference:
@@ -25,7 +26,7 @@ class Difference:
         self._schema = arrow_schema(columns, weight=True)
         at = engine.newest
         self._n = at.n
-        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
+        self._net = total([negated(reading.snapshot(engine.lake, old, at.time)), reading.snapshot(engine.lake, new, at.time)], self._schema)
 
     def now(self) -> tuple[int, bytes] | None:
         """Returns the changes that turn the old relation's rows into the new one's, or None."""
@@ -55,7 +56,7 @@ def sums(engine: Engine, parts_by_relation: Mapping[int, Mapping[int, int]]) -> 
     for relation, times_of in parts_by_relation.items():
         parts = []
         for other, times in times_of.items():
-            rows = engine.lake.snapshot(other, engine.newest.time)
+            rows = reading.snapshot(engine.lake, other, engine.newest.time)
             parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
         net = total(parts, schema)
         if net.num_rows:

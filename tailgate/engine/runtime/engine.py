@@ -31,9 +31,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
+from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.explain import Statistics
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.sharing import Sum
+from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime import readers as inputs
 from tailgate.engine.runtime import session as spark
@@ -44,14 +44,15 @@ from tailgate.engine.runtime.pacing import Pacing
 from tailgate.engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from tailgate.engine.runtime.ticked import Ticked, ticked
 from tailgate.engine.runtime.writes import written
-from tailgate.lake import Lake, crash, files
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import Avro, ConnectionSettings
-from tailgate.lake.entry import Header
+from tailgate.lake.catalog.secrets import Settings, Vault, settings
 from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
-from tailgate.lake.inbox import TABLE, Inbox, Record
-from tailgate.lake.secrets import Settings, Vault, settings
-from tailgate.lake.writing import Writer
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash, files
+from tailgate.lake.log.entry import Header
+from tailgate.lake.writer.inbox import TABLE, Inbox, Record
+from tailgate.lake.writer.log_writer import Writer
 
 log = logging.getLogger("tailgate.engine")
 
@@ -105,7 +106,7 @@ class Engine:
         self.ticks = 0
         # of the newest ticks, in ms, from the start of the batch to the durable entry
         self.durations: deque[float] = deque(maxlen=DURATIONS)
-        # the sum of the input, by operator and partition (engine.plan.sharing)
+        # the sum of the input, by operator and partition (engine.plan.views.sharing)
         self.sums: dict[tuple[int, int], Sum | None] = {}
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None

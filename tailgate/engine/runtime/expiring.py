@@ -16,11 +16,12 @@ import time
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.engine.ddl.dead_letters import RETENTION_BYTES, RETENTION_MS
+from tailgate.engine.ddl.kafka.dead_letters import RETENTION_BYTES, RETENTION_MS
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import KEY, Letters, of_source
 from tailgate.lake.catalog import Source
 from tailgate.lake.errors import Gone
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 
 log = logging.getLogger("tailgate.engine")
@@ -65,7 +66,7 @@ class Expiring(threading.Thread):
                 if section.relation in relations and (changes := entry.changes(section.relation)) is not None:
                     self._note(section.relation, changes)
         for relation in sources.keys() - relations:
-            self._note(relation, engine.lake.snapshot(relation, newest.time))
+            self._note(relation, reading.snapshot(engine.lake, relation, newest.time))
         self._n = newest.n
         for relation, source in sources.items():
             age = RETENTION_MS if source.dead_letter_retention_ms is None else source.dead_letter_retention_ms

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 
 Error = tuple[str, str]  # sqlstate, message
@@ -28,7 +29,7 @@ class Failing:
         self._sums: dict[int, Counter[Error]] = {}
         for item in catalog.items.values():
             if item.errors:
-                self._add(item.errors, lake.snapshot(item.errors))
+                self._add(item.errors, reading.snapshot(lake, item.errors))
 
     def watch(self, items: Iterable[Item]) -> None:
         """Starts to count the errors of these items.

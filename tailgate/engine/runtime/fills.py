@@ -31,16 +31,17 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
-from tailgate.engine.plan.circuit import SINGLE_ROW
+from tailgate.engine.plan.views.catalog_graph import SINGLE_ROW
 from tailgate.engine.runtime import kafka
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
-from tailgate.lake import crash
 from tailgate.lake.catalog import Item, Source
-from tailgate.lake.entry import stream
 from tailgate.lake.errors import ConnectionFailure, Gone, IoError, ObjectNotInPrerequisiteState
-from tailgate.lake.inbox import Record
+from tailgate.lake.host import crash
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
 from tailgate.lake.types import arrow_schema
+from tailgate.lake.writer.inbox import Record
 
 log = logging.getLogger("tailgate.fills")
 
@@ -206,7 +207,7 @@ class Fill(threading.Thread):
 
     def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
         """Yields the pieces of a stored relation's snapshot."""
-        table = self._engine.lake.snapshot(history.relation, history.time)
+        table = reading.snapshot(self._engine.lake, history.relation, history.time)
         at = 0
         while at < table.num_rows:
             piece = table.slice(at, self._piece_rows)

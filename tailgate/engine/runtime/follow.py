@@ -11,8 +11,8 @@ from typing import TypeVar
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.isolating import Isolation
 from tailgate.lake.errors import Replaced
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 
 log = logging.getLogger("tailgate.tables")
 

@@ -4,7 +4,7 @@
 
 The new graph takes effect with the log entry of the change. `settle` makes a filled view ready once
 all that it reads is ready. `recover` replaces the views whose state cannot be used
-(engine.plan.replacements); they report an error until their replacements are ready.
+(engine.plan.views.replacements); they report an error until their replacements are ready.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from tailgate.engine.ddl.dead_letters import with_all_columns
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.affected import inputs_of
-from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.replacements import group, readers, replacement, stored_inputs, switch
-from tailgate.engine.plan.sharing import Sharing, equal_sums
-from tailgate.engine.plan.sharing import total as total_sums
-from tailgate.engine.plan.sizes import with_sizes
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.ddl.kafka.dead_letters import with_all_columns
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.affected import inputs_of
+from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
+from tailgate.engine.plan.views.replacements import group, readers, replacement, stored_inputs, switch
+from tailgate.engine.plan.views.sharing import Sharing, equal_sums
+from tailgate.engine.plan.views.sharing import total as total_sums
+from tailgate.engine.plan.views.sizes import with_sizes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.differences import differences, sums
 from tailgate.engine.runtime.engine import Changes, Engine, merged
@@ -33,12 +33,12 @@ from tailgate.engine.runtime.fills import Fill, History
 from tailgate.engine.runtime.letters import Letters
 from tailgate.engine.runtime.readers import beginning, reader_name
 from tailgate.engine.runtime.restoring import remove_lost, restored
-from tailgate.lake import subscriptions
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
-from tailgate.lake.entry import Header, stream
 from tailgate.lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
-from tailgate.lake.failed import error_change, failure
-from tailgate.lake.sizes import about
+from tailgate.lake.log.entry import Header, stream
+from tailgate.lake.readers import holds, subscriptions
+from tailgate.lake.readers.failed import error_change, failure
+from tailgate.lake.readers.sizes import about
 
 log = logging.getLogger("tailgate.engine")
 
@@ -91,7 +91,7 @@ class Installation:
             new = _replacements((i for i in broken if i.id not in coming), catalog)
             unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
             if not unready and not lost:
-                engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
+                engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
                 return
             for item in stale:
                 log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
@@ -100,7 +100,7 @@ class Installation:
             if lost:
                 log.warning("all state is made again from what the lake holds")
                 kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)})
-                state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
+                state = restored(engine, catalog_graph.compile_catalog(kept, Streams(kept)), catalog)
             errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
             if state is not None:
@@ -147,10 +147,10 @@ class Installation:
         engine = self.engine
         after = engine.catalog.apply(change)
         streams = Streams(after)
-        graph = circuit.compile_catalog(after, streams)
+        graph = catalog_graph.compile_catalog(after, streams)
         live = self._live(after)
         joining = merged(self._joining(live), offsets or {})
-        forgotten = () if state is not None else self._forgotten(circuit.removed_operators(engine.graph, graph), graph)
+        forgotten = () if state is not None else self._forgotten(catalog_graph.removed_operators(engine.graph, graph), graph)
         views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
@@ -180,7 +180,7 @@ class Installation:
                 if item.id not in self.engine.catalog.items:
                     if isinstance(item, Sink):
                         held.append(f"sink-{item.id}")
-                        lake.hold(held[-1], at.n, at.time if item.snapshot else None)
+                        holds.hold(lake, held[-1], at.n, at.time if item.snapshot else None)
                     elif isinstance(item, Subscription):
                         held.append(subscriptions.reader(item.id))
                         subscriptions.begin(lake, item, at.n, at.time)
@@ -189,7 +189,7 @@ class Installation:
             raise  # the entry is in the log, or may be
         except BaseException:
             for reader in held:
-                lake.release(reader)
+                holds.release(lake, reader)
             raise
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -313,7 +313,7 @@ class Installation:
         """Starts the fill of an item; `header` is the entry in which it begins."""
         catalog = self.engine.catalog
         histories = []
-        inputs = circuit.backfill_inputs(item, streams(item)) if isinstance(item, MaterializedView) else ()
+        inputs = catalog_graph.backfill_inputs(item, streams(item)) if isinstance(item, MaterializedView) else ()
         for input in inputs:
             if input.kind == "unit":
                 histories.append(History(input.channel))

@@ -18,17 +18,17 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailgate.engine.plan import nodes
-from tailgate.engine.plan.affected import reached_relations, stopped_views
-from tailgate.engine.plan.replacements import group
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.affected import reached_relations, stopped_views
+from tailgate.engine.plan.views.replacements import group
 from tailgate.engine.runtime.installing import Installation, being_filled
 from tailgate.lake.catalog import Change, DeadLetters, Item, MaterializedView, Source
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.formats import Failure
-from tailgate.lake.entry import stream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.failed import error_change, failed, failure
-from tailgate.lake.weights import negated, total
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers.failed import error_change, failed, failure
+from tailgate.lake.tables.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
 

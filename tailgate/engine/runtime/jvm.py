@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
 JARS = Path(__file__).parents[2] / "jars"  # from `make setup`, or part of an installed wheel

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, UndefinedObject
-from tailgate.lake.inbox import Record
+from tailgate.lake.writer.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
 # longest wait for a batch of old records: the client waits for as many as were requested

@@ -29,14 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tailgate.engine.plan import nodes
-from tailgate.engine.plan.graph import Graph
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.views import nodes
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.lake.catalog.formats import Backfilled
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.inbox import Record
-from tailgate.lake.weights import positive
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.weights import positive
+from tailgate.lake.writer.inbox import Record
 
 if TYPE_CHECKING:
     from tailgate.engine.runtime.engine import Engine
@@ -129,7 +130,7 @@ class Letters:
         engine = self._engine
         engine.wait_inbox(engine.inbox.newest, lambda: source.id in engine.catalog.items)
         letters = of_source(source, engine.catalog)
-        return engine.lake.snapshot(letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
+        return reading.snapshot(engine.lake, letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
 
     def _enter(self, source: Source, records: list[Record]) -> None:
         """Writes records to the inbox and waits for their tick."""
@@ -198,7 +199,7 @@ class Passed:
     def __init__(self, engine: Engine, source: Source, n: int, time: int) -> None:
         self._engine, self._letters, self._n = engine, of_source(source, engine.catalog), n
         self._offsets: dict[int, set[int]] = {}
-        self._add(engine.lake.snapshot(self._letters.id, time))
+        self._add(reading.snapshot(engine.lake, self._letters.id, time))
 
     def offsets(self) -> Offsets:
         """Returns their offsets as of the newest entry."""

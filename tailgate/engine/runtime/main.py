@@ -23,10 +23,10 @@ from tailgate.engine.runtime.recency import Recency
 from tailgate.engine.runtime.statements import Statements
 from tailgate.engine.runtime.status import Status
 from tailgate.engine.runtime.writes import Writes
-from tailgate.lake import Lake
+from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.secrets import Vault
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer.log_writer import open_epoch
 
 log = logging.getLogger("tailgate.engine")
 

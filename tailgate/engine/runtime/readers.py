@@ -25,8 +25,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from tailgate.engine.runtime import transactions
 from tailgate.engine.runtime.kafka import Offsets
 from tailgate.lake.catalog import Catalog, Source
+from tailgate.lake.catalog.secrets import Settings, settings
 from tailgate.lake.clients import JAVA_SECRET, java
-from tailgate.lake.secrets import Settings, settings
 
 # limit per reader: 0.5 s of work, so that a tick of a source that catches up delays others little
 ROWS_PER_TICK = 50_000

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.recovery import recovery_graph
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.views.recovery import recovery_graph
 from tailgate.engine.runtime.engine import STATE, Engine
-from tailgate.lake import files
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.entry import stream
+from tailgate.lake.host import files
+from tailgate.lake.log.entry import stream
+from tailgate.lake.readers import reading
 
 AFTER = "after-"  # prefix of the folders of restored state; the number of the newest entry follows
 PIECE_ROWS = 20_000  # per tick; all rows of one relation are in memory as well
@@ -32,7 +33,7 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
     circuit = engine.circuits.build(part)
     ids = ""
     for channel, relation in channels.items():
-        rows = engine.lake.snapshot(relation, engine.newest.time)
+        rows = reading.snapshot(engine.lake, relation, engine.newest.time)
         for at in range(0, rows.num_rows, PIECE_ROWS):
             record = (None, bytearray(stream(rows.slice(at, PIECE_ROWS))), channel, 0, 0, datetime.now(timezone.utc), 0)
             batch = engine.session.createDataFrame([record], BATCH)

@@ -16,20 +16,20 @@ from typing import Any
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain, notices
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.attending import Attending
 from tailgate.engine.runtime.control import Client
 from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.readers import apart, reader_name
+from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
+from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
-from tailgate.lake.events import Part
-from tailgate.lake.secrets import settings
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,

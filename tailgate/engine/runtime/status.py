@@ -6,11 +6,11 @@ import json
 import time
 from typing import Any
 
-from tailgate.engine.plan import nodes
+from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.attending import lags
 from tailgate.engine.runtime.installing import Installation
 from tailgate.lake.catalog import MaterializedView, Sink, Source
-from tailgate.lake.failed import failure
+from tailgate.lake.readers.failed import failure
 
 Answer = dict[str, Any]
 RATE_S = 10.0  # message rates are averaged over this time, or up to twice as long

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.engine.plan.sharing import Sum
+from tailgate.engine.plan.views.sharing import Sum
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake import crash
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
-from tailgate.lake.inbox import TABLE, Inbox, Record
+from tailgate.lake.host import crash
+from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.weights import formed, total
+from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long other writes wait for one that had a conflict; it is repeated within a tick

@@ -28,7 +28,7 @@ from tailgate.embedded.supervisor import Plan, Supervisor
 from tailgate.examples.shop.freshness import VIEW, Freshness, Poller
 from tailgate.examples.shop.load import Load
 from tailgate.examples.shop.recompute import Rows, Topics, plain
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 
 SINK_TOPIC = "pageviews-user-segment-sink"
 SHOW_S = 0.5

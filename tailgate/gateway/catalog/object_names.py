@@ -47,7 +47,7 @@ class Session(Protocol):
         """Returns the rows of pg_stat_activity."""
 
     def internal_errors(self) -> list[dict[str, Any]]:
-        """Returns the internal errors of all gateways (`lake.internal_errors`)."""
+        """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription by name."""

@@ -21,7 +21,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
-from tailgate.lake.failed import failure
+from tailgate.lake.readers.failed import failure
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
 

@@ -18,12 +18,13 @@ from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Function, Index, Item
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
@@ -124,7 +125,7 @@ def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, 
     rows = [
         (catalog.name_of(item).sql, row["sqlstate"], row["message"], row[WEIGHT])
         for item in (view.plan.item for view in views)
-        for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
+        for row in sorted(reading.snapshot(lake, item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]
     return _table(SINGLE["errors"], rows)
 

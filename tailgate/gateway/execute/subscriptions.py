@@ -26,9 +26,10 @@ from tailgate.gateway.session.portals import Bound, declared
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.subscription_readers import SubscriptionReader
 from tailgate.gateway.session.transactions import State
-from tailgate.lake import Lake, subscriptions
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Subscription
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading, subscriptions
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 
@@ -78,7 +79,7 @@ def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
     The columns are those of `gateway.catalog.item_status`.
     """
-    newest, oldest = lake.log.newest(), lake.since()
+    newest, oldest = lake.log.newest(), reading.since(lake)
     progress_by_name: dict[str, dict[str, Any]] = {}
     for id, place in subscriptions.places(lake, catalog).items():
         item = catalog.expect(Subscription, id)

@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.gateway.resources.budgets import UNLIMITED, Budget, Charge
-from tailgate.lake import Lake
-from tailgate.lake.entry import Entry, Header
 from tailgate.lake.errors import OutOfMemory
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Entry, Header
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
 KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.catalog import ERRORS, Item
+from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import formed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,11 @@ from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.wake import Wake
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
-from tailgate.lake.stored import begun
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.stored_relations import begun
 from tailgate.lake.types import WEIGHT
 
 log = logging.getLogger("tailgate.serving")
@@ -169,7 +170,7 @@ class Mirrors:
             for shape in shapes:
                 mirror.drop(connection, shape)
                 mirror.create(connection, shape)
-                mirror.fill(connection, shape, self._lake.snapshot(shape.relation, at=time))
+                mirror.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time))
             connection.commit()
             while self.state.n - n > CATCH_UP:
                 n = self._catch_up(connection, shapes, n)

@@ -16,10 +16,12 @@ import duckdb
 
 from tailgate.gateway.mirrors import mirror, overlay
 from tailgate.gateway.resources.concurrency import Quota, Requester
-from tailgate.lake import Lake, errors
+from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.roles import SCHEMA_ID
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
@@ -128,7 +130,7 @@ class Snapshot:
         if shape.relation in self._own:
             mirror.drop(self._cursor, shape)
         self._own[shape.relation] = shape
-        rows = self._lake.snapshot(shape.relation, at=self.time)
+        rows = reading.snapshot(self._lake, shape.relation, at=self.time)
         mirror.create(self._cursor, shape, temporary=True)
         mirror.fill(self._cursor, shape, rows)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tailgate.gateway.presto.backend import Backend
 from tailgate.gateway.presto.statements import Document, Statements, TooMany, encoded
-from tailgate.lake.http import BadRequest, body_length
+from tailgate.lake.host.http import BadRequest, body_length
 
 HOST = "127.0.0.1"
 BODY_BYTES_MAX = 4 * 1024 * 1024  # like the limit of a statement in PostgreSQL's protocol

@@ -18,8 +18,10 @@ import socket
 from pathlib import Path
 from typing import cast
 
-from tailgate.lake import Lake, peers, ports
+from tailgate.lake import peers
 from tailgate.lake.errors import of
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import ports
 
 TAKEN_S = 2.0  # a starting gateway may not be announced yet, and a killed one may keep the port for a moment
 TAKEN_POLL_S = 0.05

@@ -25,11 +25,12 @@ from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.serving.jobs import current
 from tailgate.gateway.serving.prepared import ChangeQuery, Prepared
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.weights import formed, total
 from tailgate.sql.render.duckdb import arguments
 
 MAINTAINED_ROWS = 5_000_000  # in all relations of a followed query, which copies them: about 100 bytes a row
@@ -74,7 +75,7 @@ class RelationFeed:
         self._schema = arrow_schema(item.columns, weight=True)
 
     def rows(self, n: int, time: int) -> pa.Table:
-        return self._known(self.lake.snapshot(self._relation, at=time))
+        return self._known(reading.snapshot(self.lake, self._relation, at=time))
 
     def touched(self, entry: CachedEntry) -> bool:
         return self._relation in entry.relations
@@ -159,7 +160,7 @@ class LinearFeed(QueryFeed):
         self._sql = summed(f"SELECT * FROM ({over.sql}) AS q({_listed(names, WEIGHT)})", names)
 
     def rows(self, n: int, time: int) -> pa.Table:
-        return self._over(self.lake.snapshot(self._shape.relation, at=time))
+        return self._over(reading.snapshot(self.lake, self._shape.relation, at=time))
 
     def delta(self, entry: CachedEntry) -> pa.Table | None:
         changes = entry.changes(self._shape.relation)
@@ -224,7 +225,7 @@ class QueryResultFeed(QueryFeed):
         self._connection, rows = self._sandbox.cursor(), 0
         try:
             for shape in self._shapes:
-                table = self.lake.snapshot(shape.relation, at=time)
+                table = reading.snapshot(self.lake, shape.relation, at=time)
                 rows += table.num_rows
                 if rows > MAINTAINED_ROWS:
                     raise ProgramLimitExceeded(f"a followed query may read at most {MAINTAINED_ROWS} rows", hint=FOLLOW_A_VIEW)

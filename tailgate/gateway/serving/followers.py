@@ -19,8 +19,8 @@ from tailgate.gateway.serving.following import Batch
 from tailgate.gateway.serving.jobs import Jobs
 from tailgate.gateway.serving.prepared import Prepared, readable
 from tailgate.gateway.serving.progress import Progress
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import Authorized, Followed
 

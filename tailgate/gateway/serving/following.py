@@ -23,8 +23,9 @@ from tailgate.gateway.serving.feeds import Feed
 from tailgate.gateway.serving.progress import Progress
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError, UndefinedTable
-from tailgate.lake.stored import begun
-from tailgate.lake.weights import total
+from tailgate.lake.readers import reading
+from tailgate.lake.tables.stored_relations import begun
+from tailgate.lake.tables.weights import total
 
 Made = TypeVar("Made")
 RunInThread = Callable[..., Awaitable[Any]]
@@ -164,7 +165,7 @@ async def _delta(feed: Feed, entry: CachedEntry, run_in_thread: RunInThread) -> 
 
 def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
     for relation in failing.relations:
-        failing.add(relation, feed.lake.snapshot(relation, at=time))
+        failing.add(relation, reading.snapshot(feed.lake, relation, at=time))
 
 
 def _check_drop(feed: Feed, entry: CachedEntry) -> None:

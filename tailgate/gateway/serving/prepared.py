@@ -20,7 +20,7 @@ from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.serving.lookup_plans import Equalities, equalities_of
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.failed import readable_at
+from tailgate.lake.readers.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.authorization import Demand

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 
 from tailgate.gateway.mirrors.mirrors import Mirrors, State
 from tailgate.gateway.serving.prepared import Prepared
-from tailgate.lake import Lake, reading
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 
 SINCE_KEPT = 1.0  # seconds that the result of `oldest` is cached
 
@@ -73,7 +74,7 @@ class Progress:
         since, at = self._since
         now = clocks.monotonic()
         if now - at > SINCE_KEPT:
-            since = self._lake.since()
+            since = reading.since(self._lake)
             self._since = (since, now)
         return since
 

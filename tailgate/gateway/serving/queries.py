@@ -22,9 +22,9 @@ from tailgate.gateway.serving.jobs import Job, Jobs
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.progress import Progress
 from tailgate.gateway.serving.watchdog import Watchdog
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import UndefinedTable
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Authorized, Plan
 from tailgate.sql.render.duckdb import arguments

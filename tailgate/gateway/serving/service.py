@@ -17,8 +17,8 @@ from tailgate.gateway.serving.progress import Progress
 from tailgate.gateway.serving.queries import Queries
 from tailgate.gateway.serving.system_queries import SystemQueries
 from tailgate.gateway.workers.pool import Workers
-from tailgate.lake import Lake
-from tailgate.lake.scratch import GATEWAY, ROOT, scratch
+from tailgate.lake.folder import Lake
+from tailgate.lake.host.scratch import GATEWAY, ROOT, scratch
 from tailgate.sql.render.duckdb_functions import install
 
 

@@ -15,9 +15,10 @@ from tailgate.gateway.session.peers import Peers
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.registry import Sessions
 from tailgate.gateway.session.statement_cache import StatementCache
-from tailgate.lake import Lake, peers
+from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.internal_errors import InternalErrors
+from tailgate.lake.folder import Lake
+from tailgate.lake.host.internal_errors import InternalErrors
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 PATHS_MAX = 1_000  # cached catalogs, one per search path

@@ -24,9 +24,10 @@ from typing import Any
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.registry import Row, Sessions
-from tailgate.lake import Lake, peers
+from tailgate.lake import peers
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.lake.internal_errors import InternalErrors
+from tailgate.lake.folder import Lake
+from tailgate.lake.host.internal_errors import InternalErrors
 
 ANSWER_S = 1.0
 LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each

@@ -7,7 +7,7 @@
     execution      the running statement           machine      the protocol's state
 
 The handlers of messages are in `gateway.handlers`, the execution of statements is in `gateway.execute`. `fail` turns every error into an
-ErrorResponse: a `TailgateError` keeps its SQLSTATE, and any other exception becomes XX000 (`lake.internal_errors`).
+ErrorResponse: a `TailgateError` keeps its SQLSTATE, and any other exception becomes XX000 (`lake.host.internal_errors`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pyarrow as pa
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.results.envelopes import Shape
 from tailgate.gateway.results.tail import TailRows
-from tailgate.lake.subscriptions import Place
+from tailgate.lake.readers.subscriptions import Place
 
 
 class SubscriptionReader:

@@ -26,8 +26,8 @@ from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Query, WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
+from tailgate.lake.tables.weights import net
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.lake.weights import net
 from tailgate.sql.binder.writes.targets import constraint_of
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
 from tailgate.sql.render.duckdb import arguments

@@ -14,9 +14,9 @@ from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.control import Part, Write
-from tailgate.lake.entry import stream
+from tailgate.lake.log.entry import stream
+from tailgate.lake.tables.weights import net
 from tailgate.lake.types import WEIGHT
-from tailgate.lake.weights import net
 from tailgate.sql.authorization import Authorized
 
 

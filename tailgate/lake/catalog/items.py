@@ -208,8 +208,8 @@ class View(_Replaceable):
 class MaterializedView(_Replaceable):
     """A view that the engine maintains.
 
-    - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.nodes`).
-    - `sizes`: the numbers of rows of its inputs that its plan assumes, by id, or None (`engine.plan.sizes`).
+    - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.views.nodes`).
+    - `sizes`: the numbers of rows of its inputs that its plan assumes, by id, or None (`engine.plan.views.sizes`).
     - `starts`: for each source that is not stored, by id, the first offset of each partition that the view contains.
     - `backfilled`: the part of each source that the view got by its backfill, by id.
     - `stale`: the time of the last tick of a view whose state is lost, or True if that time is unknown; None with intact state.
@@ -338,7 +338,7 @@ class Index(_Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription(_Item):
-    """A durable position in the changes of a relation, the first item of `depends` (`lake.subscriptions`).
+    """A durable position in the changes of a relation, the first item of `depends` (`lake.readers.subscriptions`).
 
     - `retention_ms`: how long unacknowledged changes are kept.
     - `snapshot`: whether it begins with the rows at the time of its creation.
@@ -354,7 +354,7 @@ class Subscription(_Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret(_Item):
-    """An encrypted text (`lake.secrets`). `ciphertext`: its value."""
+    """An encrypted text (`lake.catalog.secrets`). `ciphertext`: its value."""
 
     kind: ClassVar[Literal["secret"]] = "secret"
     is_relation: ClassVar[bool] = False

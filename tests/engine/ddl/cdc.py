@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.ddl import Registry, create_source, create_view, refresh_schema
-from tailgate.engine.plan import circuit
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views import catalog_graph
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.sql.statements import CreateSource, parse
 
@@ -107,7 +107,7 @@ class Source:
             self.items = (*self.items, view_item)
         self.session, self.state, self.ids, self.partitions = session, folder, "", partitions
         self.catalog = catalog
-        self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
+        self.circuit = Circuits(session).build(catalog_graph.compile_catalog(catalog, Streams(catalog)))
         self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
         self.ticks = 0
         self.channel = ""  # overrides the source's channel if it is not empty
@@ -151,18 +151,18 @@ class Source:
         for item in self.items:
             more = (None,) * (len(item.columns) - widths[item.id])
             self.rows[item.id] = Counter({(*row, *more): n for row, n in self.rows[item.id].items()})
-        self.circuit = Circuits(self.session).build(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+        self.circuit = Circuits(self.session).build(catalog_graph.compile_catalog(self.catalog, Streams(self.catalog)))
         return [str(n["message"]) for n in notices]
 
     def lose_state(self) -> None:
         """Discards the state and rebuilds it from the rows of the relations."""
-        from tailgate.engine.plan.recovery import recovery_graph
+        from tailgate.engine.plan.views.recovery import recovery_graph
         from tailgate.engine.runtime.circuits import Circuits
-        from tailgate.lake.entry import stream
+        from tailgate.lake.log.entry import stream
         from tailgate.lake.types import arrow_schema
 
         catalog = Catalog().apply(Change(put=self.items))
-        part, channels = recovery_graph(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
+        part, channels = recovery_graph(catalog_graph.compile_catalog(catalog, Streams(catalog)), catalog)
         again = Circuits(self.session).build(part)
         self.state, self.ids = self.state / "again", ""
         for channel, relation in channels.items():

@@ -15,11 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.engine.plan import circuit
-from tailgate.engine.plan.recovery import recovery_graph
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views import catalog_graph
+from tailgate.engine.plan.views.recovery import recovery_graph
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.circuits import Circuits
-from tailgate.lake.entry import stream
+from tailgate.lake.log.entry import stream
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tests.engine.ddl.cdc import KAFKA, Source
 
@@ -64,7 +64,7 @@ def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
 
 def filled(spark: Any, source: Source, rows: int, size: int) -> None:
     """Restores state as if all rows had been sent."""
-    part, channels = recovery_graph(circuit.compile_catalog(source.catalog, Streams(source.catalog)), source.catalog)
+    part, channels = recovery_graph(catalog_graph.compile_catalog(source.catalog, Streams(source.catalog)), source.catalog)
     again = Circuits(spark).build(part)
     ((channel, _),) = ((c, r) for c, r in channels.items() if r == source.item.id)
     schema = arrow_schema(source.item.columns, weight=True)

@@ -13,7 +13,7 @@ from tailgate.engine.ddl import create_connection, create_secret, create_sink, c
 from tailgate.engine.ddl.kafka.sink import OPTIONS
 from tailgate.engine.ddl.kafka.source import IGNORED, LIMITS
 from tailgate.lake.catalog import Catalog, Change, Table, ready
-from tailgate.lake.secrets import Settings
+from tailgate.lake.catalog.secrets import Settings
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sinks.settings import TOPIC_CONFIG, settings
 from tailgate.sql.statements import CreateConnection, CreateSecret, CreateSink, CreateSource, CreateView, Statement, parse, split

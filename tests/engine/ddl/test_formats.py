@@ -177,7 +177,7 @@ def test_on_error_fail_stalls_the_source(session: Any, tmp_path: Path) -> None:
 
 
 def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_path: Path) -> None:
-    from tailgate.engine.plan import nodes
+    from tailgate.engine.plan.views import nodes
 
     source = create_source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
     source.send(raw(b'{"n": 1}', b"{", key=b"k"))

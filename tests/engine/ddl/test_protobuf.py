@@ -17,9 +17,9 @@ import pytest
 
 from tailgate.embedded.registry import Registry
 from tailgate.engine.plan.sources import protobuf
+from tailgate.formats.protobuf.descriptors import described
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.protobuf.descriptors import described
-from tailgate.lake.protobuf.text import parsed
 from tailgate.lake.types import Field
 from tests.engine.ddl.cdc import Message, Source
 

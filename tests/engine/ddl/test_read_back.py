@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.events import avro as schema
 from tailgate.lake import types
-from tailgate.lake.events import avro as schema
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sinks.envelope import Encoder, Envelope
-from tailgate.sinks.forms import Avro, Json
+from tailgate.sinks.formats.row_formats import Avro, Json
 from tests.engine.ddl.cdc import Source
 
 pytestmark = pytest.mark.spark

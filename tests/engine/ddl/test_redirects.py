@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 from tailgate.engine.ddl import Registry
+from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ConnectionFailure
-from tailgate.lake.secrets import Vault
 from tailgate.sinks import registry as sinks
 
 

@@ -11,8 +11,8 @@ from tailgate.engine.ddl import create_sink, create_source, drop
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.catalog.secrets import Settings
 from tailgate.lake.errors import ConnectionFailure, TailgateError
-from tailgate.lake.secrets import Settings
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.statements import CreateSink, CreateSource, Drop, parse
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.keys import key
-from tailgate.engine.plan.sharing import Same, Sharing
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.analysis.keys import key
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.rules import compile
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sharing import Same, Sharing
+from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, DeadLetters, Item, MaterializedView, Source, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.catalog.dropping import dropping
@@ -34,10 +36,14 @@ class Shop:
     same: Same = lambda one, other: True  # whether two operators have equal state
 
     def streams(self, catalog: Catalog | None = None) -> Streams:
-        return Streams(catalog or self.catalog, lambda item, _: self.plans[item.id])
+        return Streams(catalog or self.catalog, lambda item, seen, streams: compile.stream(self.plan_of(item), seen, streams))
+
+    def plan_of(self, item: Item) -> plan.Relation:
+        """Returns the plan of a view, with the sizes of its inputs."""
+        return with_scan_sizes(self.plans[item.id], item)
 
     def graph(self) -> Graph:
-        return circuit.compile_catalog(self.catalog, self.streams())
+        return catalog_graph.compile_catalog(self.catalog, self.streams())
 
     def restarted(self) -> Shop:
         import json

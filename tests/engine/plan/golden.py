@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.engine import ddl
-from tailgate.engine.plan import circuit, nodes, operators
-from tailgate.engine.plan.decoders import ArrowDecoder, FormatSpec
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.decoders import ArrowDecoder, FormatSpec
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.explain import explain, scanned
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.rewrites import steps
-from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import with_scan_sizes, with_sizes
-from tailgate.engine.plan.steps import Filter, Project, Steps, Unnest
-from tailgate.engine.plan.streams import Streams, bound_plan
+from tailgate.engine.plan.rewrites.passes import steps
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sharing import Sharing
+from tailgate.engine.plan.views.sizes import with_scan_sizes, with_sizes
+from tailgate.engine.plan.views.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ready
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
@@ -102,7 +103,7 @@ class World:
             self.rows = {self.catalog.relation(name).id: int(n) for name, n in (size.split() for size in rest.split(", "))}
             return ""
         if word == "GRAPH":
-            return Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+            return Printer(self.catalog).text(catalog_graph.compile_catalog(self.catalog, Streams(self.catalog)))
         if word == "FILLING":
             return self._filling(rest)
         if word == "PASSES":
@@ -139,7 +140,7 @@ class World:
             item = nodes.with_new_nodes(replace(item, ready=False), after, Streams(after)(item))
             self._put(item)
             if filled:
-                graph = circuit.compile_catalog(self.catalog, Streams(self.catalog))
+                graph = catalog_graph.compile_catalog(self.catalog, Streams(self.catalog))
                 item = Sharing(graph, lambda one, other: True)(ready(item), self.catalog)
         self._put(item)
         columns = ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in item.columns)
@@ -151,7 +152,7 @@ class World:
         assert isinstance(statement, CreateView)
         before = self.catalog
         self._view(statement, text, filled=False)
-        answer = Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+        answer = Printer(self.catalog).text(catalog_graph.compile_catalog(self.catalog, Streams(self.catalog)))
         self.catalog = before
         return answer
 

@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from tailgate.engine.plan import circuit, nodes, operators
-from tailgate.engine.plan.decoders import ArrowDecoder, KafkaDecoder
-from tailgate.engine.plan.errors import errors_to_backfill
-from tailgate.engine.plan.graph import Graph, SourceNode
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.decoders import ArrowDecoder, KafkaDecoder
+from tailgate.engine.plan.circuit.graph import Graph, SourceNode
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.errors import errors_to_backfill
 from tailgate.lake.catalog import Change, Source
 from tailgate.lake.types import INT8
 from tailgate.sql import plan
@@ -73,14 +74,14 @@ def test_two_views_share_a_join_after_the_backfill() -> None:
     shared = shop.graph()
     # the joins keep different columns, so nothing is shared
     assert kinds(shared)["Join"] == 2
-    assert not circuit.removed_operators(filling, shared)
+    assert not catalog_graph.removed_operators(filling, shared)
     shop.view("again", counted(joined(events, users), 3), starts={"16384": {"0": 0}}, filled=False)
     assert kinds(shop.graph()) == {"Upsert": 3, "Join": 3, "Reduce": 3}
     filling = shop.graph()
     shop.fill("again")
     shared = shop.graph()
     assert kinds(shared) == {"Upsert": 3, "Join": 2, "Reduce": 2}
-    assert len(circuit.removed_operators(filling, shared)) == 2
+    assert len(catalog_graph.removed_operators(filling, shared)) == 2
     assert set(before.operators) <= set(shared.operators)
     outputs = {o.origin for o in shared.outputs if o.relation in (shop["by_name"].id, shop["again"].id)}
     assert len(outputs) == 1
@@ -140,7 +141,7 @@ def test_a_dropped_view_keeps_shared_operators() -> None:
     after = shop.graph()
     assert after.operators == graph.operators
     shop.drop("two")
-    assert len(circuit.removed_operators(after, shop.graph())) == 2
+    assert len(catalog_graph.removed_operators(after, shop.graph())) == 2
     assert kinds(shop.graph()) == {"Upsert": 3}
 
 
@@ -149,7 +150,7 @@ def test_live_changes_and_history_have_the_same_shapes() -> None:
     shop.view("v", counted(joined(events, users), 3), filled=False)
     graph = shop.graph()
     item = shop["v"]
-    fills = circuit.backfill_inputs(item, shop.streams()(item))
+    fills = catalog_graph.backfill_inputs(item, shop.streams()(item))
     assert [(f.kind, shop.catalog[f.item].name) for f in fills] == [("topic", "events"), ("relation", "users")]
     decoders = {s.node: s.decoder for s in graph.sources}
     assert isinstance(decoders[fills[0].node], KafkaDecoder)
@@ -168,7 +169,7 @@ def test_a_view_over_a_view_is_backfilled_from_its_rows() -> None:
     first = shop.view("first", counted(users, 1))
     shop.view("second", counted(first, 1), filled=False)
     item = shop["second"]
-    (fill,) = circuit.backfill_inputs(item, shop.streams()(item))
+    (fill,) = catalog_graph.backfill_inputs(item, shop.streams()(item))
     assert (fill.kind, fill.item) == ("relation", shop["first"].id)
     assert errors(shop, "second") == {shop["first"].errors: 1}
 
@@ -308,8 +309,8 @@ def test_random_lives_of_a_catalog() -> None:
 
 def _random_view(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...], tuple[int, ...] | None], ...]) -> plan.Relation:
     """Returns a random plan that can be maintained."""
-    from tailgate.engine.plan.compile import compile_rewritten
-    from tailgate.engine.plan.rewrites import rewrite
+    from tailgate.engine.plan.rewrites.passes import rewrite
+    from tailgate.engine.plan.rules.compile import compile_rewritten
     from tailgate.lake.errors import FeatureNotSupported
 
     while True:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import INT8, Field

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.plan import nodes
+from tailgate.engine.plan.views import nodes
 from tailgate.lake.types import INT4
 from tailgate.lake.types import Field as Column
 from tests.engine.plan.views import Views

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tailgate.engine.plan.keys import key, keys
-from tailgate.engine.plan.rewrites import rewrite
+from tailgate.engine.plan.analysis.keys import key, keys
+from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.sql import plan
 from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
 from tests.engine.plan.random_plans import Plans

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pytest
 
 from tailgate.engine.ddl import create_source, create_view, drop
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.graph import Graph
-from tailgate.engine.plan.sharing import Sharing, Sum, equal_sums, total
-from tailgate.engine.plan.streams import Streams, bound_plan
+from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
+from tailgate.engine.plan.views.sharing import Sharing, Sum, equal_sums, total
+from tailgate.engine.plan.views.streams import Streams, bound_plan
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.errors import TailgateError
@@ -79,9 +79,9 @@ class Engine:
     def install(self, change: Change) -> None:
         """Builds the circuit after a catalog change. The catalog passes through its stored form."""
         after = decode_catalog(json.loads(json.dumps(encode_catalog(self.catalog.apply(change)))))
-        graph = circuit.compile_catalog(after, Streams(after))
+        graph = catalog_graph.compile_catalog(after, Streams(after))
         live = {o.node for o in graph.operators}
-        forgotten = (self.forgotten | set(circuit.removed_operators(self.graph, graph))) - live
+        forgotten = (self.forgotten | set(catalog_graph.removed_operators(self.graph, graph))) - live
         self.circuit = self.circuits.build(graph, sorted(forgotten))
         self.forgotten, self.graph, self.catalog = forgotten, graph, after
         for relation in graph.relations:
@@ -114,9 +114,9 @@ class Engine:
                 self.drop(name)
                 return False
         pieces = []
-        for fill in circuit.backfill_inputs(item, stream):
+        for fill in catalog_graph.backfill_inputs(item, stream):
             if fill.kind == "unit":
-                pieces.append(Piece(fill.channel, circuit.SINGLE_ROW, [((True,), 1)]))
+                pieces.append(Piece(fill.channel, catalog_graph.SINGLE_ROW, [((True,), 1)]))
                 continue
             base = self.catalog[fill.item]
             rows = list(self.rows[base.id].items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.engine.plan.replacements import readers, stored_inputs
+from tailgate.engine.plan.views.replacements import readers, stored_inputs
 from tailgate.lake.catalog import Catalog, Change, Function, MaterializedView, Table, View
 from tailgate.lake.types import INT8
 

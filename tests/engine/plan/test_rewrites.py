@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
+from tailgate.engine.plan.analysis.scalars import equated
+from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push
 from tailgate.engine.plan.rewrites.equijoin import matching
-from tailgate.engine.plan.scalars import equated
-from tailgate.engine.plan.sizes import with_scan_sizes
+from tailgate.engine.plan.rewrites.passes import PASSES, rewrite
+from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type

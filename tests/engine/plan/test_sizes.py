@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.plan import circuit, nodes
-from tailgate.engine.plan.sharing import Sharing
-from tailgate.engine.plan.sizes import with_sizes
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sharing import Sharing
+from tailgate.engine.plan.views.sizes import with_sizes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table, ready
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.types import INT8, Field
@@ -36,7 +36,7 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     after = catalog.apply(Change(put=(item,)))
     item = nodes.with_new_nodes(item, after, Streams(after)(item))
     after = after.apply(Change(put=(item,)))
-    return Sharing(circuit.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
+    return Sharing(catalog_graph.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
 
 
 def test_a_restarted_engine_plans_with_the_recorded_sizes() -> None:

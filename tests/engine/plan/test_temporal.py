@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tailgate.engine.plan.streams import Streams
-from tailgate.engine.plan.temporal import bounds, reads_clock
+from tailgate.engine.plan.rewrites.temporal import bounds, reads_clock
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import INT4, INT8, TIMESTAMP, TIMESTAMPTZ, Field

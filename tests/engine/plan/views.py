@@ -26,15 +26,16 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.ddl import create_function
-from tailgate.engine.plan import change, circuit, nodes
-from tailgate.engine.plan.change import StoredRelation, View, leaves, stateful
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.rules import change
+from tailgate.engine.plan.rules.change import StoredRelation, View, leaves, stateful
+from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
 from tailgate.lake.catalog.formats import DeclaredColumn, Json
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
-from tailgate.lake.inbox import TABLE
 from tailgate.lake.types import Field, arrow_schema
+from tailgate.lake.writer.inbox import TABLE
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan.traversal import bottom_up
@@ -146,9 +147,9 @@ class Views:
     def build(self) -> None:
         """Builds the circuit of all views."""
         self.built = streams = self.streams(self.catalog)
-        self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
+        self.circuit = self.circuits.build(catalog_graph.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if isinstance(i, MaterializedView))
-        fills = (fill for item in views for fill in circuit.backfill_inputs(item, streams(item)))
+        fills = (fill for item in views for fill in catalog_graph.backfill_inputs(item, streams(item)))
         # views read these histories before their records
         self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}
 
@@ -166,7 +167,7 @@ class Views:
         records: list[Record] = []
         for channel in sorted(set(self.fills) - self.told):
             item = self.fills[channel]
-            columns, rows = (self.catalog[item].columns, self.rows[item]) if item else (circuit.SINGLE_ROW, Counter({(True,): 1}))
+            columns, rows = (self.catalog[item].columns, self.rows[item]) if item else (catalog_graph.SINGLE_ROW, Counter({(True,): 1}))
             if rows:
                 records.append((_arrow(columns, list(rows.items())), channel))
         for table in self.world.tables:

@@ -19,13 +19,13 @@ from tailgate.engine.runtime.engine import Engine
 from tailgate.engine.runtime.installing import Installation
 from tailgate.engine.runtime.statements import Statements
 from tailgate.engine.runtime.writes import Writes
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Item
-from tailgate.lake.entry import stream
-from tailgate.lake.retention import sweep
-from tailgate.lake.tables import Follower
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import stream
 from tailgate.lake.types import arrow_schema
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer.rounds import Follower
 from tailgate.sql.name_resolution import resolve
 from tests.engine.runtime.parts import rows
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.embedded.children import Child
-from tailgate.lake import Lake
 from tailgate.lake.errors import TailgateError, of
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.name_resolution import resolve
 
@@ -122,7 +123,7 @@ def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
     """Returns a relation's current rows, with their number of copies."""
     item = lake.catalog().relation(name)
     out: Counter[tuple[Any, ...]] = Counter()
-    for row in lake.snapshot(item.id).to_pylist():
+    for row in reading.snapshot(lake, item.id).to_pylist():
         weight = row.pop(WEIGHT)
         out[tuple(row.values())] += weight
     return out

@@ -17,8 +17,9 @@ from confluent_kafka import Producer
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.examples.shop.load import USERS, Load
-from tailgate.lake import Lake, reading
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 import tailgate.embedded.kafka
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime import kafka as asked
+from tailgate.lake.tables import checkpoints
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 
@@ -53,7 +54,7 @@ def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert newest is not None
 
     def followed() -> bool:
-        checkpoint = world.lake.checkpoint()
+        checkpoint = checkpoints.newest(world.lake)
         return checkpoint is not None and min(checkpoint.positions.values()) >= newest.n
 
     until(followed)

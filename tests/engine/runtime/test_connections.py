@@ -21,8 +21,8 @@ from tailgate.embedded.children import Child
 from tailgate.embedded.kafka import Guard, Kafka
 from tailgate.embedded.registry import RegistryServer
 from tailgate.embedded.subjects import Schema
-from tailgate.lake import Lake
 from tailgate.lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
+from tailgate.lake.folder import Lake
 from tests.certificates import Authority
 from tests.engine.runtime.parts import EngineProcess, rows, until
 

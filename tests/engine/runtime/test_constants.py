@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tailgate.lake import Lake
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 from tailgate.engine.runtime import engine as engine_module
-from tailgate.lake import Lake, files
 from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
 from tests.engine.runtime.inside import Inside
 from tests.lake.life import short_history
 

@@ -20,7 +20,8 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.cdc import messages, schemas
 from tests.engine.runtime.parts import EngineProcess, rows, until
@@ -101,7 +102,7 @@ def formats(registry: str) -> dict[str, tuple[str, str, list[bytes]]]:
 
 
 def offsets(lake: Lake, name: str) -> list[int]:
-    table = lake.snapshot(lake.catalog().relation(name).id)
+    table = reading.snapshot(lake, lake.catalog().relation(name).id)
     assert set(table.column(WEIGHT).to_pylist()) <= {1}, name
     return list(table.column("offset").to_pylist())
 

@@ -1,7 +1,7 @@
 """The engine is killed at each step, with and without Spark's checkpoint.
 
 At the end, view and sink equal a recomputation. The load never stops. Each run of the engine ends
-at a crash point (lake.crash) or by a signal, and the next one continues.
+at a crash point (lake.host.crash) or by a signal, and the next one continues.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailgate.embedded.children import Child
 from tailgate.examples.shop.demo import SINK_TOPIC, VIEW, statements
 from tailgate.examples.shop.load import Load
 from tailgate.examples.shop.recompute import Topics, plain
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

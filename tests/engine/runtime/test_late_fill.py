@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tailgate.engine.runtime.fills import AT_ONCE, Fill
+from tailgate.lake.readers import reading
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.test_failures import session
 from tests.lake.life import short_history
@@ -41,7 +42,7 @@ def test_a_backfill_whose_history_was_removed_restarts(
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             began, key = engine.engine.newest.time, 1
-            while engine.lake.since() <= began:
+            while reading.since(engine.lake) <= began:
                 assert time.monotonic() < deadline
                 key += 1
                 engine.insert("t", (key,))

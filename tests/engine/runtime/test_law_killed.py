@@ -21,9 +21,10 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child, free_port
-from tailgate.lake import Lake
 from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
 from tests.engine.plan.forms import Forms, Wide
@@ -113,7 +114,7 @@ class Shop:
 
     def rows(self, id: int, time: int) -> Counter[Row]:
         result: Counter[Row] = Counter()
-        for *values, weight in zip(*(c.to_pylist() for c in self.lake.snapshot(id, at=time).columns), strict=True):
+        for *values, weight in zip(*(c.to_pylist() for c in reading.snapshot(self.lake, id, at=time).columns), strict=True):
             result[tuple(map(_plain, values))] += weight
         return result
 

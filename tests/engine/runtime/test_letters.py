@@ -24,7 +24,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sinks import registry as schemas
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World

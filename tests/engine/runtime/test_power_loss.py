@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 from tests.engine.runtime.inside import write_body
 from tests.engine.runtime.parts import EngineProcess, rows
 

@@ -13,9 +13,10 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake import Lake, reading
 from tailgate.lake.catalog import Change
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
+from tailgate.lake.writer.log_writer import open_epoch
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
-from tailgate.lake.stored import table_path
+from tailgate.lake.folder import Lake
+from tailgate.lake.tables.stored_relations import table_path
 from tailgate.sinks.main import Sinks
 from tests.engine.ddl.topics import Registered, Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until

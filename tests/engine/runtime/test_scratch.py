@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 from tests.engine.runtime.parts import EngineProcess, until
 
 # A process with a scratch folder, and a child that inherits its lock, like the engine and its JVM.
 HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
-from tailgate.lake.scratch import scratch
+from tailgate.lake.host.scratch import scratch
 with scratch(Path(sys.argv[1])) as own:
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, pass_fds=(own.descriptor,))
     print(own.path, child.pid, flush=True)

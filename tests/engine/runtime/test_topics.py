@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake import Lake
-from tailgate.lake.reading import changes
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers.reading import changes
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -22,8 +22,8 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake import Lake
-from tailgate.lake.reading import changes
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers.reading import changes
 from tailgate.lake.types import WEIGHT
 from tests.engine.ddl.topics import Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from tailgate.gateway.resources.memory import Memory
 from tailgate.gateway.serving.service import Serving
-from tailgate.lake import Lake
 from tailgate.lake.catalog import Change, Item, MaterializedView
+from tailgate.lake.folder import Lake
 from tailgate.lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
-from tailgate.lake.writing import open_epoch
+from tailgate.lake.writer.log_writer import open_epoch
 
 Row = tuple[object, ...]
 

@@ -170,7 +170,7 @@ def test_followers_of_a_relation_that_is_backfilled_again_end(model: ModelLake, 
 
 
 def test_many_followers_decode_an_entry_once(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tailgate.lake.entry import Entry
+    from tailgate.lake.log.entry import Entry
 
     decoded: list[int] = []
     original = Entry.changes

@@ -9,6 +9,7 @@ import pytest
 
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.serving.service import Serving
+from tailgate.lake.readers import reading
 from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT
 from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
 
@@ -75,7 +76,7 @@ def test_the_mirror_is_the_snapshot_at_every_time(model: ModelLake, run, seed: i
                     snapshot.bring([item])
                     got = mirror.rows(connection, mirror.shape(item))
                     assert bag(got) == model.at[snapshot.time][item.id]
-                    assert bag(got) == bag(model.lake.snapshot(item.id, at=snapshot.time))
+                    assert bag(got) == bag(reading.snapshot(model.lake, item.id, at=snapshot.time))
                 await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
 
     run(work)

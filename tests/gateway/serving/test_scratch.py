@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from tailgate.gateway.serving.service import Serving
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 
 GATEWAY = """
 import sys, time
 from pathlib import Path
 from tailgate.gateway.serving.service import Serving
-from tailgate.lake import Lake
+from tailgate.lake.folder import Lake
 serving = Serving(Lake(Path(sys.argv[1])))
 print("ready", flush=True)
 time.sleep(600)

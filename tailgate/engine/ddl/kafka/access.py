@@ -1,4 +1,4 @@
-"""Access to Kafka or a schema registry: settings for `lake.secrets` from a statement's options.
+"""Access to Kafka or a schema registry: settings for `lake.catalog.secrets` from a statement's options.
 
 The same options occur in CREATE CONNECTION, in WITH together with the topic's options, and after a
 registry's URL:

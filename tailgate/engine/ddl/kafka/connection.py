@@ -21,7 +21,7 @@ from tailgate.sql.statements.parsers.kafka.brokers import addresses
 
 SERVICE_NAMES = {"kafka": "Kafka", "schema registry": "a schema registry"}
 HIDDEN = "'********'"  # replaces the value in the stored text of a secret's statement
-Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
+Seal = Callable[[str, int], str]  # lake.catalog.secrets.Vault.sealed
 
 
 def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Secret:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tailgate.engine.plan.sources import protobuf
+from tailgate.formats.protobuf.descriptors import described
+from tailgate.formats.protobuf.schema import File
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import formats
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.lake.protobuf import File
-from tailgate.lake.protobuf.descriptors import described
-from tailgate.lake.protobuf.text import parsed
 from tailgate.sql.statements import Protobuf, option
 
 HEXADECIMAL = "\\x"  # prefix of a descriptor set

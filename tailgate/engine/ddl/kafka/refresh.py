@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Any
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
+from tailgate.engine.ddl.kafka.known_columns import with_recorded_width
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.source_item import value_format
-from tailgate.engine.ddl.known_columns import with_recorded_width
 from tailgate.engine.ddl.names import check_columns
 from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.envelopes import source_layout

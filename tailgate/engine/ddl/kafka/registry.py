@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from tailgate.engine.plan.sources import avro
 from tailgate.lake import clients
+from tailgate.lake.catalog.secrets import Settings, Vault
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
-from tailgate.lake.secrets import Settings, Vault
 
 ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for an answer; a statement waits for two at most
 PROBE_SUBJECT = "tailgate-answers"  # a subject for requests that test whether a registry answers; it does not have to exist
@@ -27,7 +27,7 @@ ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one obse
 
 
 class SchemaLookup(Protocol):
-    """A reader of schemas in a registry; `settings` are those for access to it (`lake.secrets`)."""
+    """A reader of schemas in a registry; `settings` are those for access to it (`lake.catalog.secrets`)."""
 
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         """Returns the newest Protobuf schema of a subject, after the schemas that it imports.

@@ -13,7 +13,10 @@ from typing import Any, Literal
 from tailgate.engine.ddl.kafka import access, connection
 from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.engine.ddl.view import create_view
-from tailgate.engine.plan.streams import Streams
+from tailgate.engine.plan.views.streams import Streams
+from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.formats.events.schemas import Part
+from tailgate.formats.events.schemas import schema as schema_of
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Sink
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.catalog.names import Name
@@ -27,9 +30,6 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.events import Part
-from tailgate.lake.events import schema as schema_of
-from tailgate.lake.events.avro import KEY_NAME, VALUE_NAME
 from tailgate.lake.types import JSONB
 from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 

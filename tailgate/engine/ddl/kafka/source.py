@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tailgate.engine.ddl import dead_letters
 from tailgate.engine.ddl.history import split_retention
-from tailgate.engine.ddl.kafka import access
+from tailgate.engine.ddl.kafka import access, dead_letters
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.source_item import LIMITS, SourceDerivation
 from tailgate.engine.ddl.kafka.start import start_of

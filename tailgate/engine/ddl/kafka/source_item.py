@@ -12,19 +12,18 @@ import re
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from tailgate.engine.ddl import dead_letters
 from tailgate.engine.ddl.history import split_retention
-from tailgate.engine.ddl.kafka import connection, protobuf_format
+from tailgate.engine.ddl.kafka import connection, dead_letters, protobuf_format
 from tailgate.engine.ddl.kafka.connection import Endpoint
 from tailgate.engine.ddl.kafka.envelope import envelope_of
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.transactions import transaction_metadata
 from tailgate.engine.plan.sources import avro
+from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import Catalog, Source, formats
 from tailgate.lake.catalog.formats import DeclaredColumn, Include, MessageFormat
+from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
-from tailgate.lake.protobuf.text import parsed
-from tailgate.lake.secrets import settings
 from tailgate.lake.types import Field
 from tailgate.sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
 

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.plan.analysis.estimate import rows
+from tailgate.engine.plan.analysis.keys import keys
+from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.engine.plan.casts import cast_to
-from tailgate.engine.plan.estimate import rows
-from tailgate.engine.plan.keys import keys
 from tailgate.engine.plan.rewrites.equijoin import matching
-from tailgate.engine.plan.scalars import renumber
 from tailgate.lake.types import INT8, Type, numeric
 from tailgate.sql.binder.types.overloads import function, operator, result
 from tailgate.sql.plan import AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Reduce, Relation, Scalar, Scan

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tailgate.engine.plan.analysis.labels import label, names
+from tailgate.engine.plan.analysis.scalars import equated, renumber
 from tailgate.engine.plan.casts import cast_to
-from tailgate.engine.plan.labels import label, names
-from tailgate.engine.plan.scalars import equated, renumber
 from tailgate.lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from tailgate.sql.binder.types.coercion import same
 from tailgate.sql.binder.types.overloads import operator

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.plan.labels import label, names
-from tailgate.engine.plan.scalars import renumber
+from tailgate.engine.plan.analysis.labels import label, names
+from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.lake.types import Field
 from tailgate.sql.plan import Column, Filter, Join, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from tailgate.engine.plan.estimate import rows
-from tailgate.engine.plan.scalars import equated, renumber, ties
+from tailgate.engine.plan.analysis.estimate import rows
+from tailgate.engine.plan.analysis.scalars import equated, renumber, ties
 from tailgate.sql.plan import Filter, Join, Relation, Scalar, Scan
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
+from tailgate.engine.plan.analysis.scalars import NO_COLUMNS, rejects_null, strict_in
 from tailgate.sql.plan import (
     Column,
     Distinct,

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.keys import keys
+from tailgate.engine.plan.analysis.keys import keys
+from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.engine.plan.rewrites.equijoin import matching
-from tailgate.engine.plan.scalars import renumber
 from tailgate.sql.plan import (
     Distinct,
     Filter,

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.plan.join_sides import MATCHED, WHOLE
-from tailgate.engine.plan.scalars import ties
+from tailgate.engine.plan.analysis.join_sides import MATCHED, WHOLE
+from tailgate.engine.plan.analysis.scalars import ties
 from tailgate.sql.plan import Distinct, Filter, Join, Project, Reduce, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted, substituted

@@ -11,7 +11,7 @@ order of their values.
 
 from __future__ import annotations
 
-from tailgate.engine.plan.scalars import SWAPPED
+from tailgate.engine.plan.analysis.scalars import SWAPPED
 from tailgate.lake.types import INT8
 from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Relation, Scalar, Sort, TopK, Window
 from tailgate.sql.plan.rewriting import conjuncts

@@ -255,9 +255,13 @@ def _members(name: str, branches: list[Schema], signed_times: bool) -> list[Colu
     out = []
     for i, branch in enumerate(branches):
         type, spell = _type(branch, signed_times)
-        member = f"member{i}"
-        out.append(Column(f"{name}{i + 1}", type, True, lambda x, spell=spell, member=member: spell(f"{x}.{member}"), name))  # type: ignore[misc]
+        out.append(Column(f"{name}{i + 1}", type, True, _of_member(spell, f"member{i}"), name))
     return out
+
+
+def _of_member(spell: Spell, member: str) -> Spell:
+    """Returns the conversion of a union to the stored form of one of its members."""
+    return lambda union: spell(f"{union}.{member}")
 
 
 def column(schema: Schema, *, signed_times: bool = False) -> tuple[Type, bool, Spell]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailgate.engine.plan.decoders import DECODED
+from tailgate.engine.plan.circuit.decoders import DECODED
 from tailgate.engine.plan.sources.spark_sql import name
 from tailgate.lake.errors import UndefinedColumn
 from tailgate.lake.types import Field

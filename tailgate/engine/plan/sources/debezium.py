@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tailgate.engine.plan.circuit.steps import Filter
 from tailgate.engine.plan.sources.accessors import Struct
 from tailgate.engine.plan.sources.spark_sql import required, text
-from tailgate.engine.plan.steps import Filter
 
 OPERATIONS = ("c", "u", "r", "d", "t")
 

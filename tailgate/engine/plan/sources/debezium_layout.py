@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.engine.plan.decoders import FormatSpec, KafkaDecoder
-from tailgate.engine.plan.operators import CHANGE_EVENT
+from tailgate.engine.plan.circuit.decoders import FormatSpec, KafkaDecoder
+from tailgate.engine.plan.circuit.operators import CHANGE_EVENT
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps
 from tailgate.engine.plan.sources import avro, debezium
 from tailgate.engine.plan.sources.accessors import Struct
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded, by_name
@@ -14,7 +15,6 @@ from tailgate.engine.plan.sources.keys import message_key
 from tailgate.engine.plan.sources.layout import Layout
 from tailgate.engine.plan.sources.row_columns import added_columns_last, fields, included_columns, not_null_checks, row_columns
 from tailgate.engine.plan.sources.spark_sql import required
-from tailgate.engine.plan.steps import Filter, Project, Steps
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.formats import Avro, Json, MessageFormat
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition

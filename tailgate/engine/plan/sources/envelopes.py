@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.decoders import KafkaDecoder
-from tailgate.engine.plan.operators import DELETED, POSITION
+from tailgate.engine.plan.circuit.decoders import KafkaDecoder
+from tailgate.engine.plan.circuit.operators import DELETED, POSITION
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.debezium_layout import debezium_layout
 from tailgate.engine.plan.sources.format_specs import format_spec, value_format_spec
@@ -22,7 +23,6 @@ from tailgate.engine.plan.sources.row_columns import (
     value_columns,
 )
 from tailgate.engine.plan.sources.spark_sql import required
-from tailgate.engine.plan.steps import Filter, Project, Steps
 from tailgate.lake.catalog import Source
 from tailgate.lake.types import BOOL, TEXT, Field
 

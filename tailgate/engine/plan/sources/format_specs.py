@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from tailgate.engine.plan.decoders import FormatSpec
+from tailgate.engine.plan.circuit.decoders import FormatSpec
 from tailgate.engine.plan.sources.accessors import native
 from tailgate.engine.plan.sources.spark_sql import name
 from tailgate.lake.catalog import Source

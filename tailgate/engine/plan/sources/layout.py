@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailgate.engine.plan.decoders import KafkaDecoder
-from tailgate.engine.plan.steps import Steps
+from tailgate.engine.plan.circuit.decoders import KafkaDecoder
+from tailgate.engine.plan.circuit.steps import Steps
 from tailgate.lake.types import Field
 
 

@@ -25,10 +25,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from tailgate.lake import protobuf
+from tailgate.formats.protobuf.known import WRAPPERS
+from tailgate.formats.protobuf.linking import linked
+from tailgate.formats.protobuf.schema import ENUM, MESSAGE, Field, File, Message, Schema
+from tailgate.formats.protobuf.schema import indexes as message_indexes
 from tailgate.lake.errors import InvalidObjectDefinition, InvalidParameterValue
-from tailgate.lake.protobuf import ENUM, MESSAGE, Field, File, Schema
-from tailgate.lake.protobuf.known import WRAPPERS
 from tailgate.lake.types import BOOL, BYTEA, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, JSONB, TEXT, TIMESTAMPTZ, Type
 from tailgate.lake.types import Field as Column
 
@@ -58,9 +59,9 @@ def chosen(files: tuple[File, ...], message: str | None) -> tuple[str, list[int]
             raise InvalidParameterValue("the Protobuf schema has no message")
         return last.messages[0].name, [0]
     name = message.removeprefix(".")
-    if name not in protobuf.linked(files).messages or name.startswith("google.protobuf."):
+    if name not in linked(files).messages or name.startswith("google.protobuf."):
         raise InvalidParameterValue(f'the Protobuf schema has no message "{name}"')
-    return name, next((i for f in files if (i := protobuf.indexes(f, name)) is not None), [0])
+    return name, next((i for f in files if (i := message_indexes(f, name)) is not None), [0])
 
 
 def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> str:
@@ -69,7 +70,7 @@ def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> st
     It is JSON with the types that the message contains. `indexes`: the message indexes that follow
     Confluent's header; None if messages have no header.
     """
-    schema = protobuf.linked(files)
+    schema = linked(files)
     messages = _reachable(schema, message)
     enums = {f.of for name in messages for f in schema.messages[name].fields if f.type == ENUM}
     return json.dumps(
@@ -89,9 +90,7 @@ def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> st
 def columns(spec_text: str) -> tuple[Column, ...]:
     """Returns the columns of a schema that `spec` returned."""
     spec: Mapping[str, Any] = json.loads(spec_text)
-    messages = {
-        name: protobuf.Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in spec["messages"].items()
-    }
+    messages = {name: Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in spec["messages"].items()}
     return _columns(Schema(messages, {}), spec["message"])
 
 

@@ -7,7 +7,7 @@ import tailgate.aggregates.AggregateCall;
 import tailgate.circuit.Operator;
 import tailgate.rows.SortKey;
 
-/** The constructors of all operators, for Python: one for each node class of `engine.plan.graph`. */
+/** The constructors of all operators, for Python: one for each node class of `engine.plan.circuit.graph`. */
 public final class Operators {
   private Operators() {}
 

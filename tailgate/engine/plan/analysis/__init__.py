@@ -1,0 +1,1 @@
+"""Properties of plans: keys, numbers of rows, and the conditions that hold for rows."""

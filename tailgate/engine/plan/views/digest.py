@@ -1,0 +1,121 @@
+"""Digests of operators: operators with equal digests compute the same function of the same input.
+
+`engine.plan.views.sharing` uses them to find operators that views can share. A digest covers the whole
+plan above the operator: sources by id, the steps of every edge, keys, functions and types, but no
+names. A scan of another materialized view is replaced by that view's plan, so a view over a view
+has the same digest as the equivalent single query. An append-only source contains the records of
+its topic since the view was created, so the position where the view starts (`MaterializedView.starts`,
+per source) is part of the digest: two views of one topic have equal rows only if they start at the
+same record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+from typing_extensions import assert_never
+
+from tailgate.engine.plan.circuit import operators
+from tailgate.engine.plan.circuit.operators import FrameBound, SortColumn
+from tailgate.engine.plan.circuit.steps import Filter, Project, Unnest
+from tailgate.engine.plan.rules import change
+from tailgate.engine.plan.rules.change import Origin, SingleRow, Source, Stateful, StoredRelation, Stream, View
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
+from tailgate.lake.types import Field
+
+# version of the layout of a join's state in the store (Join.java); state of another version is
+# rebuilt
+JOIN_LAYOUT = 3
+
+
+def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
+    """Returns the digest of an operator of `item`'s stream."""
+    match operator:
+        case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
+            text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+            text += [null_safe, None if condition is None else _step(condition), unique, JOIN_LAYOUT]
+        case change.Reduce(input, keys, aggregates):
+            calls = [call(a) for a in aggregates]
+            text = ["reduce", _edge(input, item, catalog), keys, calls]
+        case change.SetOperation(left, right, kind, all):
+            text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
+        case change.TemporalFilter(input):
+            text = ["timed", _edge(input, item, catalog)]
+        case change.TopK(input, width, partition, order, count, offset, ties):
+            text = ["top", _edge(input, item, catalog), width, partition, sorted_by(order), count, offset, ties]
+        case change.Window(input, width, partition, order, functions):
+            calls = [[call(f.function), f.mode, _bound(f.start), _bound(f.end), f.exclude, f.key] for f in functions]
+            text = ["window", _edge(input, item, catalog), width, partition, sorted_by(order), calls]
+        case _:
+            assert_never(operator)
+    return sha256(json.dumps(text).encode()).hexdigest()[:32]
+
+
+def _bound(bound: FrameBound) -> list[object]:
+    return [bound.kind, bound.offset, bound.column]
+
+
+def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
+    """Returns the JSON form of a sort order."""
+    return [(k.column, k.descending, k.nulls_first) for k in keys]
+
+
+def call(of: operators.AggregateCall) -> list[object]:
+    """Returns the JSON form of an aggregate."""
+    more = [of.distinct, of.filter, sorted_by(of.order), of.fraction]
+    return [of.function, of.columns, of.type.spark, *more]
+
+
+def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
+    origin, steps = _through(stream, item, catalog)
+    return [origin, steps, _types(stream.columns), stream.append_only]
+
+
+def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[list[str]]]:
+    """Returns the origin of a stream, looking through views, and the steps since."""
+    own = [_step(s) for s in stream.shape.steps]
+    if isinstance(stream.origin, View):
+        origin, steps = _through(stream.origin.stream, catalog[stream.origin.item], catalog)
+        return origin, steps + own
+    return _origin(stream.origin, item, catalog), own
+
+
+def _start(item: Item, source: int) -> Mapping[str, int] | None:
+    """Returns the offsets of a source's topic at which a view begins."""
+    return item.starts.get(source) if isinstance(item, MaterializedView) else None
+
+
+def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
+    match origin:
+        case Source(id):
+            return f"source {id} from {json.dumps(_start(item, id), sort_keys=True)}"
+        case StoredRelation(id):
+            return f"kept {id}"
+        case View():
+            raise AssertionError("views are looked through")
+        case SingleRow():
+            return "unit"
+        case change.Union(inputs):
+            return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
+        case change.Join() | change.Reduce() | change.TemporalFilter() | change.SetOperation() | change.TopK() | change.Window():
+            return digest(origin, item, catalog)
+        case _:
+            assert_never(origin)
+
+
+def _step(step: Filter | Project | Unnest) -> list[str]:
+    match step:
+        case Filter(expression):
+            return ["where", expression]
+        case Project(expressions):
+            return ["select", *expressions]
+        case Unnest(array, fields, outer):
+            return ["explode", array, str(fields), str(outer)]
+        case _:
+            assert_never(step)
+
+
+def _types(columns: tuple[Field, ...]) -> list[str]:
+    return [c.type.spark for c in columns]

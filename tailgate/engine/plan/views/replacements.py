@@ -1,0 +1,100 @@
+"""Replacements: items that are backfilled to take the places of others, and the switch to them.
+
+    R, read by U, gets a new definition ──► S (replaces R) and T (replaces U, reads S) are filled
+    all items of the group are ready    ──► one entry: R and U get the definitions of S and T, and
+                                            the differences of their rows; S and T are dropped
+
+For readers of R the switch is a normal change of rows. This module handles values only;
+`engine.runtime.installing` performs the switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from tailgate.lake.catalog import Catalog, Change, Function, Item, MaterializedView, View, ViewErrors
+from tailgate.lake.catalog.items import Replaceable
+
+
+def stored_inputs(item: Item, catalog: Catalog) -> set[int]:
+    """Returns the ids of the items with rows that an item reads, through plain views and functions."""
+    return {id for id in catalog.below(item, _has_no_rows) if not _has_no_rows(catalog[id])}
+
+
+def _has_no_rows(item: Item) -> bool:
+    return isinstance(item, View | Function)
+
+
+def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
+    """Returns the views and functions that read one of these items, directly or through others.
+
+    Replacements are not included. Each item comes after those that it reads. A lake of an older
+    version may hold a cycle of functions and views: each item is visited once, and none reads itself.
+    """
+    readers_by_id: dict[int, Item] = {}  # higher ones first
+    visited: set[int] = set()
+
+    def visit(id: int, first: int) -> None:
+        for item in reversed(catalog.dependents(id)):
+            if isinstance(item, View | MaterializedView | Function) and not item.replaces and item.id != first and item.id not in visited:
+                visited.add(item.id)
+                visit(item.id, first)
+                readers_by_id[item.id] = item
+
+    for id in ids:
+        visit(id, id)
+    return tuple(reversed(readers_by_id.values()))
+
+
+def replacement(item: MaterializedView, id: int, group: int) -> MaterializedView:
+    """Returns an item, not numbered yet, that is to replace this one with the same definition."""
+    new = replace(_definition(item), id=id, errors=id + 1, ready=False, replaces=item.id, group=group)
+    return replace(new, next_node=0, numberings=0, comments={})
+
+
+def _definition(item: MaterializedView) -> MaterializedView:
+    """Returns the view without the fields of a replacement, and without its state."""
+    return replace(item, group=0, stale=None, failed=None, has_new_columns=False)
+
+
+def group(item: Item) -> int:
+    """Returns the id of the group of replacements that an item belongs to, or 0."""
+    return item.group if isinstance(item, Replaceable | ViewErrors) else 0
+
+
+def switch(replacements: Iterable[Item], catalog: Catalog, share: Callable[[MaterializedView, Catalog], MaterializedView]) -> Change:
+    """Returns the change that gives each replaced item its replacement's definition.
+
+    The replaced item keeps its id, and the replacement is dropped; a replacement with new columns
+    stays, and the replaced item is dropped. `share`: an `engine.plan.views.sharing.Sharing`.
+    """
+    replacements = tuple(replacements)
+    replaced_ids = {item.id: item.replaces for item in replacements}
+    put: dict[int, Item] = {}
+    drop: list[int] = []
+    for item in replacements:
+        old = catalog[item.replaces]
+        if isinstance(item, MaterializedView | ViewErrors) and item.has_new_columns:
+            put[item.id] = replace(item, replaces=0, ready=True, group=0, has_new_columns=False)
+            drop.append(old.id)
+            continue
+        drop.append(item.id)
+        put[old.id] = _switched(item, old, tuple(replaced_ids.get(d, d) for d in item.depends))
+    after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(drop)))
+    for id, item in put.items():
+        if isinstance(item, MaterializedView):
+            put[id] = shared = share(item, after)
+            after = after.apply(Change(put=(shared,)))
+    return Change(tuple(put.values()), tuple(drop))
+
+
+def _switched(item: Item, old: Item, depends: tuple[int, ...]) -> Item:
+    """Returns the replaced item with its replacement's definition. Names, comments and numbers of operators belong to the id."""
+    assert isinstance(item, Replaceable)
+    new = replace(
+        item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, name=old.name, group=0, comments=old.comments
+    )
+    if isinstance(new, MaterializedView) and isinstance(old, MaterializedView):
+        return replace(_definition(new), next_node=old.next_node, numberings=old.numberings)
+    return new

@@ -1,0 +1,71 @@
+"""Sizes of a view's inputs at the time of its creation; they determine the order of its joins.
+
+    CREATE … ──► approximate rows of inputs ──► MaterializedView.sizes ──► Scan.rows ──► rewrites
+
+The sizes are stored with the view, so its plan does not change when its inputs grow. This is
+necessary because the state of an operator is found by the operator's `digest`. A view without sizes
+keeps the join order of its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tailgate.engine.plan.rules import change
+from tailgate.engine.plan.rules.change import Stream, stateful
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.digest import digest
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
+from tailgate.sql.plan import Relation, Scan
+from tailgate.sql.plan.traversal import bottom_up
+
+ROWS_MIN = 100  # rows
+# a known size of the same relation is reused if the two differ by at most this factor
+SIMILAR_FACTOR = 4
+
+
+def with_scan_sizes(plan: Relation, item: Item) -> Relation:
+    """Returns the plan of a view with the view's stored sizes in its scans."""
+    sizes = item.sizes if isinstance(item, MaterializedView) else None
+    if sizes is None:
+        return plan
+    return bottom_up(plan, lambda node: replace(node, rows=sizes.get(node.relation, 0)) if isinstance(node, Scan) else node)
+
+
+def with_sizes(
+    item: MaterializedView, rows: Mapping[int, int], catalog: Catalog, stream: Callable[[MaterializedView], Stream]
+) -> MaterializedView:
+    """Returns the view, not numbered yet, with the sizes to plan by.
+
+    `rows`: the known sizes of its inputs. `stream`: returns the stream of the view, for any
+    options. If the join order of the text shares more joins with existing views than the best
+    order, the view gets no sizes.
+    """
+    others = [i for i in catalog.each(MaterializedView) if i.ready and i.id != item.id]
+    sizes = {id: _similar_size(id, _rounded(n), others) for id, n in sorted(rows.items())}
+    typed = replace(item, sizes=None)
+    with_scan_sizes = replace(item, sizes=sizes)
+    theirs = frozenset().union(*map(nodes.digests, others))
+
+    def shared(view: MaterializedView) -> int:
+        return sum(digest(o, view, catalog) in theirs for o in stateful(stream(view)) if isinstance(o, change.Join))
+
+    return typed if theirs and shared(typed) > shared(with_scan_sizes) else with_scan_sizes
+
+
+def _rounded(rows: int) -> int:
+    """Rounds a number of rows to one digit; numbers below FEW become FEW, except 0."""
+    return max(ROWS_MIN, int(float(f"{rows:.0e}"))) if rows else 0
+
+
+def _similar_size(id: int, rows: int, views: list[MaterializedView]) -> int:
+    """Returns the size that the newest view over this relation was planned with, if it is similar.
+
+    Equal joins then get equal orders. Without such a view `rows` is returned.
+    """
+    for view in sorted(views, key=lambda i: -i.id):
+        size = (view.sizes or {}).get(id, 0)
+        if size and size <= rows * SIMILAR_FACTOR and rows <= size * SIMILAR_FACTOR:
+            return size
+    return rows

@@ -1,0 +1,73 @@
+"""The stream of each materialized view of a catalog; each view is bound, rewritten and compiled once for all catalogs in
+which it means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailgate.engine.plan.rules import compile
+from tailgate.engine.plan.rules.change import Stream
+from tailgate.engine.plan.views.sizes import with_scan_sizes
+from tailgate.lake.catalog import Catalog, Item, MaterializedView
+from tailgate.lake.errors import StatementTooComplex
+from tailgate.sql.definition_cache import DefinitionCache
+from tailgate.sql.definitions import bind_definition, definition_key
+from tailgate.sql.plan import Relation
+from tailgate.sql.plan.traversal import tree_size
+
+StreamOf = Callable[[Item, Catalog, Callable[[Item], Stream]], Stream]
+
+
+# Limit for the nodes of a view's plan. Each becomes an operator or a part of one, for every place
+# where it is used. TPC-H's largest query has 60.
+NODES_MAX = 10_000
+
+
+def bound_plan(item: Item, catalog: Catalog) -> Relation:
+    """Returns the plan of a view's text. Raises 54001 if it is too large to maintain."""
+    plan = bind_definition(item, catalog).plan
+    if tree_size(plan) > NODES_MAX:
+        raise StatementTooComplex(
+            f'the query of {item.kind} "{item.name}" is too complex',
+            detail=f"Its plan may have at most {NODES_MAX} nodes; a query that is named more than once counts as often.",
+            hint="Make a materialized view of what is named more than once.",
+        )
+    return plan
+
+
+_streams: DefinitionCache[Stream] = DefinitionCache()
+
+
+def stream_of(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> Stream:
+    """Returns the stream of a view, compiled once for all catalogs in which its definition means the same.
+
+    `streams`: returns the streams of the views that it reads.
+    """
+    stored = catalog.stored
+    sizes = item.sizes if isinstance(item, MaterializedView) and item.sizes is not None else None
+    key = definition_key(item), None if sizes is None else frozenset(sizes.items())
+
+    def compiled() -> Stream:
+        return compile.stream(with_scan_sizes(bound_plan(item, stored), item), stored, streams)
+
+    return _streams.get(key, stored, compiled, lambda _: bind_definition(item, stored).depends)
+
+
+class Streams:
+    """The streams of a catalog's materialized views: `streams(item)` returns the stream of a view.
+
+    A view that is not ready reads replacements instead of the items that they replace, because they
+    become ready together.
+    """
+
+    def __init__(self, catalog: Catalog, compiled: StreamOf = stream_of) -> None:
+        self._catalog = catalog
+        self._compiled = compiled
+        self._coming = catalog.replaced()
+        self._known: dict[int, Stream] = {}
+
+    def __call__(self, item: Item) -> Stream:
+        if item.id not in self._known:
+            self._known[item.id] = self._compiled(item, self._catalog if item.ready else self._coming, self)
+        return self._known[item.id]

@@ -1,0 +1,172 @@
+"""The bytes of a log entry: a header, then the net changes of each relation.
+
+    one line of JSON, padded with blanks for alignment ─ section ─ section ─ …
+
+A section is an Arrow IPC stream of one relation's changes, with `__weight` as the last column. Large
+sections are separate files in the same folder, which the entry names. Every entry has the fields
+about the engine (offsets, inbox, clock, state, checkpoint, batch, extra), so the newest entry alone
+is enough to resume. Fields that this version does not know are kept in `extra`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.codec import decode_change, encode_change
+from tailgate.lake.errors import FeatureNotSupported, Gone
+from tailgate.lake.types import WEIGHT
+
+FORMAT = 1
+ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
+
+GONE = "the changes to be read are no longer kept"
+START_AGAIN = "Start again from a newer time."
+
+KINDS = ("tick", "catalog", "epoch")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The location of one relation's changes: `length` bytes at `offset` after the header, or the file with that name in log/."""
+
+    relation: int
+    rows: int
+    offset: int
+    length: int
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of an entry.
+
+    - `time`: ms since the epoch.
+    - `catalog_version`: the newest entry, including this one, that changed the catalog; 0 before the first.
+    - `age`: how long engines had been running on this lake, in ms; retention uses it (`lake.log.ages`).
+    - `offsets`: the position of each input, in the format of its reader.
+    - `inbox`: the last entry of the inbox that was consumed.
+    - `clock`: the offset of the engine's clock source, in ms.
+    - `state`: ids of the versions of the state, opaque.
+    - `checkpoint`, `batch`: the name of Spark's checkpoint and the number of its batch.
+    - `extra`: other values that each entry takes over from the previous one, as JSON.
+    """
+
+    n: int
+    time: int
+    epoch: int
+    kind: str
+    catalog_version: int = 0
+    catalog: Change | None = None
+    offsets: Mapping[str, Any] = field(default_factory=dict)
+    inbox: int = 0
+    clock: int = 0
+    state: str = ""
+    checkpoint: str = ""
+    batch: int = -1
+    relations: tuple[Section, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    age: int = 0
+
+    def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
+        return replace(self, offsets=offsets)
+
+    def section(self, relation: int) -> Section | None:
+        """Returns the section of a relation, or None if it did not change."""
+        return next((s for s in self.relations if s.relation == relation), None)
+
+
+_KNOWN = frozenset(Header.__dataclass_fields__) | {"format"}
+
+
+def encode_header(header: Header) -> bytes:
+    """Returns the first line of an entry, padded with blanks so that the next byte is aligned."""
+    data: dict[str, Any] = {"format": FORMAT, "n": header.n, "time": header.time, "epoch": header.epoch, "kind": header.kind}
+    data["catalog_version"] = header.catalog_version
+    data["age"] = header.age
+    if header.catalog is not None:
+        data["catalog"] = encode_change(header.catalog)
+    for name in ("offsets", "inbox", "clock", "state", "checkpoint", "batch"):
+        data[name] = getattr(header, name)
+    data["relations"] = [[s.relation, s.rows, s.offset, s.length, *([s.file] if s.file else [])] for s in header.relations]
+    data["extra"] = dict(header.extra)
+    line = json.dumps(data, separators=(",", ":")).encode()
+    return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
+
+
+def decode_header(line: bytes | memoryview) -> Header:
+    """Returns the header from the first line of an entry. Raises 0A000 for an unknown format."""
+    data = json.loads(bytes(line))
+    if data["format"] != FORMAT:
+        raise FeatureNotSupported(
+            f"entry {data.get('n')} of the log has format {data['format']}, and this version reads format {FORMAT}",
+            hint="A newer version of Tailgate has written to this lake; use that one.",
+        )
+    unknown = {name: value for name, value in data.items() if name not in _KNOWN}
+    change = data.get("catalog")
+    return Header(
+        n=data["n"],
+        time=data["time"],
+        epoch=data["epoch"],
+        kind=data["kind"],
+        catalog_version=data["catalog_version"],
+        catalog=None if change is None else decode_change(change),
+        age=data.get("age", 0),
+        offsets=data["offsets"],
+        inbox=data["inbox"],
+        clock=data["clock"],
+        state=data["state"],
+        checkpoint=data["checkpoint"],
+        batch=data["batch"],
+        relations=tuple(Section(*s) for s in data["relations"]),
+        extra={**unknown, **data["extra"]},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry that was read. Its changes are read only when needed.
+
+    `body` returns the bytes after the header. `beside` is the folder of sections in separate files.
+    """
+
+    header: Header
+    body: Callable[[], pa.Buffer]
+    beside: Path
+
+    def changes(self, relation: int) -> pa.Table | None:
+        """Returns the net changes of a relation, with `__weight` last; None if it did not change."""
+        section = self.header.section(relation)
+        return None if section is None else self.read(section)
+
+    def read(self, section: Section) -> pa.Table:
+        """Returns the changes of a section. Raises `Gone` if its file was removed."""
+        if section.file is not None:
+            try:
+                with pa.memory_map(str(self.beside / section.file)) as file:
+                    return pa.ipc.open_stream(file.read_buffer()).read_all()
+            except FileNotFoundError:
+                raise Gone(GONE, hint=START_AGAIN) from None
+        return pa.ipc.open_stream(self.body().slice(section.offset, section.length)).read_all()
+
+
+def stream(changes: pa.Table) -> bytes:
+    """Returns changes as the bytes of a section."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, changes.schema) as writer:
+        writer.write_table(changes)
+    return bytes(sink.getvalue())
+
+
+def rows(source: pa.Buffer | bytes | pa.NativeFile) -> int:
+    """Returns the number of rows of a section. Raises ValueError if it is not a section."""
+    reader = pa.ipc.open_stream(source)
+    if not reader.schema.names or reader.schema.names[-1] != WEIGHT:
+        raise ValueError(f"changes must end with the column {WEIGHT}: {reader.schema.names}")
+    return sum(batch.num_rows for batch in reader)

@@ -1,0 +1,197 @@
+"""Reading the log: the newest entry, the entries after a given one, and waiting for the next.
+
+    newest() ── n+1 exists? ── no ──► n exists? ── yes ──► n is the newest              two file look-ups, no listing
+                    │                     └─ no, it was rolled ──► list the folder
+                    └─ yes ──► sync the folder ──► n+1 is durable, look for n+2
+
+Readers see an entry only when it is durable (W2). The writer creates the name first and syncs the
+folder later, so a reader that finds a new name syncs the folder itself. Entries are always complete,
+because only complete files get a name. An entry is searched in log/ and then in segments/: it is
+copied to a segment before it is removed from log/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailgate.lake.errors import Gone
+from tailgate.lake.host import files
+from tailgate.lake.host.files import sync_folder
+from tailgate.lake.log.entry import GONE, START_AGAIN, Entry, Header, decode_header
+from tailgate.lake.log.segments import Segments
+
+POLL_S = 0.01  # just after an entry: ticks follow each other at 100-200 ms, and this is the maximum delay
+POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
+IDLE_AFTER_S = 1.0
+
+
+class Log:
+    """The log of one lake, safe for use by many threads. An instance remembers the newest entry that it has seen."""
+
+    def __init__(self, folder: Path, segments: Path) -> None:
+        self.folder = folder
+        self.segments = Segments(segments)
+        self._came = threading.Condition()
+        self._newest: Header | None = None
+
+    # ---- the newest and the oldest entry -----------------------------------------------------------------------------------
+
+    def newest(self) -> Header | None:
+        """Returns the header of the newest durable entry, None before the first."""
+        announced = self._newest
+        later = self._later(announced)
+        return announced if later is None else self.announce(later)
+
+    def announce(self, header: Header) -> Header:
+        """Announces a complete and durable entry to waiting readers, and returns the newest one. Called by the writer's process."""
+        with self._came:
+            if self._newest is None or self._newest.n < header.n:
+                self._newest = header
+            self._came.notify_all()
+            return self._newest
+
+    def notify(self) -> None:
+        """Wakes every `wait` so that it looks for a new entry at once."""
+        with self._came:
+            self._came.notify_all()
+
+    def _later(self, announced: Header | None) -> Header | None:
+        """Returns the newest entry if it is later than `announced`, else None."""
+        n = announced.n if announced else 0
+        if os.path.exists(self._path(n + 1)):
+            while os.path.exists(self._path(n + 1)):
+                n += 1
+        elif announced is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so n is not the newest
+            n = max(self.numbers(), default=0)
+        if n <= (announced.n if announced else 0):
+            return None
+        sync_folder(self.folder)
+        return self.header(n)
+
+    def numbers(self) -> list[int]:
+        """Returns the numbers of the entries in log/, in order."""
+        return files.numbered(self.folder)
+
+    def first(self) -> int:
+        """Returns the number of the oldest readable entry; 0 if there is none.
+
+        The log consists of the entries that reach the newest one without a gap. After a power loss,
+        older files may reappear because their removal was not durable.
+        """
+        numbers = self.numbers()
+        if not numbers:
+            return 0
+        low = numbers[-1]
+        for n in reversed(numbers):
+            if n < low - 1:
+                break
+            low = n
+        for segment in reversed(self.segments.ranges()):
+            if segment.last < low - 1:
+                break
+            low = min(low, segment.first)
+        return low
+
+    # ---- reading ---------------------------------------------------------------------------------------------------------
+
+    def read(self, n: int) -> Entry:
+        """Returns entry n. Raises `Gone` if it was removed or does not exist yet."""
+        for _ in range(2):  # the second attempt finds an entry that moved into a segment during the first
+            with contextlib.suppress(FileNotFoundError):
+                return self._from_file(n)
+            with contextlib.suppress(FileNotFoundError):
+                if (raw := self.segments.find(n)) is not None:
+                    return self._from_buffer(raw)
+        raise Gone(GONE, hint=START_AGAIN)
+
+    def header(self, n: int) -> Header:
+        """Returns the header of entry n. Raises `Gone` as `read` does."""
+        try:
+            with open(self._path(n), "rb") as file:
+                return decode_header(file.readline())
+        except FileNotFoundError:
+            return self.read(n).header
+
+    def after(self, n: int, upto: int | None = None) -> Iterator[Entry]:
+        """Yields the entries after n that exist now, at most up to `upto`. Raises `Gone` (R3) if the next one was removed."""
+        last = self.newest()
+        for number in range(n + 1, min(upto or (last.n if last else 0), last.n if last else 0) + 1):
+            yield self.read(number)
+
+    def wait(self, n: int, timeout: float) -> Header | None:
+        """Waits for an entry later than n and returns the newest one; returns None after `timeout` seconds."""
+        began = time.monotonic()
+        while True:
+            newest = self.newest()
+            if newest is not None and newest.n > n:
+                return newest
+            waited = time.monotonic() - began
+            if waited >= timeout:
+                return None
+            with self._came:
+                if self._newest is newest:
+                    poll = POLL_S if waited < IDLE_AFTER_S else POLL_IDLE_S
+                    self._came.wait(min(poll, timeout - waited))
+
+    def find(self, time: int) -> Header | None:
+        """Returns the newest entry with a time of at most `time`; None if all remaining entries are later."""
+        return self._last(lambda header: header.time <= time)
+
+    def aged(self, age: int) -> Header | None:
+        """Returns the newest entry that is at least `age` ms older (by entry age) than the newest entry; None if there is none."""
+        newest = self.newest()
+        return None if newest is None else self._last(lambda header: header.age <= newest.age - age)
+
+    def _last(self, holds: Callable[[Header], bool]) -> Header | None:
+        """Returns the newest entry for which `holds` is true, or None. If it holds for an entry, it must hold for all older ones."""
+        newest = self.newest()
+        if newest is None or holds(newest):
+            return newest
+        low, high = self.first(), newest.n
+        last = None
+        while low < high:
+            middle = (low + high) // 2
+            header = self.header(middle)
+            if holds(header):
+                last, low = header, middle + 1
+            else:
+                high = middle
+        return last
+
+    def _path(self, n: int) -> str:
+        return f"{self.folder}/{n}"
+
+    def _from_file(self, n: int) -> Entry:
+        path = self._path(n)
+        with open(path, "rb") as file:
+            line = file.readline()
+
+        def body() -> pa.Buffer:
+            try:
+                with pa.memory_map(path) as file:
+                    return file.read_buffer().slice(len(line))
+            except FileNotFoundError:  # the entry has moved into a segment
+                return self.read(n).body()
+
+        return Entry(decode_header(line), body, self.folder)
+
+    def _from_buffer(self, raw: pa.Buffer) -> Entry:
+        line, _, _ = bytes(raw[: 1 << 16]).partition(b"\n")
+        if len(line) == 1 << 16:
+            line, _, _ = bytes(raw).partition(b"\n")
+        return Entry(decode_header(line), lambda: raw.slice(len(line) + 1), self.folder)
+
+
+def carried(header: Header | None) -> Header:
+    """Returns the defaults of the next entry: the newest header without its catalog change and relations."""
+    if header is None:
+        return Header(n=0, time=0, epoch=0, kind="epoch")
+    return replace(header, catalog=None, relations=())

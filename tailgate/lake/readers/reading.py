@@ -1,0 +1,175 @@
+"""Reading a relation at a time (R1-R4).
+
+    checkpoint c ≤ t ──► its table at that version ─┐
+    entries (c, t]   ──► its changes ───────────────┴─► sum ──► rows with weights above zero
+
+If files of a checkpoint or entries are removed during a read, the read starts again from a newer
+checkpoint. It raises `Gone` if the time can no longer be read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyarrow.dataset import dataset
+
+from tailgate.lake.catalog import HistoryItem, Item
+from tailgate.lake.errors import CannotConnectNow, Gone, TailgateError, UndefinedTable, of
+from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Entry, Header
+from tailgate.lake.readers import holds
+from tailgate.lake.readers.failed import error_change, failure, owner
+from tailgate.lake.tables import checkpoints
+from tailgate.lake.tables.checkpoints import Checkpoint
+from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_path
+from tailgate.lake.tables.weights import formed, negated, positive, total
+from tailgate.lake.types import WEIGHT
+
+RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
+
+ATTEMPTS = 3
+
+
+def since_wanted(lake: Lake) -> int:
+    """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable."""
+    histories = (item.retain_history_ms for item in lake.catalog().items.values() if isinstance(item, HistoryItem))
+    old = lake.log.aged(max([RETAIN_HISTORY_MS, *histories]))
+    held = (hold.since for hold in holds.holds(lake) if hold.stopped is None and hold.since is not None)
+    return min([old.time if old else 0, *held])
+
+
+def since(lake: Lake) -> int:
+    """Returns the oldest time that can be read; 0 before the first entry."""
+    first = lake.log.first()
+    if first <= 1:
+        return lake.log.header(1).time if first else 0
+    readable = [c.time for c in checkpoints.listed(lake) if c.position >= first]
+    assert readable, f"the log begins with entry {first} and no checkpoint reaches it"
+    return readable[0]
+
+
+def readable_since(lake: Lake, relations_read: Iterable[int]) -> int:
+    """Returns the oldest time at which all of these relations can be read: `since`, or later if one became readable later."""
+    return max([since(lake), *(_began(lake, relation) for relation in relations_read)])
+
+
+def _began(lake: Lake, relation: int) -> int:
+    """Returns the time from which a relation is stored and ready; 0 if that is older than the log or has not happened yet."""
+    times: dict[int, int] = lake.cache.setdefault(f"{__name__}.began", {})
+    if relation not in times:
+        newest = lake.log.newest()
+        low, high = lake.log.first(), newest.n if newest else 0
+        if not _filled(lake, relation, high) or _filled(lake, relation, low):
+            return 0
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _filled(lake, relation, middle) else (middle, high)
+        times[relation] = lake.log.header(high).time
+    return times[relation]
+
+
+def _filled(lake: Lake, relation: int, n: int) -> bool:
+    stored = relations(lake.catalog_at(n)).get(relation)
+    return stored is not None and stored.ready
+
+
+def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
+    """Returns the rows of a relation at a time, by default the newest (R1). Each distinct row comes once, with `__weight` above zero."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return _snapshot(lake, relation, at)
+        except (Gone, FileNotFoundError):
+            if attempt == ATTEMPTS - 1:
+                raise
+            lake.cache.pop(checkpoints.NAME, None)
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            raise CannotConnectNow("the tables are not readable yet", hint="The engine repairs them when it has started.") from error
+    raise AssertionError("not reached")
+
+
+def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
+    if at is not None and (item := owner(lake.catalog(), relation)) is not None:
+        why = failure(item)
+        if why is not None and why.time <= at < since(lake):  # since the failure, only one row of its errors has changed
+            rows = _snapshot(lake, relation, None)
+            return rows if relation == item.id else positive(total([rows, error_change(why.message, -1)], rows.schema))
+    upto, checkpoint = base(lake, at)
+    stored = relations(lake.catalog_at(upto.n)).get(relation)
+    if stored is None:
+        current = relations(lake.catalog()).get(relation)
+        raise UndefinedTable(f'relation "{current.name}" does not exist at time {upto.time}' if current else "the relation does not exist")
+    version, position = table_at(checkpoint, relation)
+    parts: list[pa.Table] = []
+    for entry in lake.log.after(position, upto.n):
+        if relation in begun(entry.header.catalog):
+            version, parts = None, []
+        if (changes := entry.changes(relation)) is not None:
+            parts.append(changes)
+    rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version)
+    return positive(total([rows, *parts], stored.changes)) if parts else positive(rows)
+
+
+def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
+    """Returns the entry to read up to, and the checkpoint to start from. Raises `Gone` if `at` is below `since` (R3)."""
+    newest = lake.log.newest()
+    if newest is None:
+        raise Gone("the log is empty")
+    checkpoint = checkpoints.newest(lake, at)
+    upto = newest if at is None else lake.log.find(at)
+    oldest = since(lake)
+    if upto is None or upto.time < oldest or (at is not None and at < oldest):
+        raise Gone(f"time {at} is no longer kept", hint=f"The oldest time that can be read is {oldest}.")
+    return upto, checkpoint
+
+
+def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, int]:
+    """Returns the version of a relation's table at a checkpoint, and the entry after which the log's changes apply.
+
+    The version is None if the relation was created after the checkpoint.
+    """
+    if checkpoint is None:
+        return None, 0
+    return checkpoint.versions.get(relation), checkpoint.positions.get(relation, checkpoint.n)
+
+
+def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
+    """Returns the rows of a table at a version, with `__weight`."""
+    table = DeltaTable(str(table_path(lake, stored.id)), version=version)
+    # Read the files directly: with their statistics, `to_pyarrow_table` fails on dates before year 1 or after 9999.
+    schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
+    rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()
+    if stored.key is None:  # columns that were added later follow the count
+        return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
+    return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)
+
+
+def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> Iterator[tuple[Header, pa.Table]]:
+    """Yields the changes of a relation with times in (`after`, `upto`], entry by entry (R4)."""
+    begin, end = lake.log.find(after), lake.log.newest() if upto is None else lake.log.find(upto)
+    if begin is None and lake.log.first() > 1:
+        raise Gone(f"changes since time {after} are no longer kept", hint=f"The oldest time that can be read is {since(lake)}.")
+    if end is not None:
+        for entry in lake.log.after(begin.n if begin else 0, end.n):
+            if (table := entry.changes(relation)) is not None:
+                yield entry.header, table
+
+
+def net(lake: Lake, entry: Entry, relation: int) -> pa.Table | None:
+    """Returns an entry's changes of a relation. If the entry empties the relation, the changes include the removal of its rows."""
+    entry_changes, n = entry.changes(relation), entry.header.n
+    if relation not in begun(entry.header.catalog) or n == 1 or relation not in relations(lake.catalog_at(n - 1)):
+        return entry_changes
+    before = snapshot(lake, relation, lake.log.header(n - 1).time)
+    return total([negated(before), *([] if entry_changes is None else [entry_changes])], before.schema)
+
+
+def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:
+    """Returns the error with which reading an item at a time must fail, or None: one of its errors that sum above zero."""
+    if not item.errors:
+        return None
+    active = sorted((row["sqlstate"], row["message"]) for row in snapshot(lake, item.errors, at).to_pylist())
+    return of(*active[0]) if active else None

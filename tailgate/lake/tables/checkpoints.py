@@ -1,0 +1,187 @@
+"""Checkpoints: which version of every table belongs to one time. tables/checkpoints, itself a Delta table, lists them.
+
+    n, time, age (ms)     the entry that all tables had reached, with its time and age
+    relation, name        one row for each stored relation
+    version, position     of its table, and the entry up to which that version holds it: n, or less during a backfill
+
+Every round writes the whole list again in one commit. Older checkpoints are thinned out: a reader
+that starts from an older one reads a few more entries, and the list of an hour is a few dozen
+checkpoints in one small file.
+
+The files of a version are durable before the version is listed. A power loss may remove or truncate
+the newest commit of the list; then the previous commit is used (`_intact`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.tables import delta
+from tailgate.lake.tables.stored_relations import table_path
+
+log = logging.getLogger("tailgate.checkpoints")
+
+NAME = "checkpoints"
+
+SCHEMA = pa.schema(
+    [
+        pa.field("n", pa.int64()),
+        pa.field("time", pa.int64()),
+        pa.field("relation", pa.int64()),
+        pa.field("name", pa.string()),
+        pa.field("version", pa.int64()),
+        pa.field("position", pa.int64()),
+        pa.field("age", pa.int64()),
+    ]
+)
+
+RECENT_MS = 10_000  # all younger checkpoints are kept: with twenty views a round writes 40 rows for each of them
+SPACING_MS = 60_000  # older ones: one per minute
+SPARSE_AFTER_MS = 2 * 3_600_000
+SPARSE_MS = 600_000  # older than SPARSE_AFTER_MS: one per ten minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A time that all tables had reached. `versions`, `positions` and (informative) `names` by relation; `age` of the entry."""
+
+    n: int
+    time: int
+    age: int
+    versions: Mapping[int, int]
+    positions: Mapping[int, int]
+    names: Mapping[int, str]
+
+    @property
+    def position(self) -> int:
+        """Returns the oldest entry after which a reader of some relation has to read the log."""
+        return min(self.positions.values(), default=self.n)
+
+
+def listed(lake: Lake) -> list[Checkpoint]:
+    """Returns all readable checkpoints, oldest first."""
+    with lake.lock:
+        cached: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
+        if cached is None:
+            found_table = opened(table_path(lake, NAME))
+            if found_table is None:
+                return []
+            table = found_table
+        else:
+            table = cached[0]
+            try:
+                table.update_incremental()
+                if table.version() == cached[1] or not _intact(table):
+                    return cached[2]
+            except (DeltaError, pa.ArrowException, OSError):  # a truncated commit that the engine has not rolled back yet
+                return cached[2]
+        checkpoints = decoded(table)
+        lake.cache[NAME] = (table, table.version(), checkpoints)
+        return checkpoints
+
+
+def opened(path: Path) -> DeltaTable | None:
+    """Returns the list at its newest intact version; None if there is none."""
+    for version in reversed(delta.commits(path)):
+        try:
+            table = DeltaTable(str(path), version=version)
+            if _intact(table):
+                return table
+        except Exception:  # noqa: BLE001  # delta-rs and its Parquet parser raise exceptions of any class
+            log.warning("version %d of the list of checkpoints cannot be read", version)
+    return None
+
+
+def _intact(table: DeltaTable) -> bool:
+    """Returns whether the newest commit is complete. Its transaction, written last, has the newest checkpoint's entry as version."""
+    entry = table.transaction_version(NAME)
+    return table.version() == 0 if entry is None else entry == max((c.n for c in decoded(table)), default=None)
+
+
+def decoded(table: DeltaTable) -> list[Checkpoint]:
+    """Returns the checkpoints of the list, oldest first."""
+    return _decode(table.to_pyarrow_table().to_pylist())
+
+
+def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
+    """Returns the newest checkpoint with a time of at most `at`, or None."""
+    return next((c for c in reversed(listed(lake)) if at is None or c.time <= at), None)
+
+
+def _decode(rows: Iterable[Mapping[str, Any]]) -> list[Checkpoint]:
+    checkpoints: dict[int, Checkpoint] = {}
+    for row in rows:
+        at = checkpoints.setdefault(row["n"], Checkpoint(row["n"], row["time"], row.get("age") or 0, {}, {}, {}))
+        if row["relation"]:
+            for values, value in ((at.versions, "version"), (at.positions, "position"), (at.names, "name")):
+                values[row["relation"]] = row[value]  # type: ignore[index]  # these are dicts, created in the call above
+    return [checkpoints[n] for n in sorted(checkpoints)]
+
+
+def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
+    """Returns the checkpoints to keep: the newest not later than `since`, the newest of all, and some between, by the spacings above."""
+    oldest = max((i for i, c in enumerate(all) if c.time <= since), default=0)
+    remaining: list[Checkpoint] = []
+    for i, checkpoint in enumerate(all[oldest:]):
+        old = age - checkpoint.age
+        spacing = 0 if old < RECENT_MS else SPACING_MS if old < SPARSE_AFTER_MS else SPARSE_MS
+        if i == 0 or oldest + i == len(all) - 1 or checkpoint.age // max(spacing, 1) != remaining[-1].age // max(spacing, 1):
+            remaining.append(checkpoint)
+    return remaining
+
+
+def create(lake: Lake) -> DeltaTable:
+    """Returns the list, and creates it if it does not exist."""
+    path = table_path(lake, NAME)
+    table = opened(path)
+    if table is not None:
+        return table
+    return DeltaTable.create(str(path), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
+
+
+def sync(lake: Lake) -> None:
+    """Makes the current list durable, with all commits that it is read from."""
+    path = table_path(lake, NAME)
+    if delta.is_table(path):
+        files.sync_all(delta.all_files(path))
+
+
+def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:
+    """Replaces the list durably, on top of the version of `table`. The transaction has the number of the newest checkpoint."""
+    delta.check_epoch(table, epoch)
+    rows = [
+        {
+            "n": c.n,
+            "time": c.time,
+            "age": c.age,
+            "relation": r,
+            "name": c.names.get(r, ""),
+            "version": v,
+            "position": c.positions.get(r, c.n),
+        }
+        for c in all
+        for r, v in (c.versions or {0: 0}).items()  # a checkpoint without relations needs a row, too
+    ]
+    before = table.version()
+    delta.committing(
+        table,
+        lambda: write_deltalake(
+            table,
+            pa.Table.from_pylist(rows, schema=SCHEMA),
+            mode="overwrite",
+            schema_mode="overwrite" if len(table.schema().fields) != len(SCHEMA) else None,  # in a lake of an earlier version
+            commit_properties=delta.commit(epoch, NAME, all[-1].n),
+            post_commithook_properties=delta.NO_HOOKS,
+        ),
+    )
+    files.sync_all(delta.files_of(table_path(lake, NAME), before, table.version()))

@@ -1,0 +1,71 @@
+"""Stored relations, and the form of their Delta tables.
+
+A relation with a key has one row per key, or at most one row if the key has no columns. A relation
+without a key may hold duplicates; a hidden last column `__count` has the number of copies.
+
+Columns are in their stored form (`lake.types`) and use no feature that only one of Delta's writers
+supports. All are nullable: for a non-nullable column next to a timestamp without time zone, delta-rs
+writes a protocol that Spark refuses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailgate.lake.catalog import ERRORS, Catalog, Change
+from tailgate.lake.folder import Lake
+from tailgate.lake.types import Field, arrow_schema
+
+COUNT = "__count"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored relation: an item's rows, or the weighted errors of its rows. `ready`: the backfill has finished, so its table follows."""
+
+    id: int
+    name: str
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None
+    ready: bool
+
+    @property
+    def changes(self) -> pa.Schema:
+        """Returns the schema of its sections in the log."""
+        return arrow_schema(self.columns, weight=True)
+
+    @property
+    def table(self) -> pa.Schema:
+        """Returns the schema of its Delta table."""
+        schema = arrow_schema(self.columns)
+        return schema if self.key is not None else schema.append(pa.field(COUNT, pa.int64()))
+
+    @property
+    def key_names(self) -> list[str]:
+        """Returns the columns that identify a row of the table: the key, or all columns except the count."""
+        return [self.columns[i].name for i in self.key] if self.key is not None else [c.name for c in self.columns]
+
+
+def relations(catalog: Catalog) -> dict[int, Stored]:
+    """Returns all stored relations by id."""
+    out: dict[int, Stored] = {}
+    for item in catalog.items.values():
+        if item.stored:
+            out[item.id] = Stored(item.id, str(catalog.name_of(item)), item.columns, item.key, item.ready)
+        if item.errors:
+            out[item.errors] = Stored(item.errors, f"{catalog.name_of(item)} errors", ERRORS, None, item.ready)
+    return out
+
+
+def begun(change: Change | None) -> frozenset[int]:
+    """Returns the ids of the relations that a change makes empty: those of items put as not ready, new or to be backfilled again."""
+    items = () if change is None else change.put
+    return frozenset(id for item in items if not item.ready for id in (item.id, item.errors) if id)
+
+
+def table_path(lake: Lake, relation: int | str) -> Path:
+    """Returns the folder of a relation's Delta table."""
+    return lake.path / "tables" / str(relation)

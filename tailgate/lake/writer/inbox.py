@@ -1,0 +1,177 @@
+"""The inbox: input of ticks that does not come from Kafka. Its numbered entries are durable before they are acknowledged.
+
+    write(records) ──► inbox/<epoch>/.<n> ──fsync──► link <n> ──fsync the folder──► [epoch still current?] ──► n
+                                                       └── failed ──► <n> is removed, or the engine ends
+    a tick reads (last, n] ──► the log's entry has `inbox: n` ──► remove(upto n)
+
+Numbers are never reset during the life of a lake. The log's newest entry has the number of the last
+entry that a tick has read; later ones are read by the next tick, also after a crash. A number belongs
+to one write. A write that fails leaves no entry, so the next write uses the same number. If the entry
+cannot be removed, the engine ends (`Uncertain`) before it accepts another write.
+
+Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
+which is no longer read. A new epoch takes over the unread entries atomically, by renaming its folder.
+
+An entry is a sequence of records, big-endian: channel, key and value, each as a length (4 bytes, -1
+for NULL) and bytes; then partition (4), offset (8) and milliseconds (8); then the total length of the
+headers, and name and value of each as above. tailgate/engine/java's InboxSource reads the same format.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailgate.lake.errors import IoError, Replaced, TailgateError, Uncertain
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash, files
+
+TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record with Kafka's columns; `timestamp` in milliseconds."""
+
+    channel: str
+    key: bytes | None
+    value: bytes | None
+    partition: int = 0
+    offset: int = 0
+    timestamp: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    def parts(self) -> list[bytes]:
+        """Returns the bytes of the record, in parts."""
+        channel = self.channel.encode()
+        return [
+            struct.pack(">i", len(channel)),
+            channel,
+            *_sized(self.key),
+            *_sized(self.value),
+            struct.pack(">iqq", self.partition, self.offset, self.timestamp),
+            *_sized(b"".join(p for k, v in self.headers for p in (*_sized(k.encode()), *_sized(v))) if self.headers else None),
+        ]
+
+
+def _sized(value: bytes | None) -> list[bytes]:
+    return [struct.pack(">i", -1)] if value is None else [struct.pack(">i", len(value)), value]
+
+
+def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | None]]:
+    """Yields channel, key and value of each record of an entry."""
+    view, at = memoryview(data), 0
+
+    def taken() -> memoryview | None:
+        nonlocal at
+        (length,) = struct.unpack_from(">i", view, at)
+        at += 4
+        if length < 0:
+            return None
+        at += length
+        return view[at - length : at]
+
+    while at < len(view):
+        channel, key, value = taken(), taken(), taken()
+        assert channel is not None
+        at += 20
+        taken()
+        yield bytes(channel).decode(), key, value
+
+
+class Inbox:
+    """The writer of the inbox in one epoch, safe for many threads.
+
+    `consumed`: the last entry that the log had passed when the epoch began.
+    """
+
+    def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
+        self._lake = lake
+        self.epoch, self.consumed = epoch, consumed
+        self.folder = lake.path / "inbox" / str(epoch)
+        self._lock = threading.Lock()
+        self._failure: TailgateError | None = None
+        if not self.folder.is_dir():
+            _take_over(self.folder, consumed)
+        self.newest = max([consumed, *files.numbered(self.folder)])
+        for old in _epochs(self.folder.parent):
+            if old < epoch:
+                files.discard_folder(self.folder.parent / str(old))
+
+    def write(self, entry: Iterable[Record]) -> int:
+        """Adds an entry durably, and returns its number.
+
+        Raises `Replaced` if another epoch has begun, and `Uncertain` if the entry may exist after a restart.
+        After any other error it does not exist.
+        """
+        parts = [part for record in entry for part in record.parts()]
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            number = self.newest + 1
+            path = self.folder / str(number)
+            crash.point("inbox.entry")
+            try:
+                if not files.create(path, parts, self.folder / f".{number}", linked=lambda: crash.point("inbox.link")):
+                    self._failure = Uncertain("the inbox has an entry that this engine did not write")
+                    raise self._failure
+            except Uncertain as error:
+                raise self._take_back(path, error) from error
+            try:
+                newest = self._lake.log.newest()
+            except OSError as error:
+                raise self._take_back(path, Uncertain(f"could not read the log: {error.strerror}")) from error
+            if newest is not None and newest.epoch != self.epoch:
+                self._failure = Replaced("another engine writes the log of this lake")  # it may have taken over the entry
+                raise self._failure
+            crash.point("inbox.linked")
+            self.newest = number
+            return number
+
+    def _take_back(self, path: Path, error: TailgateError) -> TailgateError:
+        """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
+        if self._failure is None:
+            try:
+                files.remove(path)
+            except OSError:
+                self._failure = error
+            else:
+                return IoError(error.message)
+        return self._failure
+
+    def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
+        """Yields channel and value of the records of entries (after, upto]."""
+        for number in range(after + 1, upto + 1):
+            yield from ((channel, value) for channel, _, value in records((self.folder / str(number)).read_bytes()))
+
+    def keys(self, number: int) -> Iterator[tuple[str, memoryview | None]]:
+        """Yields channel and key of the records of an entry."""
+        yield from ((channel, key) for channel, key, _ in records((self.folder / str(number)).read_bytes()))
+
+    def remove(self, after: int, upto: int) -> None:
+        """Removes entries (after, upto], which the log has passed."""
+        for number in range(after + 1, upto + 1):
+            files.discard(self.folder / str(number))
+
+
+def _epochs(folder: Path) -> list[int]:
+    return [n for n in files.numbered(folder) if (folder / str(n)).is_dir()]
+
+
+def _take_over(folder: Path, consumed: int) -> None:
+    """Creates an epoch's folder with the entries after `consumed` of the previous epoch. The final rename makes this atomic."""
+    folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
+    new_folder = folder.with_name(f".{folder.name}")
+    files.discard_folder(new_folder)
+    new_folder.mkdir(mode=files.PRIVATE_FOLDER)
+    for old in _epochs(folder.parent)[-1:]:
+        for number in files.numbered(folder.parent / str(old)):
+            if number > consumed:
+                files.link(folder.parent / str(old) / str(number), new_folder / str(number))
+    files.sync_folder(new_folder)
+    crash.point("inbox.taken")
+    files.rename(new_folder, folder)
+    files.sync_folder(folder.parent)

@@ -1,0 +1,243 @@
+"""Writing the log: one engine at a time, one file per entry.
+
+    open_epoch ──► lock (W4) ──► epoch entry (W3) ──► the earlier JVM has ended ──► Writer
+    append     ──► writers/<id>/n ──► sync ──► link to log/n, if free (W1) ──► sync of the folder (W2) ──► announced
+
+The link is the commit. A failure before it changes nothing, and the same entry may be appended again.
+After it only the sync of the folder can fail. Then the writer accepts no more entries (`Uncertain`),
+the process ends, and the next start reads the committed entries from the log.
+
+A writer that was paused and replaced cannot append any more, even if its entries' names have become
+free (`lake.log.fencing`). It gets `Replaced`.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.errors import Replaced, TailgateError, Uncertain
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash, files
+from tailgate.lake.log.ages import Ages
+from tailgate.lake.log.entry import ALIGNMENT, KINDS, Header, Section, encode_header, rows, stream
+from tailgate.lake.log.fencing import Revoked, WriterFolder
+from tailgate.lake.log.log import carried
+from tailgate.lake.writer.engines import Announcement, EngineLock, announced, forget, wait_until_gone
+
+Changes: TypeAlias = (
+    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
+)
+
+
+AHEAD_MS = 60_000  # by which the log's time may be ahead of the clock without a warning
+
+log = logging.getLogger("tailgate.lake")
+
+REPLACED = "another engine writes the log of this lake"
+
+
+def now() -> int:
+    """Returns the wall clock's time in ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
+    """Returns the lake's writer, in a new epoch. Raises 55000 if another engine is running and `take_over` is false."""
+    lock = EngineLock(lake, take_over)
+    try:
+        before = announced(lake)
+        writer = _begin(lake, lock)
+        if before is not None:
+            wait_until_gone(before, insist=not take_over)
+        return writer
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _begin(lake: Lake, lock: EngineLock) -> Writer:
+    """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
+    folder = WriterFolder(lake.path)
+    while True:
+        newest = carried(lake.log.newest())
+        header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
+        try:
+            if _create(lake, header, [], folder):
+                break
+        except Revoked:
+            folder.renew()
+    folder.revoke_others()
+    return Writer(lake, lock, lake.log.announce(header), folder)
+
+
+class Writer:
+    """The writer of the log. `newest` is the newest entry, its own or the one before its first. One thread at a time appends."""
+
+    def __init__(self, lake: Lake, lock: EngineLock, newest: Header, folder: WriterFolder) -> None:
+        self.lake = lake
+        self.newest = newest
+        self.epoch = newest.epoch
+        self.folder = folder
+        self.catalog: Catalog = lake.catalog_at(newest.n)
+        self._lock = lock
+        self._appending = threading.RLock()
+        self._ages = Ages(newest.age)
+        self._announcement: Announcement | None = None
+        self._failure: TailgateError | None = None
+        self._ahead = False  # whether the time is more than AHEAD_MS ahead of the clock, which has been logged
+        self.keep_catalog()  # the previous engine may not have written it
+
+    def append(
+        self,
+        changes: Sequence[tuple[int, Changes]] = (),
+        *,
+        kind: str = "tick",
+        time: int | None = None,
+        catalog: Change | None = None,
+        **fields: Any,
+    ) -> Header:
+        """Appends the next entry durably, with the net changes of each relation that changed.
+
+        `time` must be later than the newest entry's. By default it is the clock's time, or the newest plus one
+        if that is greater. Other fields of `Header` (offsets, inbox, clock, state, checkpoint, batch, extra)
+        default to those of the newest entry.
+
+        Raises `Replaced` if another engine writes the log, and `Uncertain` if the entry may or may not be
+        durable; after either, no entry can be appended. After any other error the entry is not in the log and
+        may be appended again.
+        """
+        assert kind in KINDS, kind
+        with self._appending:
+            if self._failure is not None:
+                raise self._failure
+            newest = carried(self.newest)
+            n = newest.n + 1
+            time = max(now(), newest.time + 1) if time is None else time
+            if time <= newest.time:
+                raise ValueError(f"time {time} is not later than the newest entry's, {newest.time}")
+            after = self.catalog if catalog is None else self.catalog.apply(catalog)
+            sections, parts = self._sections(n, changes)
+            version = newest.catalog_version if catalog is None else n
+            fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
+            header = replace(newest, n=n, time=time, relations=sections, **fields)
+            self._link(header, parts)
+            self.newest = self.lake.log.announce(header)
+            self._ages.appended(header.age)
+            self._compare_clock(time)
+            if catalog is not None:
+                self.catalog = after
+                crash.point("catalog.entry")
+                self.keep_catalog()
+            return header
+
+    def _compare_clock(self, time: int) -> None:
+        """Logs a warning when the log's time gets too far ahead of the clock, once until the clock has caught up."""
+        ahead = time - now()
+        if ahead > AHEAD_MS and not self._ahead:
+            log.warning(
+                "the time of the log is %d s ahead of the clock, which was set back; times go on one by one until the clock has caught up",
+                ahead // 1000,
+            )
+        self._ahead = ahead > AHEAD_MS
+
+    def _link(self, header: Header, parts: Sequence[bytes | memoryview]) -> None:
+        """Creates the entry in the log."""
+        try:
+            while True:
+                try:
+                    if _create(self.lake, header, parts, self.folder):
+                        return
+                    raise Replaced(REPLACED)
+                except Revoked:
+                    self.folder.renew()
+                    self.check()
+        except (Replaced, Uncertain) as error:
+            self._failure = error  # permanent: a new folder alone does not prove that this writer is the newest
+            raise
+
+    def check(self) -> None:
+        """Raises `Replaced` if another engine has written to the log."""
+        newest = self.lake.log.newest()
+        if newest is None or newest.epoch != self.epoch:
+            raise Replaced(REPLACED)
+
+    def keep_catalog(self) -> bool:
+        """Writes the copy of the catalog if it is missing. Returns whether it exists."""
+        with self._appending:
+            return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.folder)
+
+    def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
+        """Returns the location of each section, and the bytes of those inside the entry."""
+        sections: list[Section] = []
+        parts: list[bytes | memoryview] = []
+        offset = 0
+        for relation, content in changes:
+            if isinstance(content, Path):
+                if section := self._adopt(n, relation, content):
+                    sections.append(section)
+                continue
+            raw = memoryview(stream(content) if isinstance(content, pa.Table) else content).cast("B")
+            count = rows(pa.py_buffer(raw))
+            if count == 0:
+                continue
+            sections.append(Section(relation, count, offset, len(raw)))
+            filling = -len(raw) % ALIGNMENT
+            parts += [raw, bytes(filling)]
+            offset += len(raw) + filling
+        if len({s.relation for s in sections}) != len(sections):
+            raise ValueError("a relation has two sections")
+        return tuple(sections), parts
+
+    def _adopt(self, n: int, relation: int, path: Path) -> Section | None:
+        """Links or copies a file into the log's folder, as a section of entry n. Returns None if it has no rows."""
+        with pa.memory_map(str(path)) as file:
+            count = rows(file)
+        if count == 0:
+            return None
+        name = f"{n}.{self.epoch}.{relation}.arrow"
+        target = self.lake.log.folder / name
+        files.discard(target)  # left by an earlier attempt to append this entry
+        try:
+            files.link(path, target)
+        except OSError:  # the file is on another file system
+            shutil.copyfile(path, target)
+        files.sync_all([target, target.parent])  # the name must be durable before the entry that uses it
+        return Section(relation, count, 0, target.stat().st_size, name)
+
+    def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
+        """Announces where gateways find the engine's control, and the processes that later engines wait for."""
+        self._announcement = Announcement.mine(self.epoch, address, token, jvm)
+        self._announcement.write(self.lake)
+
+    def keep_announced(self) -> None:
+        """Repeats the announcement if a replaced engine has removed or overwritten it."""
+        if self._announcement is not None and announced(self.lake) != self._announcement:
+            self._announcement.write(self.lake)
+
+    def close(self) -> None:
+        """Ends the epoch at a tick boundary, so that the next engine need not wait."""
+        forget(self.lake, self.epoch)
+        self.folder.close()
+        self._lock.release()
+
+
+def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], folder: WriterFolder) -> bool:
+    """Creates the entry's file, complete and durable (W1, W2). Returns False if the name is taken."""
+
+    def content() -> Iterator[bytes | memoryview]:
+        yield encode_header(header)
+        crash.point("entry.half")
+        yield from parts
+        crash.point("entry.link")
+
+    return folder.create(lake.log.folder / str(header.n), content(), linked=lambda: crash.point("entry.linked"))

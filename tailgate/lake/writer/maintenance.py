@@ -1,0 +1,145 @@
+"""Maintenance of the Delta tables between rounds: Delta checkpoints, removal of old versions, and compaction.
+
+    a sweep visits table after table until its time budget is used; the next sweep continues there
+       commits since Delta's checkpoint ≥ 50  ──► a new Delta checkpoint     (opening a table reads the commits after it)
+       small files ≥ 16                       ──► one file
+       files that no kept version uses        ──► removed five minutes after a sweep first saw them unused
+       Delta's log before the oldest version  ──► removed in the same way
+       tables of dropped relations            ──► removed in the same way, when no checkpoint names them
+
+The kept versions are those that tables/checkpoints names, and the newest. Delta's VACUUM and log
+clean-up go by age alone, and asking delta-rs to keep a version costs 50 ms each (measured), so this
+module does both by name.
+
+An engine that was paused and replaced may later remove files that it chose before. This is harmless.
+A file is chosen only if a commit in the table's log removed it, or if it is a leftover from before
+this engine's first commit to the table. After that commit, earlier engines cannot commit their
+leftovers. No later version needs either kind.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.tables import checkpoints, delta
+from tailgate.lake.tables.merging import FILE_BYTES
+from tailgate.lake.tables.stored_relations import relations, table_path
+
+BUDGET_S = 1.0  # of a sweep: rounds wait for it, and tables must be at most 3 s behind
+COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
+SMALL_BYTES = FILE_BYTES // 4
+SMALL_FILES = 16
+GRACE_S = 300.0  # from when no kept version uses a file until it is removed: a reader may still have it open
+
+
+class Tender:
+    """The state between sweeps: the last table visited, the files that commits removed from each table, and files due for removal."""
+
+    def __init__(self, lake: Lake, epoch: int) -> None:
+        self.lake = lake
+        self.epoch = epoch
+        self._removed: dict[str, tuple[int, set[str]]] = {}  # by table: the last version examined, and the files removed from it so far
+        self._files: dict[str, dict[int, frozenset[str]]] = {}  # by table: the files of each kept version
+        self._waiting: dict[Path, float] = {}
+        self._last = ""
+
+    def tend(self, budget_s: float = BUDGET_S) -> None:
+        """Maintains tables in turn for about `budget_s` seconds, at least one table."""
+        ends = time.monotonic() + budget_s
+        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
+        names = self._without_dropped([n for n in names if delta.is_table(table_path(self.lake, n))])
+        for name in [n for n in names if n > self._last] + [n for n in names if n <= self._last]:
+            self.tend_one(name)
+            self._last = name
+            if time.monotonic() > ends:
+                return
+
+    def _without_dropped(self, names: list[str]) -> list[str]:
+        """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
+        referenced = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
+        dropped = [n for n in names if n.isdecimal() and int(n) not in referenced]
+        for path in self._due(self.lake.path / "tables", [table_path(self.lake, n) for n in dropped]):
+            files.discard_folder(path)
+        return [n for n in names if n not in dropped]
+
+    def tend_one(self, name: str) -> None:
+        """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
+        path = table_path(self.lake, name)
+        table = DeltaTable(str(path))
+        delta.check_epoch(table, self.epoch)
+        if name != checkpoints.NAME:
+            compact(table, self.epoch)
+        if table.version() - max(delta.delta_checkpoints(path), default=-1) >= COMMITS_MAX:
+            delta.committing(table, table.create_checkpoint)
+        lists = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
+        listed = {c.versions[int(name)] for c in lists if int(name) in c.versions}
+        versions = listed | {table.version()}
+        self._vacuum(name, path, table, versions)
+        if listed or name == checkpoints.NAME:  # the commits of a table name its files, which are not durable before it is listed
+            self._clean_log(path, min(versions))
+
+    def _vacuum(self, name: str, path: Path, table: DeltaTable, versions: set[int]) -> None:
+        """Removes data files that no kept version uses."""
+        version = table.version()
+        if name in self._removed:
+            before, removed = self._removed[name]
+            removed |= delta.removed_by(path, before, version)
+        elif (table.transaction_version(delta.EPOCH) or 0) == self.epoch:
+            removed = {p.name for p in path.iterdir() if p.suffix == ".parquet"}
+        else:
+            return
+        self._removed[name] = (version, removed)
+        files_by_version = self._files.get(name, {})
+        files_by_version = {v: files_by_version[v] if v in files_by_version else self._files_at(path, table, v) for v in versions}
+        self._files[name] = files_by_version
+        needed = frozenset[str]().union(*files_by_version.values())
+        for file in self._due(path, [path / f for f in removed - needed]):
+            files.discard(file)
+            removed.discard(file.name)
+
+    def _files_at(self, path: Path, table: DeltaTable, version: int) -> frozenset[str]:
+        at = table if version == table.version() else DeltaTable(str(path), version=version)
+        return frozenset(uri.rpartition("/")[2] for uri in at.file_uris())
+
+    def _clean_log(self, path: Path, oldest: int) -> None:
+        """Removes log files that no version from `oldest` on needs: those before Delta's newest checkpoint at or before `oldest`."""
+        begin = max((v for v in delta.delta_checkpoints(path) if v <= oldest), default=0)
+        due = self._due(path / delta.LOG, [file for version, file in delta.versioned(path) if version < begin])
+        if due:
+            files.sync_all([path / delta.LOG, *(file for version, file in delta.versioned(path) if version == begin)])
+        for file in due:
+            files.discard(file)
+
+    def _due(self, folder: Path, unneeded: Iterable[Path]) -> list[Path]:
+        """Returns those of a folder's unneeded files that were first seen as unneeded at least GRACE_S seconds ago."""
+        now = time.monotonic()
+        first_seen = {p: self._waiting.get(p, now) for p in unneeded}
+        self._waiting = {p: at for p, at in self._waiting.items() if p.parent != folder} | first_seen
+        return sorted(p for p, at in first_seen.items() if now - at >= GRACE_S)
+
+
+def tend(lake: Lake, epoch: int) -> None:
+    """Maintains some of the tables. The next call continues with the remaining ones."""
+    tender = lake.cache.get(__name__)
+    if tender is None or tender.epoch != epoch:
+        tender = lake.cache[__name__] = Tender(lake, epoch)
+    tender.tend()
+
+
+def compact(table: DeltaTable, epoch: int) -> None:
+    """Merges many small files into one. The rows stay the same, so the relation's transaction version does not change."""
+    sizes = table.get_add_actions()["size_bytes"].to_pylist()
+    if sum(size < SMALL_BYTES for size in sizes) >= SMALL_FILES:
+        commit, hooks = delta.commit(epoch), delta.NO_HOOKS
+        optimize = table.optimize
+        delta.committing(
+            table,
+            lambda: optimize.compact(target_size=FILE_BYTES, commit_properties=commit, post_commithook_properties=hooks),
+        )

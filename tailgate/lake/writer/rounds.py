@@ -1,0 +1,259 @@
+"""Rounds: they bring the Delta tables to the newest entry of the log.
+
+    newest entry n ──► net changes of each relation since its last transaction ──► one commit per table, two at a time
+                   ──► sync of the files of these commits
+                   ──► tables/checkpoints: n and every table's version, synced too
+
+A round may be interrupted anywhere. A table's transaction records up to which entry it holds its
+relation, so the next round continues from there; the position of a table without changes is in the
+newest checkpoint. During a backfill a relation keeps an empty table, because its weights may be
+negative. A table whose changes are inconsistent stays where it is, and the others continue.
+
+A listed version is durable; a power loss may remove later ones. The file `boot` identifies the boot
+of the machine in which the tables were written. The first round after another boot rolls every table
+back to its listed version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from tailgate.lake.errors import Replaced
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash, files, processes
+from tailgate.lake.log.entry import Entry, Header
+from tailgate.lake.readers.reading import read_table, since_wanted
+from tailgate.lake.tables import checkpoints, delta, merging
+from tailgate.lake.tables.checkpoints import Checkpoint
+from tailgate.lake.tables.stored_relations import Stored, begun, relations, table_path
+from tailgate.lake.tables.weights import formed, total
+
+THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
+BOOT = "boot"  # the file's name
+UNCHANGED_MS = 60_000  # interval of checkpoints while no relation changes, so that entries can be removed
+
+
+@dataclass(slots=True)
+class Table:
+    """A table as this process knows it: its newest recorded version, and the entry up to which that version holds the relation.
+
+    - `seen`: the last version that was read, which is later if maintenance has changed the table since.
+    - `synced`: versions up to this one are durable.
+    - `opened`: whether `rows` is known.
+    - `rows`: the rows of a small table, None for a larger one.
+    """
+
+    delta: DeltaTable
+    version: int
+    position: int
+    seen: int
+    synced: int
+    opened: bool = False
+    rows: pa.Table | None = None
+
+
+@dataclass
+class Follower:
+    """The writer of the tables in one epoch of the engine. One thread at a time calls `round`.
+
+    `inconsistent`: after a round, by relation with impossible changes, the last entry that its table
+    holds, and the reason.
+    """
+
+    lake: Lake
+    epoch: int
+    inconsistent: dict[int, tuple[int, str]] = field(default_factory=dict)
+    _tables: dict[int, Table] = field(default_factory=dict)
+    _checkpoints: list[Checkpoint] | None = None
+    _list: DeltaTable | None = None
+    _n: int = 0
+
+    def round(self) -> int:
+        """Brings all tables to the newest entry and returns its number. Raises `Replaced` if another engine writes the log."""
+        newest = self.lake.log.newest()
+        if newest is None or newest.n == self._n:
+            return self._n
+        self._check(newest)
+        try:
+            try:
+                return self._round(newest)
+            except Superseded:
+                self._checkpoints, self._n = None, 0
+                return self._round(newest)
+        except BaseException:
+            self._checkpoints, self._n = None, 0  # the next round reads the state of the tables again
+            self._check(self.lake.log.newest())
+            raise
+
+    def _check(self, newest: Header | None) -> None:
+        if newest is not None and newest.epoch != self.epoch:
+            raise Replaced("another engine writes the log of this lake")
+
+    def _round(self, newest: Header) -> int:
+        """Runs one round up to the entry `newest`."""
+        if self._checkpoints is None:
+            recover(self.lake)
+            self._tables = {}
+            self._list = checkpoints.create(self.lake)
+            checkpoints.sync(self.lake)
+            self._checkpoints = checkpoints.decoded(self._list)
+        last = self._checkpoints[-1] if self._checkpoints else None
+        stored_relations = relations(self.lake.catalog_at(newest.n))
+        for stored in stored_relations.values():
+            if stored.id not in self._tables:
+                self._tables[stored.id] = self._open(stored, newest.n, last)
+        self._tables = {id: table for id, table in self._tables.items() if id in stored_relations}
+        previous = self._n or (last.n if last else 0)
+        begin = min([previous, *(t.position for id, t in self._tables.items() if stored_relations[id].ready)])
+        entries = {entry.header.n: entry for entry in self.lake.log.after(begin, newest.n)}
+        headers = [entry.header for entry in entries.values()]
+        for header in headers:
+            for id in begun(header.catalog) if header.n > previous else ():
+                if id in stored_relations:
+                    self._begin(stored_relations[id], header.n)
+        behind = {id: t.position for id, t in self._tables.items() if stored_relations[id].ready and t.position < newest.n}
+        changed = sections(headers, behind)
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
+            reasons = list(pool.map(lambda id: self._brought(stored_relations[id], [entries[n] for n in changed[id]], newest.n), changed))
+        self.inconsistent = {id: (self._tables[id].position, why) for id, why in zip(changed, reasons, strict=True) if why is not None}
+        for id in behind:
+            if id not in self.inconsistent:
+                self._tables[id].position = newest.n
+        if changed or last is None or newest.age - last.age >= UNCHANGED_MS or set(last.versions) != set(stored_relations):
+            self._sync(stored_relations)
+            crash.point("round.checkpoint")
+            self._note(newest, stored_relations)
+        self._n = newest.n
+        return newest.n
+
+    def _open(self, stored: Stored, n: int, last: Checkpoint | None) -> Table:
+        """Returns a table in the state that an earlier round left, or creates an empty one."""
+        path = table_path(self.lake, stored.id)
+        begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
+        if not delta.is_table(path):
+            new_table = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
+            return Table(new_table, 0, begin, 0, -1)
+        table = DeltaTable(str(path))
+        delta.check_epoch(table, self.epoch)
+        position = table.transaction_version(str(stored.id)) or 0
+        listed = -1 if last is None else last.versions.get(stored.id, -1)
+        if last is not None and last.positions.get(stored.id, -1) >= position:
+            return Table(table, listed, last.positions[stored.id], table.version(), listed)
+        return Table(table, table.version(), position, table.version(), listed)
+
+    def _begin(self, stored: Stored, n: int) -> None:
+        """Removes rows from before entry n, which made the relation empty. Changes in the entry itself are applied later."""
+        table = self._tables[stored.id]
+        if table.position < n:
+            self._refresh(table, stored)
+            if table.delta.file_uris():
+                merging.clear(table.delta, delta.commit(self.epoch, str(stored.id), n - 1))
+                table.version = table.seen = table.delta.version()
+                crash.point("round.cleared")
+            table.position, table.opened = n - 1, False
+
+    def _brought(self, stored: Stored, entries: list[Entry], n: int) -> str | None:
+        """Brings a table to entry n. Returns the reason if its changes are inconsistent; then the table is unchanged."""
+        try:
+            self._bring(stored, entries, n)
+        except merging.Inconsistent as error:
+            return str(error)
+        return None
+
+    def _bring(self, stored: Stored, entries: list[Entry], n: int) -> None:
+        table = self._tables[stored.id]
+        parts = (entry.changes(stored.id) for entry in entries)
+        changes = total((part for part in parts if part is not None), stored.changes)
+        if changes.num_rows:
+            self._refresh(table, stored)
+            merging.widen(table.delta, stored, delta.commit(self.epoch))
+            if table.rows is not None:
+                table.rows = formed(table.rows, stored.changes)
+            if not table.opened:
+                table.rows = read_table(self.lake, stored, table.seen) if merging.few(table.delta) else None
+                table.opened = True
+            table.rows = merging.apply(table.delta, stored, changes, delta.commit(self.epoch, str(stored.id), n), table.rows)
+            table.version = table.seen = table.delta.version()
+            crash.point("round.table")
+
+    def _refresh(self, table: Table, stored: Stored) -> None:
+        """Reads the commits that maintenance has made to a table. Raises `Replaced` if a later engine has committed to it.
+
+        If a later engine commits after this check, our commit fails, because it must follow the version that
+        was read.
+        """
+        table.delta.update_incremental()
+        if table.delta.version() != table.seen:
+            delta.check_epoch(table.delta, self.epoch)
+            table.seen = table.delta.version()
+            if (table.delta.transaction_version(str(stored.id)) or 0) > table.position:
+                raise Superseded
+
+    def _sync(self, stored_relations: dict[int, Stored]) -> None:
+        """Makes the versions durable that the next checkpoint lists."""
+        behind = [(id, table) for id, table in self._tables.items() if id in stored_relations and table.version > table.synced]
+        files.sync_all(f for id, table in behind for f in delta.files_of(table_path(self.lake, id), table.synced, table.version))
+        for _, table in behind:
+            table.synced = table.version
+
+    def _note(self, newest: Header, stored_relations: dict[int, Stored]) -> None:
+        """Writes a checkpoint for the entry `newest` to the list."""
+        assert self._checkpoints is not None
+        assert self._list is not None
+        tables = {id: self._tables[id] for id in stored_relations}
+        checkpoint = Checkpoint(
+            newest.n,
+            newest.time,
+            newest.age,
+            {id: t.version for id, t in tables.items()},
+            {id: t.position for id, t in tables.items()},
+            {id: s.name for id, s in stored_relations.items()},
+        )
+        remaining = checkpoints.thinned([*self._checkpoints, checkpoint], newest.age, since_wanted(self.lake))
+        checkpoints.write(self.lake, self._list, remaining, self.epoch)
+        self._checkpoints = remaining
+
+
+class Superseded(Exception):
+    """An earlier engine has committed to a table after this one read it. The round starts again with the current tables."""
+
+
+def recover(lake: Lake) -> None:
+    """Rolls the tables back to their durable versions if the machine has restarted since they were written."""
+    boot = lake.path / BOOT
+    try:
+        if boot.read_text() == processes.boot() != "":
+            return
+    except FileNotFoundError:
+        pass
+    path = table_path(lake, checkpoints.NAME)
+    newest = checkpoints.opened(path)
+    if newest is not None:
+        delta.roll_back(path, newest.version())
+    elif path.exists():
+        files.discard_folder(path)
+    versions: dict[int, int] = {}
+    for checkpoint in checkpoints.decoded(newest) if newest is not None else ():
+        versions |= checkpoint.versions
+    for id in files.numbered(lake.path / "tables"):
+        if id in versions:
+            delta.roll_back(table_path(lake, id), versions[id])
+        else:  # created after the newest checkpoint; the log has all its rows
+            files.discard_folder(table_path(lake, id))
+    lake.cache.pop(checkpoints.NAME, None)
+    files.replace(boot, processes.boot().encode())
+
+
+def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:
+    """Returns, for each relation that is behind, the entries after its position that change it."""
+    entries: dict[int, list[int]] = {}
+    for header in headers:
+        for section in header.relations:
+            if behind.get(section.relation, header.n) < header.n:
+                entries.setdefault(section.relation, []).append(header.n)
+    return entries

@@ -1,0 +1,1 @@
+"""Rows as Avro, JSON, text and Protobuf."""

@@ -1,0 +1,93 @@
+"""The lake's copy of a sink's position and status, in readers/sink-<id>. It holds the log, and SHOW SINKS shows it.
+
+    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
+
+- `n`: entries after it are kept.
+- `since`: the time of the snapshot, whose rows stay readable until the snapshot is written.
+- `begin`: the entry of CREATE SINK, and its time.
+- `claimed`: whether Kafka has a progress record.
+- `status`: running, retrying or stopped, with the `error`.
+- `at`: when this was written, in ms.
+
+Only the sink's process writes it. Where it differs from Kafka, Kafka is right.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.readers import holds
+
+Status: TypeAlias = Literal["running", "retrying", "stopped"]
+
+PREFIX = "sink-"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A sink's position according to its copy. `filled`: the snapshot is complete, or there is none."""
+
+    n: int
+    time: int
+    claimed: bool
+    filled: bool
+
+
+def sinks(lake: Lake) -> list[int]:
+    """Returns the ids of all sinks that have a copy, including dropped ones."""
+    names = (path.name for path in (lake.path / "readers").iterdir())
+    return [int(name.removeprefix(PREFIX)) for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isdecimal()]
+
+
+class Copy:
+    """The copy of one sink's position and status."""
+
+    def __init__(self, lake: Lake, sink: int) -> None:
+        self._lake = lake
+        self._name = f"{PREFIX}{sink}"
+        self._path = lake.path / "readers" / self._name
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    def begin(self) -> tuple[int, int] | None:
+        """Returns the entry and time of CREATE SINK, or None if they are not recorded."""
+        begin = self._read().get("begin")
+        return None if begin is None else (begin[0], begin[1])
+
+    def note(self, n: int, time: int, *, snapshot: bool) -> None:
+        """Records where the sink begins. Holds the log from there on, and the rows at this time if the sink has a snapshot."""
+        since = {"since": time} if snapshot else {}
+        self._write({"n": n, "time": time, **since, "begin": [n, time], "claimed": False, "status": "retrying", "error": ""})
+
+    def position(self) -> Position | None:
+        """Returns the position, or None before the first `note` or `write`. The engine's own hold at CREATE SINK does not count."""
+        data = self._read()
+        return Position(data["n"], data["time"], data["claimed"], "since" not in data) if "claimed" in data else None
+
+    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool) -> None:
+        """Writes position and status. The hold for the snapshot ends when it is `filled`."""
+        data = {**self._read(), "n": n, "time": time, "since": time, "claimed": claimed, "status": status, "error": error}
+        if filled:
+            del data["since"]
+        self._write(data)
+
+    def remove(self) -> None:
+        """Removes the copy of a dropped sink."""
+        holds.release(self._lake, self._name)
+
+    def stopped(self) -> str | None:
+        """Returns why the engine no longer keeps the log for this sink; None while it does."""
+        return holds.stopped(self._lake, self._name)
+
+    def _write(self, data: dict[str, Any]) -> None:
+        files.replace(self._path, json.dumps({**data, "at": time.time_ns() // 1_000_000}).encode())

@@ -1,0 +1,67 @@
+"""The structure of packages: files, functions and folders of moderate size, and no code in `__init__.py`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "tailgate"
+PACKAGES = ("engine/ddl", "engine/plan", "formats", "lake", "sinks", "sql")
+LINES_MAX = 400  # of a file
+FUNCTION_LINES_MAX = 60
+PARAMETERS_MAX = 7  # without self
+FILES_MAX = 15  # in a folder, without __init__.py
+FILES_MAX_OF = {"sql/functions": 16}
+
+
+def files(package: str) -> list[Path]:
+    """Returns the files of a package."""
+    paths = sorted((SOURCE / package).rglob("*.py"))
+    assert len(paths) > 5
+    return paths
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_files_are_small(package: str) -> None:
+    sizes = {shown(path): len(path.read_text().splitlines()) for path in files(package)}
+    assert {path: lines for path, lines in sizes.items() if lines > LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_functions_are_small(package: str) -> None:
+    large = {}
+    for path in files(package):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                count = len([a for a in arguments if a.arg not in ("self", "cls")])
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX or count > PARAMETERS_MAX:
+                    large[f"{shown(path)}: {node.name}"] = lines, count
+    assert large == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_folders_are_small(package: str) -> None:
+    sizes = {shown(folder): len(list(folder.glob("*.py"))) - 1 for folder in {path.parent for path in files(package)}}
+    assert {folder: size for folder, size in sizes.items() if size > FILES_MAX_OF.get(folder, FILES_MAX)} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_tables_of_contents_have_no_code(package: str) -> None:
+    """An `__init__.py` has a docstring, and imports of the names that the package exports."""
+    for path in files(package):
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text()).body
+            code = [node for node in body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr) and not _is_all(node)]
+            assert code == [], shown(path)
+
+
+def _is_all(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
