@@ -1,6 +1,6 @@
 """The lake: one folder, and access to its parts.
 
-    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  checkpoint/  readers/  writers/  boot  engine.lock  engine.json
+    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  readers/  writers/  boot  engine.lock  engine.json
 
 Only its owner can read the folder (0700), because it contains all data.
 """
@@ -21,7 +21,7 @@ from tailgate.lake.log.catalog_copies import CatalogCopies
 from tailgate.lake.log.log import Log
 
 FORMAT = 1
-FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "writers")
+FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
 
 
 class Lake:

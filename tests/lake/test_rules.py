@@ -29,6 +29,7 @@ from tailgate.lake.readers import holds, reading
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import engines, log_writer, retention
+from tailgate.lake.writer.engines import Announcement
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
@@ -216,6 +217,25 @@ def check_w4_age(lake: Lake) -> None:
         began = time.monotonic()
         open_epoch(Lake(lake.path)).close()
         assert time.monotonic() - began < 0.9
+
+
+def test_the_announcement_has_one_writer_at_a_time(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that the check of the announcement, in another thread, does not repeat it while it is first written."""
+    writer, written = open_epoch(lake), list[int]()
+    write = Announcement.write
+
+    def slow(self: Announcement, lake: Lake) -> None:
+        written.append(self.epoch)
+        if len(written) < 3:
+            writer.keep_announced()
+        write(self, lake)
+
+    monkeypatch.setattr(Announcement, "write", slow)
+    writer.announce(address="127.0.0.1:1", token="t")
+    assert len(written) == 1
+    writer.keep_announced()
+    assert len(written) == 1, "nothing has changed the announcement"
+    writer.close()
 
 
 def _refused(lake: Lake) -> None:

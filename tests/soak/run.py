@@ -62,7 +62,7 @@ PROGRESS_S = 30.0
 SETTLED_S = 60.0  # between the last fault and the end of the load
 STATEMENT_MS = 120_000
 CONNECT_S = 5
-LAKE = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "gateways", "logs")
+LAKE = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "gateways", "logs")
 
 
 @dataclass

@@ -56,7 +56,7 @@ class Attending:
                         f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
                     )
             put = tuple(replace(i, paused=not statement.resume) for i in sources.values())
-            self._engine.resume(channels if statement.resume else set())
+            self._engine.health.resume(channels if statement.resume else set())
             self._installation.install(Change(put=put))
         return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
 
@@ -105,7 +105,7 @@ class Attending:
             together = [i for i in catalog.each(Source) if i.channel == source.channel]
             for line in said:
                 log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
-            self._engine.resume([source.channel])
+            self._engine.health.resume([source.channel])
             put = tuple(replace(i, lost=(*i.lost, *said)[-LOST_MAX:]) for i in together)
             offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
             self._installation.install(Change(put=put), offsets=offsets)

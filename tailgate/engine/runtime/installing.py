@@ -28,10 +28,11 @@ from tailgate.engine.plan.views.sizes import with_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime import kafka, transactions
 from tailgate.engine.runtime.differences import differences, sums
-from tailgate.engine.runtime.engine import Changes, Engine, merged
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.engine_log import Changes
 from tailgate.engine.runtime.fills import Fill, History
 from tailgate.engine.runtime.letters import Letters
-from tailgate.engine.runtime.readers import beginning, reader_name
+from tailgate.engine.runtime.readers import beginning, merged, reader_name
 from tailgate.engine.runtime.restoring import remove_lost, restored
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
 from tailgate.lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
@@ -65,7 +66,7 @@ class Installation:
         self.letters = Letters(engine)
         self._filled: set[int] = set()
         self._beginnings: Counter[int] = Counter()  # number of restarts of each item's fill
-        engine.rebuild = lambda: self.recover(lost=True)
+        engine.runner.rebuild = lambda: self.recover(lost=True)
 
     # ---- starting --------------------------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class Installation:
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
-                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, anew=offsets is not None
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, restart=offsets or ()
             )
         with engine.committed_change():
             for id in change.drop:
@@ -403,7 +404,7 @@ class Installation:
     def _sharing(self) -> Sharing:
         """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""
         with self.engine.boundary:  # so that all sums are of the same tick
-            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
+            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.runner.sums, self.engine.parallelism)))
 
     def _ready(self, id: int) -> None:
         """Forgets the fill of an item that has become ready."""

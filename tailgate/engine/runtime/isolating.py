@@ -40,7 +40,7 @@ class Isolation:
 
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
-        self._engine.isolate = self.operator
+        self._engine.runner.isolate = self.operator
 
     def operator(self, node: int, relation: int, message: str) -> bool:
         """Stops the views that depend on an operator, or on a relation that cannot be written.

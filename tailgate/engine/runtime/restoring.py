@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views.recovery import recovery_graph
-from tailgate.engine.runtime.engine import STATE, Engine
+from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.engine_log import STATE
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.host import files
 from tailgate.lake.log.entry import stream

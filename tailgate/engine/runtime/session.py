@@ -47,10 +47,6 @@ SETTINGS: dict[str, str] = {
     f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": str(STATE_CACHE_MB),
-    # the delay after a ring without new data; the doorbell does the actual waiting
-    f"{STREAMING}.pollingDelay": "1ms",
-    f"{STREAMING}.metricsEnabled": "false",
-    f"{STREAMING}.numRecentProgressUpdates": "1",
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
     # compressed streams and archives have their own; saves two more files per file
     f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",
@@ -61,12 +57,6 @@ SETTINGS: dict[str, str] = {
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "1",
     "spark.cleaner.periodicGC.interval": "10min",
-}
-
-
-PLANNING = {
-    # a tick's plan is a union of scans, for which generated code is never needed
-    "spark.sql.codegen.wholeStage": "false",
 }
 
 
@@ -104,14 +94,6 @@ def _unwatched(session: SparkSession) -> None:
         listener = store.listener()
         if listener.isDefined():
             context.listenerBus().removeListener(listener.get())
-
-
-def for_ticks(session: SparkSession) -> SparkSession:
-    """Returns a copy of the session with cheaper planning: all ticks plan the same query."""
-    ticking = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
-    for name, value in PLANNING.items():
-        ticking.conf.set(name, value)
-    return ticking
 
 
 def jvm_pid(session: SparkSession) -> int:

@@ -30,24 +30,24 @@ class Status:
         engine = self._engine
         catalog = engine.catalog
         items = catalog.visible
-        durations = sorted(engine.durations)
+        durations = sorted(engine.runner.durations)
         sources = [i for i in items if isinstance(i, Source)]
-        behind = lags((i for i in sources if engine.stall(i) is None), engine.newest.offsets, engine.place)
+        behind = lags((i for i in sources if engine.health.of(i) is None), engine.newest.offsets, engine.place)
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if isinstance(i, MaterializedView)},
             "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if isinstance(i, Sink)},
-            "ticks": engine.ticks,
+            "ticks": engine.runner.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
-            "state_versions": engine.pacing.lineage,
+            "state_versions": engine.runner.pacing.lineage,
             "n": engine.newest.n,
             "time": engine.newest.time,
         }
 
     def _source(self, item: Source, behind: int | None) -> Answer:
         """Returns the status of a source. `behind` is its number of unread records."""
-        engine, stall = self._engine, self._engine.stall(item)
-        counts = engine.counters.get(nodes.source_node(item), {})
+        engine, stall = self._engine, self._engine.health.of(item)
+        counts = engine.runner.counters.get(nodes.source_node(item), {})
         said = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
             self._errors[item.id] = stall.error

@@ -2,7 +2,7 @@
 
 Sources with the same transaction topic share one reader, which no other source uses.
 
-    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.sources.TransactedKafka: offsets of a batch
+    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.sources.TransactedKafka: offsets of a tick
 
 If one of the topics cannot be read, all these sources wait. A paused source is ignored: its part of
 a transaction is not waited for.
@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.codec import encode
 from tailgate.lake.catalog.formats import Avro, ConnectionSettings, MessageFormat
-
-FORMAT = "tailgate.sources.TransactedKafka"
 
 
 def group(source: Source) -> int | None:

@@ -54,7 +54,7 @@ class Header:
     - `inbox`: the last entry of the inbox that was consumed.
     - `clock`: the offset of the engine's clock source, in ms.
     - `state`: ids of the versions of the state, opaque.
-    - `checkpoint`, `batch`: the name of Spark's checkpoint and the number of its batch.
+    - `checkpoint`, `batch`: empty and -1; earlier versions recorded a checkpoint of Spark here.
     - `extra`: other values that each entry takes over from the previous one, as JSON.
     """
 

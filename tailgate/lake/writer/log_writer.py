@@ -216,8 +216,9 @@ class Writer:
 
     def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
         """Announces where gateways find the engine's control, and the processes that later engines wait for."""
-        self._announcement = Announcement.mine(self.epoch, address, token, jvm)
-        self._announcement.write(self.lake)
+        announcement = Announcement.mine(self.epoch, address, token, jvm)
+        announcement.write(self.lake)
+        self._announcement = announcement  # from now on `keep_announced` writes the file; it has one writer at a time
 
     def keep_announced(self) -> None:
         """Repeats the announcement if a replaced engine has removed or overwritten it."""

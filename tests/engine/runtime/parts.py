@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -78,10 +77,6 @@ class EngineProcess:
     def stop(self) -> int:
         assert self.child is not None
         return self.child.stop()
-
-    def forget_checkpoint(self) -> None:
-        """Deletes Spark's checkpoint, which the engine does not need."""
-        shutil.rmtree(self.data / "checkpoint", ignore_errors=True)
 
     # ---- control ---------------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,8 @@ def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     until(lambda: world.rows("first") == [(3,)])
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, "compacted", incremental_configs=[entry])
-    AdminClient({"bootstrap.servers": kafka.address}).incremental_alter_configs([resource])[resource].result(30)
+    admin = AdminClient({"bootstrap.servers": kafka.address})  # must exist until the result is there
+    admin.incremental_alter_configs([resource])[resource].result(30)
     time.sleep(0.2)  # a later record starts a new segment; only older segments are compacted
     world.send("compacted", "last", key="other")
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime import engine as engine_module
+from tailgate.engine.runtime import inputs, tick_runner
 from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
@@ -195,7 +195,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     short_history(monkeypatch)
-    monkeypatch.setattr(engine_module, "RETRY_S", 0.1)
+    for module in (inputs, tick_runner):
+        monkeypatch.setattr(module, "RETRY_S", 0.1)
+    monkeypatch.setattr(tick_runner, "PAUSE_S", 0.1)
     world = World(session, tmp_path / "lake")
     yield world
     world.close()

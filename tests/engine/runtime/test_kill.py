@@ -1,4 +1,4 @@
-"""The engine is killed at each step, with and without Spark's checkpoint.
+"""The engine is killed at each step of its loop.
 
 At the end, view and sink equal a recomputation. The load never stops. Each run of the engine ends
 at a crash point (lake.host.crash) or by a signal, and the next one continues.
@@ -22,13 +22,16 @@ from tests.engine.runtime.parts import EngineProcess, rows, until
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 STEPS = (
-    "tick.begin:3",  # before the state is committed; Spark has committed the previous batch
+    "reader.connected:1",  # a reader is open, and not yet in the loop
+    "reader.added:1",  # a reader is in the loop, and no tick has read it
+    "tick.begin:3",  # the ends of the inputs are fixed, the job has not begun
     "state.committed:3",  # the state is committed, nothing is in the log
+    "topics.checked:3",  # the topics are those that were read, nothing is in the log
     "entry.half:3",  # halfway through writing a log entry
     "entry.link:3",  # before its link
     "entry.linked:3",  # after its link, the folder is not synced
     "entry.committed:3",  # the tick is in the log, its inbox entries are not removed
-    "tick.end:3",  # before Spark commits the batch
+    "tick.end:3",  # the inputs continue behind their ends
     "round.table:2",  # between two tables of a round
 )
 
@@ -81,20 +84,16 @@ def test_a_crash_in_the_middle_of_a_tick(shop: Shop) -> None:
     shop.engine.kill(jvm=True)
     shop.engine.start(crash="state.committed:3")
     shop.engine.died()
-    shop.engine.forget_checkpoint()
     shop.engine.start()
     shop.check()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
-def test_every_step(shop: Shop, checkpoint: str) -> None:
+def test_every_step(shop: Shop) -> None:
     shop.engine.kill()
     for step in STEPS:
         shop.engine.start(crash=step)
         shop.engine.died()
-        if checkpoint == "deleted":
-            shop.engine.forget_checkpoint()
     shop.engine.start()
     shop.engine.kill(python=False, jvm=True)  # the driver ends with an error
     shop.engine.start()
@@ -104,8 +103,7 @@ def test_every_step(shop: Shop, checkpoint: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
-def test_half_way_through_a_fill(shop: Shop, checkpoint: str) -> None:
+def test_half_way_through_a_fill(shop: Shop) -> None:
     until(lambda: sum(row[3] for row in shop.view()) > 7000)  # more than one piece of history
     shop.engine.kill()
     shop.engine.start(crash="fill.piece:2")
@@ -113,8 +111,6 @@ def test_half_way_through_a_fill(shop: Shop, checkpoint: str) -> None:
     with pytest.raises(OSError):  # noqa: PT011  # the connection ends with some error
         shop.engine.execute("CREATE MATERIALIZED VIEW views_by_user AS SELECT user_id, count(*) AS n FROM pageviews GROUP BY user_id")
     shop.engine.died()
-    if checkpoint == "deleted":
-        shop.engine.forget_checkpoint()
     shop.engine.start()
     until(lambda: shop.lake.catalog().relation("views_by_user").ready)
     shop.check()

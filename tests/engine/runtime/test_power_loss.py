@@ -51,8 +51,6 @@ def lose(copied: Path, original: Path, kept: set[Path], chance: random.Random | 
             elif what == "part":
                 with open(file, "r+b") as opened:
                     opened.truncate(chance.randrange(file.stat().st_size + 1))  # type: ignore[union-attr]
-    shutil.rmtree(copied / "checkpoint")  # Spark's checkpoint, which the engine does not need
-    (copied / "checkpoint").mkdir()
     return lost
 
 

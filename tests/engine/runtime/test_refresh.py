@@ -274,6 +274,16 @@ def test_killed_in_the_middle(world: World) -> None:
         world.shows("SELECT * FROM survivors ORDER BY id", [(i, "a") for i in range(len(sent))])
         world.shows("SELECT * FROM names", [("a", len(sent))])
 
+    def started() -> int:
+        """Waits for the first tick of the running engine. Returns the number of its entry."""
+
+        def ticked() -> bool:
+            header = world.lake.log.newest()
+            return header is not None and header.n > stopped and header.kind == "tick"
+
+        until(ticked)
+        return newest()
+
     def newest() -> int:
         header = world.lake.log.newest()
         assert header is not None
@@ -283,15 +293,17 @@ def test_killed_in_the_middle(world: World) -> None:
     world.engine.stop()
     stopped = newest()
     world.engine.start()
+    starting = started() - stopped  # log entries that a start writes
     holds()
-    starting = newest() - stopped  # log entries that a start writes
     for point, exists in KILLED_AT:
         fields.append(field(f"of_{len(fields)}", "int"))
         schema = topic.register(*row(*fields))
         send()
         world.engine.stop()
+        stopped = newest()
         world.engine.start(crash=f"{point}:{1 + (starting if point.startswith('entry') else 0)}")
         until(world.engine._answers)
+        started()
         with world.connect() as sql, pytest.raises(psycopg.Error):
             sql.execute("ALTER SOURCE killed REFRESH SCHEMA")
         world.engine.died()

@@ -2,8 +2,11 @@ package tailgate.circuit;
 
 import java.io.Serializable;
 import java.util.*;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataTypes;
@@ -236,6 +239,29 @@ public final class Circuit implements Serializable {
     node.errors = all.stream().mapToInt(i -> i).toArray();
   }
 
+  /**
+   * Prepares the circuit for ticks: ships it, and compiles its expressions. Otherwise the first tick
+   * would do so, for which all views would wait.
+   */
+  public void warm(SparkSession session) { stages(session).warm(); }
+
+  /** Compiles the expressions of all edges. */
+  void compile() {
+    for (Node node : nodes.values()) {
+      for (Node.Edge edge : node.out) edge.linear.compile();
+      if (node instanceof Node.Source source) {
+        source.shape.compile();
+        for (Node.Edge edge : source.dead) edge.linear.compile();
+      }
+    }
+  }
+
+  private Stages stages(SparkSession session) {
+    if (order == null) throw new IllegalStateException("the circuit is not sealed");
+    if (stages == null) stages = new Stages(this, session);
+    return stages;
+  }
+
   // ---- running ----------------------------------------------------------------------------------
 
   /**
@@ -253,11 +279,12 @@ public final class Circuit implements Serializable {
    * @throws SourceStalled if an external system that a decoder needs does not answer
    */
   public TickResult tick(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
-    if (order == null) throw new IllegalStateException("the circuit is not sealed");
-    if (stages == null) stages = new Stages(this, batch.sparkSession());
-    return stages.run(batch, statePath, time, stateIds, partitions);
+    var rows = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution().toRdd();
+    return tick(rows, batch.sparkSession(), statePath, time, stateIds, partitions);
   }
 
-  /** Runs one tick and returns its result as {@link TickResult#message}. */
-  public byte[] ticked(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) { return tick(batch, statePath, time, stateIds, partitions).message(); }
+  /** Runs one tick whose input is an RDD of such rows. */
+  TickResult tick(RDD<InternalRow> batch, SparkSession session, String statePath, long time, String stateIds, int partitions) {
+    return stages(session).run(batch, statePath, time, stateIds, partitions);
+  }
 }

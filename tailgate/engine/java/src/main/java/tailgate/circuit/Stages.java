@@ -14,11 +14,8 @@ import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.rdd.ShuffledRDD;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.UnsafeRowSerializer;
 import org.apache.spark.sql.execution.streaming.state.*;
 import org.apache.spark.sql.types.StructType;
@@ -63,11 +60,19 @@ final class Stages {
     this.opening = new Opening(classic);
   }
 
-  TickResult run(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
+  /** Has a compiled copy of the circuit ready in this process. */
+  void warm() {
+    new Borrower(circuit.id, shipped).with(copy -> {
+      copy.compile();
+      return copy;
+    });
+  }
+
+  TickResult run(RDD<InternalRow> batch, String statePath, long time, String stateIds, int partitions) {
     StateIds ids = StateIds.parse(stateIds, partitions);
     List<Sent> sent;
     try {
-      sent = collected(partitions == 1 ? whole(rows(batch), statePath, time, ids) : levels(rows(batch), statePath, time, ids, partitions));
+      sent = collected(partitions == 1 ? whole(batch, statePath, time, ids) : levels(batch, statePath, time, ids, partitions));
     } catch (Exception e) {
       throw recognised(e, time);
     }
@@ -108,7 +113,7 @@ final class Stages {
   }
 
   private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
-    RDD<InternalRow> one = batch.coalesce(1, false, Option.empty(), null);
+    RDD<InternalRow> one = batch.getNumPartitions() == 1 ? batch : batch.coalesce(1, false, Option.empty(), null);
     return new Stage<>(one, new Whole(circuit.id, shipped, time, statePath + RESULTS), statePath, 0, ids.store(0), opening, tag(Sent.class)).toJavaRDD();
   }
 
@@ -160,15 +165,6 @@ final class Stages {
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics);
-  }
-
-  /**
-   * Returns the rows of a batch. A batch of a streaming query is a LogicalRDD, which is used
-   * directly: planning it would take a millisecond.
-   */
-  private static RDD<InternalRow> rows(Dataset<Row> batch) {
-    var execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
-    return execution.logical() instanceof LogicalRDD rdd ? rdd.rdd() : execution.toRdd();
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

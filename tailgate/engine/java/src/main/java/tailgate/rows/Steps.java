@@ -167,7 +167,8 @@ public final class Steps implements Serializable {
       expand(new JoinedRow(kept, new GenericInternalRow(new Object[] {i, elements.isNullAt(i) ? null : elements.get(i, by.element)})), next, rows);
   }
 
-  private void compile() {
+  /** Compiles the expressions, unless they are. */
+  public void compile() {
     if (compiled == null)
       compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : s.array == null ? projection(s.project)
           : new Explode(projection(s.project), projection(List.of(s.array)), ((ArrayType) s.array.dataType()).elementType(), s.outer)).toArray();

@@ -9,9 +9,9 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Wakes the query's trigger when there is new data, so that it need not poll every 10 ms.
+ * Wakes the loop when there is new data, so that it need not poll.
  *
- * <p>Any thread may ring; only the query's thread waits. Rings are hints. A superfluous one costs a
+ * <p>Any thread may ring; only the loop's thread waits. Rings are hints. A superfluous one costs a
  * look at Kafka's offsets. A lost one only delays a batch until the wait times out. A ring says
  * whether there is new data, or only that it is time to look again.
  *

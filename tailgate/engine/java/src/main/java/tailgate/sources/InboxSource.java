@@ -1,8 +1,5 @@
 package tailgate.sources;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
@@ -14,48 +11,36 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
-import org.apache.spark.sql.connector.catalog.*;
-import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.*;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
-import org.apache.spark.sql.sources.DataSourceRegister;
-import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Circuit;
 
 /**
  * A stream of the records in the inbox, and of the clock, with Kafka's columns.
  *
- * <p>It comes first in a union with the Kafka stream: `inbox.union(kafka)`. Its newest offset is
- * two numbers in memory: the last durable entry of the inbox, and the clock. The clock advances
- * when new data arrives or its period has passed. A batch starts when either number has changed.
- * Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) none of
- * them polls. The period is measured by the monotonic clock, so changes of the wall clock do not
- * affect how often batches start.
+ * <p>It is the first input of a tick ({@link TickLoop}). Its newest offset is two numbers in memory:
+ * the last durable entry of the inbox, and the clock. The clock advances when new data arrives or
+ * its period has passed. A tick starts when either number has changed. The loop asks the inputs one
+ * after the other, so while this one waits ({@link Doorbell}) none of them polls. The period is
+ * measured by the monotonic clock, so changes of the wall clock do not affect how often ticks start.
  *
  * <pre>   writer: entry n durable ──► advance(folder, n) ──ring──┐
- *           Kafka: a new record ─────────────────────ring──┼──► latestOffset() returns ──► Kafka's latestOffset() ──► batch = tick
+ *           Kafka: a new record ─────────────────────ring──┼──► latestOffset() returns ──► Kafka's latestOffset() ──► tick
  *           a period without either ───────────────────────┘</pre>
  *
  * <p>An entry is a file named by its number, from 1 without gaps. It is complete before `advance`
- * names it and never changes, so a batch can be read again. Its owner removes it when the log no
- * longer needs it. An entry is a sequence of records, big-endian: topic, key and value, each as a
- * length (4 bytes, -1 for NULL) and bytes; then partition (4), offset (8) and milliseconds (8),
- * which become Kafka's columns of these names; then the length of all headers, and the name and
- * value of each header with their lengths.
+ * names it and never changes, so a tick can be repeated. Its owner removes it when the log no longer
+ * needs it. An entry is a sequence of records, big-endian: topic, key and value, each as a length (4
+ * bytes, -1 for NULL) and bytes; then partition (4), offset (8) and milliseconds (8), which become
+ * Kafka's columns of these names; then the length of all headers, and the name and value of each
+ * header with their lengths.
  *
- * <p>Every batch in which the clock advanced has one row of the topic {@link #CLOCK} with the time.
- * A repeated batch has the same time. The time is known before the batch runs: it is the second
- * number in this source's line of the checkpoint's `offsets/<batch>`, which is `[entry, clock]`.
- *
- * <p>Options: `path`, the folder; `start`, the last entry that a new checkpoint skips (0); `clock`,
- * the period in ms (10000, {@link #clock} changes it); `watch`, JSON, the topics whose records
- * ring: `[{"bootstrap": "…", "topics": ["…"], "options": {settings of the consumer}}]`. Shared
- * storage that is not a mounted folder is not supported.
+ * <p>Every tick in which the clock advanced has one row of the topic {@link #CLOCK} with the time.
+ * Shared storage that is not a mounted folder is not supported.
  */
-public final class InboxSource implements TableProvider, DataSourceRegister {
+public final class InboxSource {
   /** Topic of the row that holds the time of a batch. No Kafka topic can have this name. */
   public static final String CLOCK = "$clock";
 
@@ -63,11 +48,8 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   private static final long DUE_MS = 200;
   private static final String TABLE = "$table/";  // prefix of the channels of tables
   private static final int BUFFER_BYTES = 1 << 16, FIXED_BYTES = 4 + 8 + 8;  // partition, offset, milliseconds
-  private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
+  private static final long CLOCK_MS = 10_000;  // until a stream sets it
 
-  private static final StructType ROW = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
-      .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int")
-      .add("headers", Circuit.HEADERS_TYPE);
   private static final Map<String, Inbox> INBOXES = new ConcurrentHashMap<>();
   static LongSupplier wall = System::currentTimeMillis;  // set by tests
 
@@ -89,11 +71,11 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     inbox.doorbell.ring(true);
   }
 
-  /** Starts a batch now, even without records. */
+  /** Starts a tick now, even without records. */
   public static void ring(String folder) { inbox(folder).doorbell.ring(true); }
 
-  /** Checks whether a reader has new records, and starts a batch only if so. */
-  static void look(String folder) { inbox(folder).doorbell.ring(false); }
+  /** Lets the loop check whether a reader has new records; a tick starts only if so. */
+  public static void look(String folder) { inbox(folder).doorbell.ring(false); }
 
   /**
    * Sets the period of the clock in ms: a second while something depends on time, otherwise ten.
@@ -115,33 +97,29 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
    */
   public static void tables(String folder, List<String> channels) { inbox(folder).tables = Set.copyOf(channels); }
 
-  // ---- the table --------------------------------------------------------------------------------
-
-  @Override public String shortName() { return "tailgate-inbox"; }
-  @Override public StructType inferSchema(CaseInsensitiveStringMap options) { return ROW; }
-  @Override public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) { return new Entries(); }
-
-  private static final class Entries implements SupportsRead {
-    @Override public String name() { return "tailgate-inbox"; }
-    @Override public StructType schema() { return ROW; }
-    @Override public Set<TableCapability> capabilities() { return Set.of(TableCapability.MICRO_BATCH_READ); }
-    @Override public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return () -> new Scan() {
-        @Override public StructType readSchema() { return ROW; }
-        @Override public MicroBatchStream toMicroBatchStream(String checkpoint) { return new Entering(options); }
-      };
-    }
-  }
-
   /** An offset of the stream: the last entry read, and the clock. */
   private static final class At extends Offset {
     final long entry, clock;
     At(long entry, long clock) { this.entry = entry; this.clock = clock; }
     @Override public String json() { return "[" + entry + "," + clock + "]"; }
+    @Override public boolean equals(Object other) { return other instanceof At at && at.entry == entry && at.clock == clock; }
+    @Override public int hashCode() { return Long.hashCode(31 * entry + clock); }
     static At parse(String json) {
       String[] numbers = json.substring(1, json.length() - 1).split(",");
       return new At(Long.parseLong(numbers[0].trim()), Long.parseLong(numbers[1].trim()));
     }
+  }
+
+  /**
+   * Returns the stream of the entries after `start`.
+   *
+   * @param clockMillis the period of the clock
+   */
+  public static MicroBatchStream stream(String folder, long start, long clockMillis) { return new Entering(folder, start, clockMillis); }
+
+  /** Rings when one of the topics has new records, until closed. */
+  static AutoCloseable watch(String folder, String brokers, List<String> topics, Map<String, String> clients) {
+    return inbox(folder).doorbell.watch(brokers, topics, clients);
   }
 
   // ---- the stream, in the driver ----------------------------------------------------------------
@@ -150,32 +128,16 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     private final String folder;
     private final long start;
     private final Inbox inbox;
-    private final List<AutoCloseable> watches = new ArrayList<>();
     private At last = new At(0, 0);
     private long moved = System.nanoTime();
 
-    Entering(CaseInsensitiveStringMap options) {
-      folder = Objects.requireNonNull(options.get("path"), "path");
-      start = options.getLong("start", 0);
+    Entering(String folder, long start, long clockMillis) {
+      this.folder = folder;
+      this.start = start;
       inbox = inbox(folder);
-      if (options.containsKey("clock")) inbox.period = options.getLong("clock", CLOCK_MS);
+      inbox.period = clockMillis;
       // the folder is not listed: an entry counts when its writer has reported it as durable
       inbox.newest.accumulateAndGet(start, Math::max);
-      if (options.containsKey("watch")) watch(options.get("watch"));
-    }
-
-    private void watch(String json) {
-      try {
-        for (JsonNode w : new ObjectMapper().readTree(json)) {
-          List<String> topics = new ArrayList<>();
-          for (JsonNode t : w.get("topics")) topics.add(t.textValue());
-          Map<String, String> of = new HashMap<>();
-          if (w.has("options")) for (var e : w.get("options").properties()) of.put(e.getKey(), e.getValue().asText());
-          watches.add(inbox.doorbell.watch(w.get("bootstrap").textValue(), topics, of));
-        }
-      } catch (JsonProcessingException e) {
-        throw new IllegalArgumentException("watch: " + json, e);
-      }
     }
 
     @Override public Offset initialOffset() { return new At(start, 0); }
@@ -218,22 +180,10 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
     @Override public PartitionReaderFactory createReaderFactory() { return new Opens(); }
 
-    /**
-     * Called while the next batch is prepared. Rings so that Kafka is checked again, because a
-     * limit on Kafka's batches may have left records that rang before. The ring does not advance
-     * the clock, since most of these checks find nothing and would otherwise start a batch. No
-     * entries are removed here: the log, not Spark's checkpoint, determines which entries are still
-     * needed.
-     */
-    @Override public void commit(Offset end) { inbox.doorbell.ring(false); }
+    /** Removes nothing: the log determines which entries are still needed. */
+    @Override public void commit(Offset end) {}
 
-    @Override public void stop() {
-      try {
-        for (AutoCloseable w : watches) w.close();
-      } catch (Exception e) {
-        throw new IllegalStateException(e);
-      }
-    }
+    @Override public void stop() {}
   }
 
   // ---- the rows, in a task ----------------------------------------------------------------------

@@ -2,16 +2,14 @@ package tailgate.sources;
 
 import java.util.concurrent.*;
 import org.apache.spark.sql.connector.read.streaming.*;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source with a rate limit, which Spark lacks. Options: `rate` in records per second,
- * and `inbox`, the folder whose doorbell starts batches.
+ * Spark's Kafka stream with a limit in records per second, which Spark lacks.
  *
  * <pre>   look ──► has a slice of a second passed? ──no──► nothing new; ring when it has
  *                └─yes─► as many records as the rate allows since the last ones, at most those of one second</pre>
  */
-public final class RatedKafka extends WrappedKafka {
+final class RatedKafka extends WrappedKafka {
   private static final long SLICE_MS = 200;  // interval between reads: a tick for every few records would be expensive
   private static final long SECOND_MS = 1000;
   private static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(r -> {
@@ -20,32 +18,27 @@ public final class RatedKafka extends WrappedKafka {
     return thread;
   });
 
-  @Override MicroBatchStream wrapped(MicroBatchStream stream, CaseInsensitiveStringMap options) {
-    return new Rated(stream, options.getLong("rate", Long.MAX_VALUE), options.get("inbox"));
+  private final long rate;
+  private final String inbox;
+  private long last = System.currentTimeMillis() - SECOND_MS;  // time of the last read
+
+  /** `rate`: records per second. `inbox`: the folder whose doorbell starts ticks. */
+  RatedKafka(MicroBatchStream stream, long rate, String inbox) {
+    super(stream);
+    this.rate = rate;
+    this.inbox = inbox;
   }
 
-  private static final class Rated extends Stream {
-    private final long rate;
-    private final String inbox;
-    private long last = System.currentTimeMillis() - SECOND_MS;  // time of the last read
-
-    Rated(MicroBatchStream stream, long rate, String inbox) {
-      super(stream);
-      this.rate = rate;
-      this.inbox = inbox;
+  @Override public Offset latestOffset(Offset start, ReadLimit limit) {
+    long now = System.currentTimeMillis(), passed = Math.min(now - last, SECOND_MS);
+    long earned = rate * passed / SECOND_MS;
+    if (passed < SLICE_MS || earned < 1) {
+      TIMER.schedule(() -> InboxSource.look(inbox), Math.max(SLICE_MS - passed, earned < 1 ? SECOND_MS / rate - passed + 1 : 0), TimeUnit.MILLISECONDS);
+      return start;
     }
-
-    @Override public Offset latestOffset(Offset start, ReadLimit limit) {
-      long now = System.currentTimeMillis(), passed = Math.min(now - last, SECOND_MS);
-      long earned = rate * passed / SECOND_MS;
-      if (passed < SLICE_MS || earned < 1) {
-        TIMER.schedule(() -> InboxSource.look(inbox), Math.max(SLICE_MS - passed, earned < 1 ? SECOND_MS / rate - passed + 1 : 0), TimeUnit.MILLISECONDS);
-        return start;
-      }
-      long most = limit instanceof ReadMaxRows rows ? Math.min(rows.maxRows(), earned) : earned;
-      Offset end = ((SupportsAdmissionControl) stream).latestOffset(start, ReadLimit.maxRows(most));
-      if (end != null && !end.equals(start)) last = now;
-      return end;
-    }
+    long most = limit instanceof ReadMaxRows rows ? Math.min(rows.maxRows(), earned) : earned;
+    Offset end = ((SupportsAdmissionControl) stream).latestOffset(start, ReadLimit.maxRows(most));
+    if (end != null && !end.equals(start)) last = now;
+    return end;
   }
 }

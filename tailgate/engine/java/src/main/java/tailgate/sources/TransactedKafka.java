@@ -10,18 +10,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.*;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source for change topics, with batches that contain whole transactions of the
+ * Spark's Kafka stream of change topics, with ticks that contain whole transactions of the
  * database. It reads the change topics and the transaction topic. The offsets of the latter are
- * part of a batch, but not its messages, which {@link TransactionScan} reads. Options:
- * `transactions`, the configuration of the scan; `reader`, the prefix of the channels; `inbox`, the
- * folder whose doorbell starts batches.
+ * among the ends of a tick, but its messages are read by {@link TransactionScan} only.
  */
 public final class TransactedKafka extends WrappedKafka {
   private static final ObjectMapper MAPPER = new ObjectMapper();
-  private static final String KAFKA = "kafka.";
   private static final Map<String, TransactionScan> SCANS = new ConcurrentHashMap<>();
 
   /** Returns the warning of this reader, or null ({@link TransactionScan#warning}). */
@@ -30,48 +26,43 @@ public final class TransactedKafka extends WrappedKafka {
     return scan == null ? null : scan.warning();
   }
 
-  @Override MicroBatchStream wrapped(MicroBatchStream stream, CaseInsensitiveStringMap options) { return new Transacted(stream, options); }
+  private final Map<String, Object> consumer;
+  private final JsonNode configuration;
+  private final String topic, reader, inbox;
+  private TransactionScan scan;
 
-  private static final class Transacted extends Stream {
-    private final CaseInsensitiveStringMap options;
-    private final JsonNode said;
-    private final String topic, reader, inbox;
-    private TransactionScan scan;
+  /**
+   * Wraps the stream of a reader.
+   *
+   * @param configuration that of the scan
+   * @param consumer settings of the scan's consumer
+   * @param inbox the folder whose doorbell starts ticks
+   */
+  TransactedKafka(MicroBatchStream stream, String reader, String configuration, Map<String, Object> consumer, String inbox) {
+    super(stream);
+    this.consumer = consumer;
+    this.configuration = parsed(configuration);
+    this.topic = this.configuration.get("topic").textValue();
+    this.reader = reader;
+    this.inbox = inbox;
+  }
 
-    Transacted(MicroBatchStream stream, CaseInsensitiveStringMap options) {
-      super(stream);
-      this.options = options;
-      this.said = parsed(options.get("transactions"));
-      this.topic = said.get("topic").textValue();
-      this.reader = options.get("reader");
-      this.inbox = options.get("inbox");
+  @Override public Offset latestOffset(Offset start, ReadLimit limit) {
+    if (scan == null) SCANS.put(reader, scan = new TransactionScan(reader, configuration, consumer, partitions(start.json()), () -> InboxSource.look(inbox)));
+    String json = json(scan.enter(limit instanceof ReadMaxRows rows ? rows.maxRows() : Long.MAX_VALUE));
+    return partitions(json).equals(partitions(start.json())) ? start : stream.deserializeOffset(json);
+  }
+
+  @Override public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    return Arrays.stream(stream.planInputPartitions(start, end)).filter(p -> !((KafkaBatchInputPartition) p).offsetRange().topicPartition().topic().equals(topic)).toArray(InputPartition[]::new);
+  }
+
+  @Override public void stop() {
+    if (scan != null) {
+      SCANS.remove(reader, scan);
+      scan.close();
     }
-
-    @Override public Offset latestOffset(Offset start, ReadLimit limit) {
-      if (scan == null) SCANS.put(reader, scan = new TransactionScan(reader, said, consumer(), partitions(start.json()), () -> InboxSource.look(inbox)));
-      String json = json(scan.enter(limit instanceof ReadMaxRows rows ? rows.maxRows() : Long.MAX_VALUE));
-      return partitions(json).equals(partitions(start.json())) ? start : stream.deserializeOffset(json);
-    }
-
-    @Override public InputPartition[] planInputPartitions(Offset start, Offset end) {
-      return Arrays.stream(stream.planInputPartitions(start, end)).filter(p -> !((KafkaBatchInputPartition) p).offsetRange().topicPartition().topic().equals(topic)).toArray(InputPartition[]::new);
-    }
-
-    @Override public void stop() {
-      if (scan != null) {
-        SCANS.remove(reader, scan);
-        scan.close();
-      }
-      stream.stop();
-    }
-
-    private Map<String, Object> consumer() {
-      Map<String, Object> own = new HashMap<>();
-      options.asCaseSensitiveMap().forEach((name, value) -> {
-        if (name.toLowerCase(Locale.ROOT).startsWith(KAFKA)) own.put(name.substring(KAFKA.length()), value);
-      });
-      return own;
-    }
+    stream.stop();
   }
 
   // ---- offsets in Spark's JSON: {topic: {partition: offset}} ------------------------------------

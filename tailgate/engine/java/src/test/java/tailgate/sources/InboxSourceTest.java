@@ -7,13 +7,14 @@ import java.io.*;
 import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.*;
-import org.apache.spark.api.java.function.VoidFunction2;
-import org.apache.spark.sql.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.junit.jupiter.api.Test;
+import tailgate.circuit.Circuit;
 
 class InboxSourceTest {
-  private record Batch(long id, List<Row> rows) {}
-
   private static void entry(Path folder, long n, Object[]... records) throws IOException {
     try (DataOutputStream out = new DataOutputStream(Files.newOutputStream(folder.resolve(Long.toString(n))))) {
       for (Object[] r : records) {
@@ -31,49 +32,82 @@ class InboxSourceTest {
     InboxSource.advance(folder.toString(), n);
   }
 
-  @Test
-  void entriesInOrderAndTime() throws Exception {
-    Path folder = Files.createTempDirectory("inbox"), checkpoint = Files.createTempDirectory("checkpoint");
-    entry(folder, 7, new Object[] {"t", "old", "old", 0, 0L, 0L});
-    BlockingQueue<Batch> batches = new LinkedBlockingQueue<>();
-    var query = spark().readStream().format("tailgate-inbox").option("path", folder.toString()).option("start", "7").option("clock", "600000").load()
-        .writeStream().option("checkpointLocation", checkpoint.toString()).foreachBatch((VoidFunction2<Dataset<Row>, Long>) (b, id) -> batches.add(new Batch(id, b.collectAsList()))).start();
-    try {
-      Batch first = batches.poll(30, TimeUnit.SECONDS);
-      assertEquals(1, first.rows.size());
-      assertEquals(InboxSource.CLOCK, first.rows.get(0).getString(2));
-      Files.delete(folder.resolve("7"));  // the log has passed it
-      entry(folder, 8, new Object[] {"t", null, "v", 3, 44L, 1234L}, new Object[] {"u", "k", "", 0, 45L, 5L});
-      Batch second = batches.poll(30, TimeUnit.SECONDS);
-      assertEquals(List.of(InboxSource.CLOCK, "t", "u"), second.rows.stream().map(r -> r.getString(2)).toList());
-      Row r = second.rows.get(1);
-      assertTrue(r.isNullAt(0));
-      assertEquals(List.of("v", 3, 44L, 1234L), List.of(new String((byte[]) r.get(1)), r.getInt(3), r.getLong(4), r.getTimestamp(5).getTime()));
-      long clock = second.rows.get(0).getTimestamp(5).getTime();
-      assertTrue(clock > first.rows.get(0).getTimestamp(5).getTime());
-      List<String> offsets = Files.readAllLines(checkpoint.resolve("offsets/" + second.id));
-      assertEquals("[8," + clock + "]", offsets.get(2), "the time is known before the batch runs");
-      InboxSource.tables(folder.toString(), List.of("$table/2"));
-      entry(folder, 9, new Object[] {"$table/1", "k", "nobody reads it", 0, 0L, 0L}, new Object[] {"$table/2", null, "read", 0, 0L, 0L}, new Object[] {"$table/1", null, null, 0, 0L, 0L});
-      assertEquals(List.of(InboxSource.CLOCK, "$table/2"), batches.poll(30, TimeUnit.SECONDS).rows.stream().map(b -> b.getString(2)).toList());
-      assertNull(batches.poll(1200, TimeUnit.MILLISECONDS), "no batch without a reason");
-      InboxSource.ring(folder.toString());
-      assertEquals(1, batches.poll(30, TimeUnit.SECONDS).rows.size(), "a ring is a batch");
-      InboxSource.clock(folder.toString(), 200);
-      assertNotNull(batches.poll(30, TimeUnit.SECONDS));
-      assertNotNull(batches.poll(30, TimeUnit.SECONDS), "the clock is a batch");
-      InboxSource.wall = () -> System.currentTimeMillis() - 86_400_000;
-      batches.clear();
-      for (int i = 0; i < 3; i++) assertNotNull(batches.poll(30, TimeUnit.SECONDS), "also when the wall clock was set back by a day");
-    } finally {
-      InboxSource.wall = System::currentTimeMillis;
-      query.stop();
+  /** A stream, read from tick to tick as the loop does. */
+  private static final class Ticks {
+    private final MicroBatchStream stream;
+    private Offset start;
+    private final ExecutorService thread = Executors.newSingleThreadExecutor(r -> {
+      Thread t = new Thread(r);
+      t.setDaemon(true);
+      return t;
+    });
+    private Future<Offset> looking;
+
+    Ticks(MicroBatchStream stream, String start) {
+      this.stream = stream;
+      this.start = stream.deserializeOffset(start);
+    }
+
+    /** Returns the rows of the next tick, or null if there is no reason for one. */
+    List<InternalRow> next(long millis) throws Exception {
+      long end = System.nanoTime() + millis * 1_000_000;
+      while (true) {
+        if (looking == null) looking = thread.submit(() -> stream.latestOffset());
+        Offset newest;
+        try {
+          newest = looking.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+          return null;
+        }
+        looking = null;
+        if (newest.equals(start)) continue;
+        List<InternalRow> rows = new ArrayList<>();
+        for (InputPartition part : stream.planInputPartitions(start, newest))
+          try (var reader = stream.createReaderFactory().createReader(part)) {
+            while (reader.next()) rows.add(reader.get());
+          }
+        start = newest;
+        stream.commit(newest);
+        return rows;
+      }
     }
   }
 
+  private static List<String> topics(List<InternalRow> rows) { return rows.stream().map(r -> r.getUTF8String(Circuit.TOPIC).toString()).toList(); }
+
+  private static long time(List<InternalRow> rows) { return rows.get(0).getLong(Circuit.TIMESTAMP) / 1000; }
+
   @Test
-  void watchesSeveralBrokers() {
-    Dataset<Row> frame = spark().readStream().format("tailgate-inbox").option("path", "/tmp/inbox-" + UUID.randomUUID()).option("watch", "[]").load();
-    assertEquals(KAFKA.length() + 1, frame.schema().length(), "Kafka's columns, and headers");
+  void entriesInOrderAndTime() throws Exception {
+    Path folder = Files.createTempDirectory("inbox");
+    entry(folder, 7, new Object[] {"t", "old", "old", 0, 0L, 0L});
+    Ticks ticks = new Ticks(InboxSource.stream(folder.toString(), 7, 600_000), "[7,0]");
+    try {
+      List<InternalRow> first = ticks.next(30_000);
+      assertEquals(List.of(InboxSource.CLOCK), topics(first));
+      Files.delete(folder.resolve("7"));  // the log has passed it
+      entry(folder, 8, new Object[] {"t", null, "v", 3, 44L, 1234L}, new Object[] {"u", "k", "", 0, 45L, 5L});
+      List<InternalRow> second = ticks.next(30_000);
+      assertEquals(List.of(InboxSource.CLOCK, "t", "u"), topics(second));
+      InternalRow r = second.get(1);
+      assertTrue(r.isNullAt(Circuit.KEY));
+      assertEquals(List.of("v", 3, 44L, 1234L), List.of(new String(r.getBinary(Circuit.VALUE)), r.getInt(Circuit.PARTITION), r.getLong(Circuit.OFFSET), r.getLong(Circuit.TIMESTAMP) / 1000));
+      assertTrue(time(second) > time(first));
+      assertEquals("[8," + time(second) + "]", ticks.start.json(), "the time is known before the tick runs");
+      InboxSource.tables(folder.toString(), List.of("$table/2"));
+      entry(folder, 9, new Object[] {"$table/1", "k", "nobody reads it", 0, 0L, 0L}, new Object[] {"$table/2", null, "read", 0, 0L, 0L}, new Object[] {"$table/1", null, null, 0, 0L, 0L});
+      assertEquals(List.of(InboxSource.CLOCK, "$table/2"), topics(ticks.next(30_000)));
+      assertNull(ticks.next(1200), "no tick without a reason");
+      InboxSource.ring(folder.toString());
+      assertEquals(1, ticks.next(30_000).size(), "a ring is a tick");
+      InboxSource.clock(folder.toString(), 200);
+      assertNotNull(ticks.next(30_000));
+      assertNotNull(ticks.next(30_000), "the clock is a tick");
+      InboxSource.wall = () -> System.currentTimeMillis() - 86_400_000;
+      for (int i = 0; i < 3; i++) assertNotNull(ticks.next(30_000), "also when the wall clock was set back by a day");
+    } finally {
+      InboxSource.wall = System::currentTimeMillis;
+      ticks.thread.shutdownNow();
+    }
   }
 }

@@ -1,0 +1,121 @@
+package tailgate.circuit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.*;
+import org.apache.spark.Dependency;
+import org.apache.spark.Partition;
+import org.apache.spark.SparkContext;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The records of one tick, in Kafka's columns.
+ *
+ * <p>With a single partition, one task reads all parts in order. With more, each part is read by
+ * its own task.
+ */
+final class TickInput extends RDD<InternalRow> {
+  private static final long serialVersionUID = 1;
+  private final transient Split[] splits;
+
+  /**
+   * A range of an input's records.
+   *
+   * @param prefix goes before each record's topic; topic and prefix are the channel
+   */
+  record Part(String prefix, PartitionReaderFactory factory, InputPartition partition) implements java.io.Serializable {}
+
+  private record Split(int index, Part[] parts) implements Partition {
+    private static final long serialVersionUID = 1;
+    @Override public int hashCode() { return index; }
+    @Override public boolean equals(Object other) { return other instanceof Split split && split.index == index; }
+  }
+
+  TickInput(SparkContext context, List<Part> parts, int partitions) {
+    super(context, none(), Stages.tag(InternalRow.class));
+    splits = new Split[partitions == 1 ? 1 : parts.size()];
+    if (partitions == 1) splits[0] = new Split(0, parts.toArray(Part[]::new));
+    else for (int i = 0; i < splits.length; i++) splits[i] = new Split(i, new Part[] {parts.get(i)});
+  }
+
+  @SuppressWarnings("unchecked")
+  private static scala.collection.immutable.Seq<Dependency<?>> none() { return (scala.collection.immutable.Seq<Dependency<?>>) (Object) scala.collection.immutable.Nil$.MODULE$; }
+
+  @Override public Partition[] getPartitions() { return splits; }
+
+  @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) {
+    Set<String> hosts = new LinkedHashSet<>();
+    for (Part part : ((Split) split).parts) hosts.addAll(List.of(part.partition.preferredLocations()));
+    return CollectionConverters.asScala(hosts).toSeq();
+  }
+
+  @Override public Iterator<InternalRow> compute(Partition split, TaskContext task) {
+    Rows rows = new Rows(((Split) split).parts);
+    task.addTaskCompletionListener((TaskCompletionListener) t -> rows.close());
+    return CollectionConverters.asScala(rows);
+  }
+
+  /** The rows of some parts, one part after the other. */
+  private static final class Rows implements java.util.Iterator<InternalRow> {
+    private final Part[] parts;
+    private final Map<UTF8String, UTF8String> channels = new HashMap<>();  // by topic, of this part
+    private int next;
+    private PartitionReader<InternalRow> reader;
+    private boolean ready;
+
+    Rows(Part[] parts) { this.parts = parts; }
+
+    @Override public boolean hasNext() {
+      try {
+        while (!ready) {
+          if (reader == null) {
+            if (next == parts.length) return false;
+            Part part = parts[next++];
+            reader = part.factory.createReader(part.partition);
+            channels.clear();
+          }
+          if (reader.next()) ready = true;
+          else close();
+        }
+        return true;
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    @Override public InternalRow next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      ready = false;
+      InternalRow row = reader.get();
+      String prefix = parts[next - 1].prefix;
+      return prefix.isEmpty() ? row : inChannel(row, prefix);
+    }
+
+    private InternalRow inChannel(InternalRow row, String prefix) {
+      UTF8String topic = row.getUTF8String(Circuit.TOPIC), channel = channels.get(topic);
+      if (channel == null) channels.put(topic.copy(), channel = UTF8String.fromString(prefix + topic));
+      return new GenericInternalRow(new Object[] {row.isNullAt(Circuit.KEY) ? null : row.getBinary(Circuit.KEY), row.isNullAt(Circuit.VALUE) ? null : row.getBinary(Circuit.VALUE), channel,
+          row.getInt(Circuit.PARTITION), row.getLong(Circuit.OFFSET), row.getLong(Circuit.TIMESTAMP), row.getInt(Circuit.TIMESTAMP + 1),
+          row.numFields() <= Circuit.HEADERS || row.isNullAt(Circuit.HEADERS) ? null : row.getArray(Circuit.HEADERS)});
+    }
+
+    void close() {
+      try {
+        if (reader != null) reader.close();
+        reader = null;
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,290 @@
+package tailgate.circuit;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.*;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.logging.log4j.LogManager;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.*;
+import scala.jdk.javaapi.CollectionConverters;
+import tailgate.sources.InboxSource;
+import tailgate.sources.KafkaReader;
+
+/**
+ * The JVM's part of the tick loop: the inputs, and one Spark job per tick.
+ *
+ * <pre>   driver                                        this thread
+ *   'W'  ────────────────────────────────────►  waits for a reason, fixes the end of each input
+ *   'N'  ◄── names of inputs that failed ─────
+ *   takes the boundary
+ *   'T'  ── time, state path, state ids ──────►  the job reads all inputs up to their ends
+ *   'R'  ◄── ends, result ────────────────────  or 'X': {@link #failure} returns the exception
+ *   appends the log entry
+ *   'C'  ────────────────────────────────────►  the inputs continue behind their ends</pre>
+ *
+ * <p>The driver's log is the only record of the positions of the inputs. A tick that is not
+ * committed by 'C' has no effect here: the next one begins at the same positions. The driver adds
+ * and removes inputs by calls, only between two ticks; the wait for a reason may run meanwhile.
+ *
+ * <p>The thread listens at a Unix socket for one connection. Results therefore reach the driver by
+ * one copy; Py4J would encode them as Base64.
+ */
+public final class TickLoop implements AutoCloseable {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final String SQL_SETTINGS = "spark.sql";
+  private final SparkSession session;
+  private final String folder;
+  private final Input inbox;
+  private final List<Input> readers = new CopyOnWriteArrayList<>();
+  private final Queue<Input> removed = new ArrayDeque<>();
+  private final Map<String, Throwable> failures = new ConcurrentHashMap<>();
+  private final ServerSocketChannel server;
+  private final Thread thread = new Thread(this::serve, "tailgate-ticks");
+  private volatile boolean closed, woken;
+  private volatile Circuit circuit;
+
+  /** One input of the ticks: a stream, and the positions between which the next tick reads it. */
+  private static final class Input {
+    final String name;
+    final MicroBatchStream stream;
+    final AutoCloseable watch;
+    Offset start, end;
+
+    Input(String name, MicroBatchStream stream, String start, AutoCloseable watch) {
+      this.name = name;
+      this.stream = stream;
+      this.start = this.end = stream.deserializeOffset(start);
+      this.watch = watch;
+    }
+
+    /**
+     * Fixes the end of the next tick. Returns whether there is something to read.
+     *
+     * <p>A tick that is repeated reads the same range as before. It would otherwise grow with every
+     * attempt, without limit while the disk is full.
+     */
+    boolean look() {
+      if (moved()) return true;
+      Offset newest = stream instanceof SupportsAdmissionControl limited ? limited.latestOffset(start, limited.getDefaultReadLimit()) : stream.latestOffset();
+      end = newest == null ? start : newest;
+      return moved();
+    }
+
+    boolean moved() { return !end.equals(start); }
+
+    /** Returns the ranges that the next tick reads. */
+    List<TickInput.Part> parts() {
+      if (!moved()) return List.of();
+      String prefix = name.isEmpty() ? "" : name + "/";
+      PartitionReaderFactory factory = stream.createReaderFactory();
+      List<TickInput.Part> parts = new ArrayList<>();
+      for (InputPartition p : stream.planInputPartitions(start, end)) parts.add(new TickInput.Part(prefix, factory, p));
+      return parts;
+    }
+
+    void commit() {
+      if (!moved()) return;
+      stream.commit(end);
+      start = end;
+    }
+
+    void stop() {
+      try {
+        if (watch != null) watch.close();
+        stream.stop();
+      } catch (Exception e) {
+        LogManager.getLogger(TickLoop.class).warn("closing the reader {}", name, e);
+      }
+    }
+  }
+
+  /** Listens at this socket. The inbox is read from behind the entry `consumed`. */
+  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis) throws IOException {
+    this.session = (SparkSession) session;
+    this.folder = folder;
+    this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]", null);
+    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    server.bind(UnixDomainSocketAddress.of(socket));
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  // ---- calls of the driver, between two ticks ---------------------------------------------------
+
+  /** Runs this circuit from the next tick on. */
+  public void use(Circuit circuit) { this.circuit = circuit; }
+
+  /**
+   * Adds a reader of Kafka, which replaces that of the same name.
+   *
+   * @param offsets JSON: topic, partition, and the next offset to read
+   */
+  public void add(String name, KafkaReader reader, String offsets) {
+    SparkSession.setActiveSession(session);
+    Input input = new Input(name, reader.stream(folder), offsets, reader.watch(folder));
+    remove(name);
+    readers.add(input);
+    InboxSource.look(folder);
+  }
+
+  /** Removes a reader. It is closed when this loop's thread no longer uses it. */
+  public void remove(String name) {
+    for (Input input : readers)
+      if (input.name.equals(name)) {
+        readers.remove(input);
+        synchronized (removed) { removed.add(input); }
+      }
+    InboxSource.look(folder);
+  }
+
+  /** Ends the wait for a reason. */
+  public void wake() {
+    woken = true;
+    InboxSource.look(folder);
+  }
+
+  /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */
+  public Throwable failure(String name) { return failures.remove(name); }
+
+  /** Ends the loop: a tick that still runs is cancelled. */
+  @Override public void close() throws IOException {
+    closed = true;
+    server.close();
+    session.sparkContext().cancelJobGroup(folder);
+    thread.interrupt();
+  }
+
+  // ---- the thread -------------------------------------------------------------------------------
+
+  private void serve() {
+    try (SocketChannel channel = server.accept()) {
+      prepare();
+      DataInputStream in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel)));
+      for (int word; !closed && (word = in.read()) >= 0; )
+        switch (word) {
+          case 'W' -> write(channel, 'N', news());
+          case 'T' -> tick(channel, in);
+          case 'C' -> committed();
+          default -> throw new IllegalStateException("not a word of the driver: " + word);
+        }
+    } catch (Exception e) {
+      if (!closed) LogManager.getLogger(TickLoop.class).error("the tick loop ends", e);
+    } finally {
+      closed = true;
+      stopRemoved();
+      readers.forEach(Input::stop);
+      inbox.stop();
+    }
+  }
+
+  /**
+   * Gives this thread's jobs the session's settings, as Spark's own queries have them: tasks look
+   * some of them up.
+   */
+  private void prepare() {
+    SparkSession.setActiveSession(session);
+    SparkContext context = session.sparkContext();
+    context.setJobGroup(folder, "ticks", false);
+    CollectionConverters.asJava(session.sessionState().conf().getAllConfs()).forEach((name, value) -> {
+      if (name.startsWith(SQL_SETTINGS)) context.setLocalProperty(name, value);
+    });
+  }
+
+  /** Waits until there is a reason for a tick. Returns the names of readers that failed, as JSON. */
+  private byte[] news() throws IOException {
+    ArrayNode failed = JSON.createArrayNode();
+    boolean reason = false;
+    while (!reason && !closed) {
+      stopRemoved();
+      reason = inbox.look() | woken;
+      for (Input reader : readers) {
+        try {
+          reason |= reader.look();
+        } catch (Exception e) {  // Scala throws checked exceptions without declaring them
+          if (closed || !readers.remove(reader)) continue;  // it was removed meanwhile
+          failures.put(reader.name, e);
+          failed.add(reader.name);
+          inBackground(reader::stop);
+          reason = true;
+        }
+      }
+    }
+    woken = false;
+    return JSON.writeValueAsBytes(failed);
+  }
+
+  private void stopRemoved() {
+    List<Input> all;
+    synchronized (removed) {
+      all = List.copyOf(removed);
+      removed.clear();
+    }
+    if (!all.isEmpty()) inBackground(() -> all.forEach(Input::stop));
+  }
+
+  /** Closing a client of a broker that is down takes seconds, for which no tick waits. */
+  private static void inBackground(Runnable work) {
+    Thread thread = new Thread(work, "tailgate-close");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void tick(SocketChannel channel, DataInputStream in) throws IOException {
+    long time = in.readLong();
+    int partitions = in.readInt();
+    String statePath = text(in), stateIds = text(in);
+    byte[] ends, result;
+    try {
+      List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
+      for (Input reader : readers) parts.addAll(reader.parts());
+      ends = ends();
+      result = circuit.tick(new TickInput(session.sparkContext(), parts, partitions), session, statePath, time, stateIds, partitions).message();
+    } catch (Exception | Error e) {
+      failures.put("", e);
+      write(channel, ByteBuffer.wrap(new byte[] {'X'}));
+      return;
+    }
+    write(channel, 'R', ends);
+    write(channel, ByteBuffer.allocate(4).putInt(result.length).flip());
+    write(channel, ByteBuffer.wrap(result));
+  }
+
+  /** Returns the ends of the inputs: `{"inbox": number of the entry, "readers": {name: offsets}}`. */
+  private byte[] ends() throws IOException {
+    ObjectNode all = JSON.createObjectNode();
+    all.set("inbox", JSON.readTree(inbox.end.json()).get(0));
+    ObjectNode of = all.putObject("readers");
+    for (Input reader : readers) of.set(reader.name, JSON.readTree(reader.end.json()));
+    return JSON.writeValueAsBytes(all);
+  }
+
+  private void committed() {
+    for (Input reader : readers) reader.commit();
+    inbox.commit();
+    InboxSource.look(folder);  // a limit may have left records that rang before
+  }
+
+  private static String text(DataInputStream in) throws IOException { return new String(in.readNBytes(in.readInt()), StandardCharsets.UTF_8); }
+
+  private static void write(SocketChannel channel, char word, byte[] bytes) throws IOException {
+    write(channel, ByteBuffer.allocate(5 + bytes.length).put((byte) word).putInt(bytes.length).put(bytes).flip());
+  }
+
+  private static void write(SocketChannel channel, ByteBuffer bytes) throws IOException {
+    while (bytes.hasRemaining()) channel.write(bytes);
+  }
+}

@@ -1,0 +1,183 @@
+package tailgate.circuit;
+
+import static org.junit.jupiter.api.Assertions.*;
+import static tailgate.circuit.Lab.*;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.*;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.*;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tailgate.sources.Decoder;
+import tailgate.sources.InboxSource;
+import tailgate.sources.KafkaReader;
+import tailgate.state.StateLost;
+
+/** The driver's requests to the loop, and the loop's answers. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
+class TickLoopTest {
+  private static final int CHANNEL = 2;
+
+  /** The driver's side: a loop over one inbox, its socket, and the state of the last committed tick. */
+  private static final class Driver implements AutoCloseable {
+    final Path inbox, state;
+    final TickLoop loop;
+    final SocketChannel channel;
+    final DataInputStream in;
+    final int partitions;
+    long entries, time;
+    String ids = "";
+    JsonNode ends, result;
+    byte[] changes;
+
+    Driver(Circuit circuit, int partitions) throws IOException {
+      Path folder = Files.createTempDirectory("loop");
+      inbox = Files.createDirectory(folder.resolve("inbox"));
+      state = Files.createDirectory(folder.resolve("state"));
+      this.partitions = partitions;
+      loop = new TickLoop(spark(), folder.resolve("socket").toString(), inbox.toString(), 0, 600_000);
+      loop.use(circuit);
+      channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+      channel.connect(UnixDomainSocketAddress.of(folder.resolve("socket")));
+      in = new DataInputStream(Channels.newInputStream(channel));
+    }
+
+    /** Writes an entry of the inbox with one record. */
+    void write(org.apache.spark.sql.Row record) throws IOException {
+      try (DataOutputStream out = new DataOutputStream(Files.newOutputStream(inbox.resolve(Long.toString(++entries))))) {
+        byte[] topic = utf8(record.getString(CHANNEL)), value = (byte[]) record.get(1);
+        out.writeInt(topic.length);
+        out.write(topic);
+        out.writeInt(-1);
+        out.writeInt(value.length);
+        out.write(value);
+        out.writeInt(0);
+        out.writeLong(0);
+        out.writeLong(0);
+        out.writeInt(-1);
+      }
+      InboxSource.advance(inbox.toString(), entries);
+    }
+
+    List<String> news() throws IOException {
+      send(new byte[] {'W'});
+      assertEquals('N', in.read());
+      List<String> failed = new ArrayList<>();
+      new ObjectMapper().readTree(in.readNBytes(in.readInt())).forEach(name -> failed.add(name.textValue()));
+      return failed;
+    }
+
+    /** Runs a tick. Returns whether it succeeded. */
+    boolean tick() throws IOException {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      DataOutputStream out = new DataOutputStream(bytes);
+      out.write('T');
+      out.writeLong(++time);
+      out.writeInt(partitions);
+      for (String text : List.of(state.toString(), ids)) {
+        out.writeInt(utf8(text).length);
+        out.write(utf8(text));
+      }
+      send(bytes.toByteArray());
+      if (in.read() != 'R') return false;
+      ends = new ObjectMapper().readTree(in.readNBytes(in.readInt()));
+      byte[] message = in.readNBytes(in.readInt());
+      int head = ByteBuffer.wrap(message).getInt();
+      result = new ObjectMapper().readTree(Arrays.copyOfRange(message, 4, 4 + head));
+      changes = Arrays.copyOfRange(message, 4 + head, message.length);
+      return true;
+    }
+
+    void commit() throws IOException {
+      ids = result.get("state").textValue();
+      send(new byte[] {'C'});
+    }
+
+    private void send(byte[] bytes) throws IOException { channel.write(ByteBuffer.wrap(bytes)); }
+
+    @Override public void close() throws IOException {
+      loop.close();
+      channel.close();
+    }
+  }
+
+  private static Circuit sums() {
+    Circuit c = new Circuit();
+    c.source(1, "a", Decoder.arrow(CircuitTest.PAGES), empty(CircuitTest.PAGES));
+    c.operator(2, CircuitTest.sums());
+    c.edge(1, empty(CircuitTest.PAGES), 2, 0);
+    c.relation(1, CircuitTest.SUMS, 0);
+    c.output(2, empty(CircuitTest.SUMS), 1);
+    c.seal();
+    return c;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void aTickThatIsNotCommittedIsRepeated(int partitions) throws IOException {
+    try (Driver driver = new Driver(sums(), partitions)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+      assertEquals(List.of(), driver.news());
+      assertTrue(driver.tick());
+      assertEquals(1, driver.ends.get("inbox").intValue());
+      Bag first = changes(CircuitTest.SUMS, driver.changes);
+      assertEquals(Bag.of(row(1, 10L, 1L)), first);
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(1, driver.ends.get("inbox").intValue(), "without what came after the first attempt");
+      assertEquals(first, changes(CircuitTest.SUMS, driver.changes), "the same records over the same state");
+      driver.commit();
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(2, driver.ends.get("inbox").intValue());
+      assertEquals(new Bag().add(row(1, 10L, 1L), -1).add(row(1, 15L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
+    }
+  }
+
+  @Test
+  void aTickThatFailsTellsWhyAndTheNextOneSucceeds() throws IOException {
+    try (Driver driver = new Driver(sums(), 1)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.news();
+      assertTrue(driver.tick());
+      driver.commit();
+      String known = driver.ids;
+      driver.ids = known.replaceAll("\"ids\":\\[\"[^\"]*\"", "\"ids\":[\"unknown\"");
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
+      driver.news();
+      assertFalse(driver.tick());
+      assertInstanceOf(StateLost.class, driver.loop.failure(""));
+      driver.ids = known;
+      driver.loop.wake();
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(2, driver.ends.get("inbox").intValue());
+    }
+  }
+
+  @Test
+  void aReaderThatFailsIsNamedAndRemoved() throws IOException {
+    try (Driver driver = new Driver(sums(), 1)) {
+      driver.news();
+      assertTrue(driver.tick());  // that of the clock
+      driver.commit();
+      driver.loop.add("gone", new KafkaReader("gone", "127.0.0.1:1", List.of("t"), Map.of("security.protocol", "PLAINTEXT")), "{\"t\":{\"0\":0}}");
+      assertEquals(List.of("gone"), driver.news());
+      assertNotNull(driver.loop.failure("gone"));
+      assertTrue(driver.tick());
+      assertTrue(driver.ends.get("readers").isEmpty());
+    }
+  }
+}

@@ -1,0 +1,160 @@
+"""Readers join and leave between two ticks, and no other reader is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.readers import readers
+from tailgate.lake.errors import ConnectionFailure
+from tests.engine.runtime.inside import Inside
+from tests.engine.runtime.parts import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class World:
+    """An engine in this process, and a broker."""
+
+    def __init__(self, session: Any, folder: Path) -> None:
+        self.kafka = Kafka(folder / "kafka")
+        self.kafka.start()
+        self.producer = Producer({"bootstrap.servers": self.kafka.address})
+        self.inside = Inside(session, folder / "lake")
+
+    def source(self, name: str, options: str = "") -> None:
+        """Creates a topic, a source of it, and a view of the source."""
+        self.kafka.create_topic(name)
+        self.inside.execute(f"CREATE SOURCE {name} FROM KAFKA BROKER '{self.kafka.address}' TOPIC '{name}' {options} FORMAT TEXT")
+        self.inside.execute(f"CREATE MATERIALIZED VIEW {name}_v AS SELECT text FROM {name}")
+
+    def send(self, topic: str, *texts: str) -> None:
+        for text in texts:
+            self.producer.produce(topic, text.encode())
+        self.producer.flush()
+
+    def texts(self, name: str) -> list[str]:
+        return sorted(row[0] for row in self.inside.rows(f"{name}_v").elements())
+
+    def opened(self) -> dict[str, int]:
+        """Returns the identity of each connected reader, by the topics that it reads."""
+        connections = self.inside.engine.inputs._connections
+        return {",".join(c.reader.topics): id(c) for c in list(connections.values())}
+
+    def connected(self, *topics: str) -> dict[str, int]:
+        """Waits until exactly these groups of topics are read. Returns the readers' identities."""
+        until(lambda: sorted(self.opened()) == sorted(topics))
+        return self.opened()
+
+    def end(self) -> None:
+        self.inside.end()
+        self.kafka.stop()
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from tailgate.engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 2)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def world(session: Any, tmp_path: Path) -> Iterator[World]:
+    made = World(session, tmp_path)
+    yield made
+    made.end()
+
+
+LIMITED = "WITH (max_records_per_second = 1000)"  # a source with a rate has its own reader
+
+
+def test_a_reader_joins_and_leaves_alone(world: World) -> None:
+    world.source("a", LIMITED)
+    first = world.connected("a")
+    world.send("a", "1")
+    world.source("b", LIMITED)
+    world.send("b", "2")
+    both = world.connected("a", "b")
+    assert both["a"] == first["a"], "CREATE SOURCE has interrupted another source"
+    until(lambda: (world.texts("a"), world.texts("b")) == (["1"], ["2"]))
+    world.inside.execute("PAUSE SOURCE b")
+    assert world.connected("a") == first
+    world.send("a", "3")
+    world.send("b", "4")
+    until(lambda: world.texts("a") == ["1", "3"])
+    assert world.texts("b") == ["2"]
+    world.inside.execute("RESUME SOURCE b")
+    until(lambda: world.texts("b") == ["2", "4"])
+    world.inside.execute("DROP SOURCE b CASCADE")
+    assert world.connected("a") == first
+    assert not any("/b" in f"{r}/{t}" for r, topics in world.inside.engine.newest.offsets.items() for t in topics if t == "b")
+
+
+def test_a_reader_gets_more_topics_and_loses_none_of_its_records(world: World) -> None:
+    world.source("a")
+    world.connected("a")
+    world.send("a", *map(str, range(100)))
+    world.source("b")
+    world.send("a", *map(str, range(100, 200)))
+    world.send("b", "first")
+    world.connected("a,b")
+    world.send("a", *map(str, range(200, 300)))
+    until(lambda: world.texts("a") == sorted(map(str, range(300))))
+    until(lambda: world.texts("b") == ["first"])
+
+
+def test_a_tick_without_an_entry_is_repeated_from_the_same_positions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.source("a")
+    world.connected("a")
+    runner, failed = world.inside.engine.runner, []
+    commit = runner._commit
+
+    def failing(*args: Any) -> None:
+        if len(failed) < 3 and args[3]:  # the changes
+            failed.append(args[2])  # the ends
+            raise OSError("no entry")
+        commit(*args)
+
+    monkeypatch.setattr(runner, "_commit", failing)
+    world.send("a", "1", "2", "3")
+    until(lambda: world.texts("a") == ["1", "2", "3"])
+    assert len(failed) == 3
+
+
+def test_a_reader_that_fails_is_stalled_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.source("a", LIMITED)
+    world.source("b", LIMITED)
+    first = world.connected("a", "b")
+    health = world.inside.engine.health
+    name = next(c.reader.name for c in world.inside.engine.inputs._connections.values() if c.reader.topics == ("b",))
+    look = health.look
+
+    def unreachable(reader: Any) -> Any:
+        if reader.name == name:
+            raise ConnectionFailure("the broker of b does not answer")
+        return look(reader)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(health, "look", unreachable)
+        patched.setattr(health, "_works", lambda *args: False)
+        with world.inside.engine.boundary:
+            world.inside.engine.inputs._loop.remove(name)  # as the loop does
+        world.inside.engine.inputs.failed(name, RuntimeError("no fetch"))
+        until(lambda: name in health.stalls)
+        assert world.connected("a") == {"a": first["a"]}
+        assert health.stalls[name].error == "the broker of b does not answer"
+        reader = next(r for r in readers(health.sources, world.inside.engine.catalog) if r.name == name)
+        health.examine(reader, "no fetch")  # its reconnection may have stalled it before
+        assert health.stalls[name].error == "the broker of b does not answer"
+        world.send("a", "goes on")
+        world.send("b", "later")
+        until(lambda: world.texts("a") == ["goes on"])
+    until(lambda: world.texts("b") == ["later"])
+    assert name not in health.stalls
