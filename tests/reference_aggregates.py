@@ -244,6 +244,7 @@ TOTALS: dict[str, Callable[[plan.AggregateCall, Rows], Value]] = {
     "min": extreme,
     "single_value": extreme,
     "one_of": extreme,
+    "any_value": extreme,
     "max": extreme,
     "min_by": by_another,
     "max_by": by_another,

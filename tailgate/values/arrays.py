@@ -44,7 +44,10 @@ def codec_of(element: Codec) -> Codec:
     def binary_writer(type: Type) -> Writer:
         return _binary_writer(element.binary_writer(type.element), type.element.oid)
 
-    return Codec(read, read_binary, text_writer, binary_writer)
+    def order_key(value: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple((item is None, None if item is None else element.order_key(item)) for item in value)
+
+    return Codec(read, read_binary, text_writer, binary_writer, order_key=order_key)
 
 
 # --- text ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The input and output functions of a type, and the Python types of its values."""
+"""The input and output functions of a type, its order, and the Python types of its values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,19 @@ Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, 
 Writer: TypeAlias = Callable[[Any], bytes]
 
 
+def itself(value: Any) -> Any:
+    """Returns the value: most types compare in Python as in PostgreSQL, text by code points (the C collation)."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
     """The functions of a type.
 
     The readers apply the type's modifiers, such as a length. Errors have PostgreSQL's SQLSTATE and
     message. `read_binary` raises `TrailingData` if bytes follow the value. `read_column` reads texts
-    in a common spelling; it returns None if `read_text` must read each value.
+    in a common spelling; it returns None if `read_text` must read each value. `order_key` returns a key
+    that compares like the value: keys are equal if PostgreSQL's `=` is true.
     """
 
     read_text: Callable[[str, Type, Style], Value]
@@ -35,3 +41,4 @@ class Codec:
     text_writer: Callable[[Type, Style], Writer]
     binary_writer: Callable[[Type], Writer]
     read_column: ColumnReader = value_by_value
+    order_key: Callable[[Any], Any] = itself

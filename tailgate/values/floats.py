@@ -67,6 +67,19 @@ def _single(value: float) -> float:
         return math.inf
 
 
+# --- comparison ----------------------------------------------------------------------------------
+
+
+def normalized(value: float) -> float:
+    """Returns 0 for -0, and one of the forms of NaN, so that equal values have equal bytes."""
+    return math.nan if math.isnan(value) else value + 0.0
+
+
+def order_key(value: float) -> tuple[bool, float]:
+    """Returns a key in which NaN equals itself and is greater than all numbers."""
+    return (True, 0.0) if math.isnan(value) else (False, normalized(value))
+
+
 # --- text --------------------------------------------------------------------------------------------
 
 
@@ -109,14 +122,15 @@ def _scientific(text: str) -> bytes:
 
 
 def write_single(value: float) -> bytes:
-    """
-    >>> write_single(1.1), write_single(1e6), write_single(123456.0), write_single(0.0001)
+    """Returns the text of a real. The value has single precision.
+
+    >>> write_single(1.100000023841858), write_single(1e6), write_single(123456.0), write_single(9.999999747378752e-05)
     (b'1.1', b'1e+06', b'123456', b'0.0001')
     """
     if value == 0 or not math.isfinite(value):
         return write_double(value)
     text = f"{value:.6g}"
-    # Every text of six digits is a normal number of its own, so it is the shortest one.
+    # Two texts of six digits are never the same normal number, so this one is the shortest.
     if abs(value) < _NORMAL_4 or not _reads_back(text, value):
         text = _shortest_single(value)
     return text.encode()
@@ -168,5 +182,7 @@ def double_writer(type: Type, style: Style) -> Writer:
     return write_double if style.extra_float_digits > 0 else _fewer_digits(15 + style.extra_float_digits)
 
 
-REAL = Codec(read, fixed("!f"), single_writer, packed("!f"))
-DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"), spelled(r"-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?"))
+_COMMON = r"-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?"
+
+REAL = Codec(read, fixed("!f"), single_writer, packed("!f"), order_key=order_key)
+DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"), spelled(_COMMON), order_key)

@@ -374,4 +374,10 @@ def write_binary(value: Interval) -> bytes:
     return _LAYOUT.pack(value[2], value[1], value[0])
 
 
-INTERVAL = Codec(read, read_binary, writer, lambda type: write_binary)
+def order_key(value: Interval) -> int:
+    """Returns the length in µs, with 30 days in a month and 24 hours in a day."""
+    months, days, micros = value
+    return (months * DAYS_PER_MONTH + days) * DAY + micros
+
+
+INTERVAL = Codec(read, read_binary, writer, lambda type: write_binary, order_key=order_key)

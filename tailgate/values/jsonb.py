@@ -70,7 +70,7 @@ def _check_strings(value: Json) -> None:
                 _check_strings(item)
 
 
-def key_order(key: str) -> tuple[int, bytes]:
+def member_order(key: str) -> tuple[int, bytes]:
     """Returns the sort key of an object's key."""
     encoded = key.encode()
     return len(encoded), encoded
@@ -90,7 +90,7 @@ def dump(value: Json) -> str:
         case list():
             return "[" + ", ".join(map(dump, value)) + "]"
         case dict():
-            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=key_order)) + "}"
+            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=member_order)) + "}"
     raise TypeError(type(value).__name__)
 
 
@@ -121,6 +121,65 @@ def object_text(members: list[list[str | None]]) -> str:
     return canonical("{" + ", ".join(parts) + "}")
 
 
+# --- comparison ----------------------------------------------------------------------------------
+#
+# The key of a value begins with its kind: null, string, number, boolean, array or object, in this
+# order. Strings end with a zero byte, which jsonb cannot contain. Arrays and objects begin with their
+# number of elements. An empty array at the top level comes before all other values, because PostgreSQL
+# stores a scalar as an array with one element. A number is its sign (negative, zero, positive), the
+# power of ten and the digits; the latter two are complemented if it is negative.
+#
+# Source: PostgreSQL 15, src/backend/utils/adt/jsonb_util.c, compareJsonbContainers().
+
+EMPTY, NULL, STRING, NUMBER, BOOLEAN, ARRAY, OBJECT = (bytes([n]) for n in range(7))
+NEGATIVE, ZERO, POSITIVE = (bytes([n]) for n in range(3))
+
+
+def order_key(text: str) -> bytes:
+    """Returns bytes with the order of jsonb; equal values have equal bytes.
+
+    >>> order_key('[]') < order_key('null') < order_key('1.0') == order_key('1') < order_key('[1]')
+    True
+    """
+    value = load(text)
+    return EMPTY if value == [] else _order_bytes(value)
+
+
+def _order_bytes(value: Json) -> bytes:
+    match value:
+        case None:
+            return NULL
+        case str():
+            return STRING + _order_text(value)
+        case bool():
+            return BOOLEAN + bytes([value])
+        case Decimal():
+            return NUMBER + _order_number(value)
+        case list():
+            return ARRAY + _order_int(len(value)) + b"".join(map(_order_bytes, value))
+    keys = sorted(value, key=member_order)
+    return OBJECT + _order_int(len(keys)) + b"".join(_order_text(k) + _order_bytes(value[k]) for k in keys)
+
+
+def _order_text(value: str) -> bytes:
+    return value.encode() + b"\0"
+
+
+def _order_int(value: int) -> bytes:
+    return value.to_bytes(4, "big")
+
+
+def _order_number(value: Decimal) -> bytes:
+    if not value:
+        return ZERO
+    negative, digit_tuple, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    digits = "".join(map(str, digit_tuple)).lstrip("0")
+    power = len(digits) + exponent
+    magnitude = _order_int(power + 2**31) + _order_text(digits.rstrip("0"))
+    return NEGATIVE + bytes(255 - b for b in magnitude) if negative else POSITIVE + magnitude
+
+
 # --- input and output ----------------------------------------------------------------------------
 
 
@@ -140,4 +199,4 @@ def write_binary(value: bytes) -> bytes:
     return _VERSION + value
 
 
-JSONB = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary)
+JSONB = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, order_key=order_key)

@@ -69,14 +69,14 @@ def read_column(texts: pa.ChunkedArray, type: Type, style: Style = DEFAULT) -> p
 
     Raises PostgreSQL's error for the first invalid value, with its row number.
     """
-    known = codec(type)
-    found = known.read_column(texts, type)
-    if found is not None:
-        return found
+    functions = codec(type)
+    column = functions.read_column(texts, type)
+    if column is not None:
+        return column
     values: list[Any] = []
     try:
         for text in texts.to_pylist():
-            values.append(None if text is None else stored(known.read_text(text, type, style), type))
+            values.append(None if text is None else stored(functions.read_text(text, type, style), type))
     except TailgateError as error:
         error.row = len(values)
         raise
@@ -86,6 +86,15 @@ def read_column(texts: pa.ChunkedArray, type: Type, style: Style = DEFAULT) -> p
 def read_binary(data: bytes, type: Type) -> Value:
     """Returns the value of a binary form."""
     return codec(type).read_binary(data, type)
+
+
+def order_key(value: Value, type: Type) -> Any:
+    """Returns a key that compares like a value that is not NULL.
+
+    >>> order_key((1, 0, 0), Type("interval")) == order_key((0, 30, 0), Type("interval"))
+    True
+    """
+    return codec(type).order_key(value)
 
 
 def text_writer(type: Type, style: Style = DEFAULT) -> Writer:

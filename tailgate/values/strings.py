@@ -75,6 +75,11 @@ def _padded(value: bytes, width: int) -> bytes:
     return value + b" " * (width - len(value.decode("utf-8", "replace")))
 
 
+def without_blanks(text: str) -> str:
+    """Returns the key of a character: trailing blanks do not count."""
+    return text.rstrip(" ")
+
+
 def read_limited_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
     longest = pc.max(pc.utf8_length(texts)).as_py() if type.modifiers else None
     return texts if longest is None or longest <= type.modifiers[0] else None
@@ -86,5 +91,5 @@ def read_name_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | No
 
 TEXT = Codec(read_text, read_text_binary, lambda type, style: bytes, lambda type: bytes, texts_themselves)
 VARCHAR = Codec(read_limited, read_limited_binary, lambda type, style: bytes, lambda type: bytes, read_limited_column)
-CHARACTER = Codec(read_limited, read_limited_binary, character_writer, character_writer)
+CHARACTER = Codec(read_limited, read_limited_binary, character_writer, character_writer, order_key=without_blanks)
 NAME = Codec(read_name, read_name_binary, lambda type, style: bytes, lambda type: bytes, read_name_column)

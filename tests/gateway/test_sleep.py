@@ -1,4 +1,4 @@
-"""pg_sleep() sleeps on a thread of its statement: other statements go on, and cancel and timeouts end it."""
+"""pg_sleep() sleeps on a thread of its statement: other statements run meanwhile, and cancel and timeouts end it."""
 
 from __future__ import annotations
 

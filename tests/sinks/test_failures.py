@@ -31,19 +31,26 @@ FIRST_OPERATIONS = 8  # of a sink: its hold on the log, and its first report
 def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]:
     """Makes file operations of sinks raise if `fails` accepts their number.
 
-    They raise before they run, or after. Yields the names of the operations that failed.
+    They raise before they run, or after they have succeeded. Yields the names of the operations
+    that failed.
     """
     failed: list[str] = []
     numbers = iter(range(1 << 62))
     lock = threading.Lock()
 
     def operation(name: str, path: Path, action: Callable[[], Any]) -> Any:
-        with lock:
-            fault = "sink-" in path.name and fails(next(numbers))
-        result = action() if after or not fault else None
-        if fault:
-            failed.append(name)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        def maybe_fail() -> None:
+            with lock:
+                fault = "sink-" in path.name and fails(next(numbers))
+            if fault:
+                failed.append(name)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+        if not after:
+            maybe_fail()
+        result = action()
+        if after:
+            maybe_fail()
         return result
 
     files.hook = operation

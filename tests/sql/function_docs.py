@@ -89,6 +89,7 @@ EXAMPLES = {  # for functions that the corpus does not call
 EXTENSIONS = (
     "mz_now",
     "mz_logical_timestamp",
+    "any_value",
     "min_by",
     "max_by",
     "earliest_by_offset",

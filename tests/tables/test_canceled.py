@@ -1,4 +1,4 @@
-"""A statement that is canceled before its turn has no effect."""
+"""Statements that are canceled before their turn, and writes whose wait for the tick is canceled."""
 
 from __future__ import annotations
 
@@ -29,3 +29,32 @@ def test_a_statement_whose_client_has_disconnected(world: World, text: str) -> N
         connection.execute("COMMENT ON TABLE old IS 'a later statement'")
         after = world.lake.catalog()
         assert {i.name for i in after.visible} == {i.name for i in before.visible}
+
+
+@pytest.mark.parametrize("setting", ["synchronous_commit = off", "statement_timeout = '300ms'"])
+def test_a_write_sees_the_earlier_writes_of_its_session(world: World, setting: str) -> None:
+    """A write that is durable and not yet readable is followed by others that would change nothing without it.
+
+    Regression: they were answered with UPDATE 0 and DELETE 0, or with an error about a key that was deleted.
+    """
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        connection.execute("INSERT INTO t VALUES (0, 0)")
+        world.engine.pause()
+        connection.execute(f"SET {setting}".encode())
+        connection.execute("INSERT INTO t VALUES (1, 1)")
+        connection.execute("SET statement_timeout = '300ms'")
+        for text in ("UPDATE t SET v = 2 WHERE k = 1", "DELETE FROM t WHERE k = 1", "DELETE FROM t WHERE v = 1"):
+            with pytest.raises(errors.QueryCanceled):
+                connection.execute(text.encode())
+        connection.execute("BEGIN")
+        assert connection.execute("DELETE FROM t WHERE k = 1").rowcount == 0
+        with pytest.raises((errors.SerializationFailure, errors.QueryCanceled)):
+            connection.execute("COMMIT")
+        world.engine.resume()
+        connection.execute("RESET statement_timeout")
+        assert connection.execute("UPDATE t SET v = 2 WHERE k = 1").rowcount == 1
+        connection.execute("SET synchronous_commit = off")
+        for n in range(20):
+            assert connection.execute("DELETE FROM t WHERE k = 1").rowcount == 1
+            assert connection.execute("INSERT INTO t VALUES (1, %s)", [n]).rowcount == 1

@@ -1,4 +1,4 @@
-"""Whole columns of texts are read like their values one by one."""
+"""A column of texts has the same values as its texts read one by one."""
 
 from __future__ import annotations
 

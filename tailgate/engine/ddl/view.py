@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import normalized, schema_for
 from tailgate.engine.plan.analysis.keys import key
+from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
@@ -49,7 +50,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         retain_history_ms=options.retain_history_ms,
     )
     after = catalog.stored.apply(Change(put=(view,)))
-    stream = Streams(after)(view)
+    stream = compile.stream(query.plan, after, Streams(after))  # of the text as typed, for the positions in errors
     replacements = catalog.replacements()
     for replaced in (catalog[i] for i in sorted(catalog.below(item)) if i in replacements):
         message = f'{replaced.kind} "{replaced.name}" is still being replaced'

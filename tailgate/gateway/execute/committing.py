@@ -155,14 +155,25 @@ async def _settle_others(session: Session, write: WritePlan) -> None:
 
 
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
-    """Runs a write outside a block: evaluates and sends it until it has no conflict."""
+    """Runs a write outside a block: evaluates and sends it until it has no conflict.
+
+    The engine does not validate an effect without changes, or an error. If the mirrors did not yet
+    contain the session's last write, the write is evaluated again when they do.
+    """
     write, serving = authorized.plan, session.serving
     reserve = ""
     for _ in range(EVALUATIONS_MAX):
         pending = Pending()
         base = serving.progress.inbox
-        effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
-        pending.add(effect, tables_of(write), base)
+        try:
+            effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
+            pending.add(effect, tables_of(write), base)
+        except TailgateError:
+            if base >= session.last_write:
+                raise
+        if base < session.last_write and not pending.changes:
+            await serving.progress.wait_inbox(session.last_write)
+            continue
         conflict = await _send(session, pending, reserve)
         if not conflict:
             return effect
@@ -174,11 +185,14 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
 async def commit(session: Session) -> None:
     """Commits the transaction's writes, then its acknowledgements of subscriptions.
 
-    Raises 40001 if anything that it read has changed meanwhile.
+    Raises 40001 if anything that it read has changed meanwhile, or if its writes changed nothing and
+    did not see an earlier write of the session.
     """
     await settle(session)
     pending = session.transaction.writes
-    if pending.changes and (conflict := await _send(session, pending, "")):
+    unseen = session.last_write if pending.base is not None and pending.base < session.last_write else 0
+    conflict = await _send(session, pending, "") if pending.changes else unseen
+    if conflict:
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
             await asyncio.wait_for(session.serving.progress.wait_inbox(conflict), CONFLICT_WAIT_S)
         raise _conflict()
@@ -204,6 +218,7 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
         answer = await asyncio.shield(request)
         if answer.conflict:
             return answer.conflict
+        session.last_write = answer.number
         if session.settings["synchronous_commit"] not in ("off", "local"):
             await session.serving.progress.wait_inbox(answer.number)
     except asyncio.CancelledError:
@@ -211,8 +226,10 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
         reason = session.execution.interruption()
         if reason is None:
             raise
-        if (await request).conflict:
+        answer = await request
+        if answer.conflict:
             raise QueryCanceled(reason) from None
+        session.last_write = answer.number
         session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
     return 0
 

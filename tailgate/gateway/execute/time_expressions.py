@@ -22,10 +22,11 @@ from tailgate.lake.types import Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
-from tailgate.values.intervals import read_fields
+from tailgate.values.intervals import order_key, read_fields
 from tailgate.values.registry import read_text
 from tailgate.values.stored import stored
 from tailgate.values.style import Style
+from tailgate.values.units import SECOND
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -138,10 +139,9 @@ def timeout(text: str | float | None) -> float | None:
     if text is None:
         return None
     try:
-        months, days, micros = read_fields(str(text))
+        seconds = order_key(read_fields(str(text))) / SECOND
     except TailgateError as error:
         raise InvalidParameterValue(f"invalid TIMEOUT: {error.message}") from None
-    seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000
     if seconds < 0:
         raise InvalidParameterValue("invalid TIMEOUT: cannot convert negative interval to duration")
     if seconds > TIMEOUT_MAX_S:

@@ -51,6 +51,7 @@ class Session:
         self.client = Client()
         self.settings = Settings()
         self.transaction = Transaction()
+        self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.execution = Execution()
         self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         current = CurrentRole(gateway.serving, self.client, self.settings)

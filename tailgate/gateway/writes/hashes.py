@@ -14,6 +14,8 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
+from tailgate.values.floats import normalized
+
 _ONE, _TWO, _THREE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -43,7 +45,7 @@ def _bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, float):
-        return struct.pack("<d", value + 0.0 if value == value else float("nan"))  # one hash for 0.0 and -0.0, one for NaN
+        return struct.pack("<d", normalized(value))
     return str(value).encode()
 
 

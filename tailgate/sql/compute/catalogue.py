@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from tailgate.sql.compute import aggregates, casts, registry
-from tailgate.sql.compute.jsonb import access, construction, edits, order
+from tailgate.sql.compute.jsonb import access, construction, edits
 from tailgate.sql.compute.numeric import float_functions, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
@@ -29,7 +29,6 @@ FAMILIES: tuple[ModuleType, ...] = (
     number_formats,
     number_parsing,
     numeric_functions,
-    order,
     regexps,
     strings,
     times,

@@ -36,7 +36,9 @@ STRICT = {  # arguments whose NULLs are ignored, if not the first alone
     **dict.fromkeys((*REGRESSIONS, "latest_by_offset", "earliest_by_offset"), (0, 1)),
     **dict.fromkeys(("max_by", "min_by", "percentile_cont", "percentile_disc"), (1,)),
 }
-SIMPLE = "count sum avg min max bool_and bool_or every bit_and bit_or bit_xor max_by min_by latest_by_offset earliest_by_offset".split()
+SIMPLE = """
+    count sum avg min max bool_and bool_or every bit_and bit_or bit_xor any_value max_by min_by latest_by_offset earliest_by_offset
+""".split()
 MAINTAINED = frozenset([*SIMPLE, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])
 
 
@@ -142,6 +144,8 @@ ROWS = (
         _aggregate(name, ("any", "int8"), _first, "", f"(list({{0}} ORDER BY {{1}} {direction}, {{0}}){{present}})[1]")
         for name, direction in (("earliest_by_offset", "ASC"), ("latest_by_offset", "DESC"))
     ),
+    # the smallest stored form, so that the result depends on the values only
+    _aggregate("any_value", ("any",), _first, "", "min({0}){filter}"),
     _aggregate("array_agg", ("any",), _array, "", "list({distinct}{0}{order}){filter}"),
     _aggregate("string_agg", ("text", "text"), "text", "", f"array_to_string({PRESENT}, coalesce({{1}}, ''))"),
     _aggregate(

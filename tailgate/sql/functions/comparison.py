@@ -1,8 +1,9 @@
 """Comparison operators.
 
-Most types compare in their stored form. An interval compares as microseconds, with 30 days in a month
-and 24 hours in a day; char(n) compares without trailing blanks. Text compares by code points (the C
-collation). NaN equals itself and is above all other numbers.
+They are the SQL of `order_key` of `tailgate.values`. Most types compare in their stored form. An
+interval compares as microseconds, with 30 days in a month and 24 hours in a day; char(n) compares
+without trailing blanks. Text compares by code points (the C collation). NaN equals itself and is
+above all other numbers.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ from tailgate.sql.statements.needs import (
     OwnSchemas,
     SeePlan,
 )
-from tailgate.sql.statements.parsers import alter, copying, cursors, objects, roles, session_parser, subscriptions
+from tailgate.sql.statements.parsers import alter, copying, create_table, cursors, objects, roles, schemas, session_parser, subscriptions
 from tailgate.sql.statements.parsers import writes as write_parsers
-from tailgate.sql.statements.parsers.kafka import connections, source_commands
+from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -57,6 +57,16 @@ class Place(Enum):
 
 Needs = tuple[Need, ...]
 Parse = Callable[[Parser], Statement]
+
+
+def after(words: str, parser: Parse) -> dict[str, Parse]:
+    """Returns the entry of a statement that begins with these words, and whose parser begins after them."""
+
+    def parse(cursor: Parser) -> Statement:
+        cursor.expect_word(*words.lower().split())
+        return parser(cursor)
+
+    return {words: parse}
 
 
 def nothing(statement: Any) -> Needs:
@@ -191,12 +201,12 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
     Kind(d.CreateFunction, {"CREATE": objects.create}, CATALOG, _function, tag="CREATE FUNCTION"),
     Kind(d.CreateIndex, {"CREATE": objects.create}, CATALOG, lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX"),
-    Kind(d.CreateSubscription, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE SUBSCRIPTION"),
-    Kind(w.CreateTable, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE TABLE"),
+    Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
     Kind(k.CreateSource, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE SOURCE"),
-    Kind(k.CreateSink, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE SINK"),
-    Kind(k.CreateConnection, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE CONNECTION"),
-    Kind(k.CreateSecret, {"CREATE": objects.create}, CATALOG, _new, tag="CREATE SECRET"),
+    Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
+    Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, _connected, tag="CREATE CONNECTION"),
+    Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, _new, tag="CREATE SECRET"),
     Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
@@ -211,7 +221,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
     Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # schemas, roles and privileges
-    Kind(d.CreateSchema, {"CREATE": objects.create}, CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
+    Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).
     Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
     Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),

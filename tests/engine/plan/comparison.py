@@ -13,9 +13,9 @@ import psycopg
 
 from tailgate.lake.types import WEIGHT, Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.compute.jsonb.order import jsonb_order
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
+from tailgate.values.jsonb import order_key
 from tailgate.values.registry import read_text as parse
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
@@ -77,7 +77,7 @@ def shown(value: Any, type: Type, loose: bool) -> Any:
     if loose and isinstance(value, tuple) and type.name == "interval":
         return value[0] * 2592000000000 + value[1] * 86400000000 + value[2]
     if loose and value is not None and type.name == "jsonb":
-        return jsonb_order(value)
+        return order_key(value)
     return value.rstrip(" ") if type.name == "bpchar" and value is not None else value
 
 

@@ -16,7 +16,7 @@ import random
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -26,9 +26,10 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.engine.ddl import create_function
-from tailgate.engine.plan.rules import change
-from tailgate.engine.plan.rules.change import StoredRelation, View, leaves, stateful
+from tailgate.engine.plan.rules import change, compile
+from tailgate.engine.plan.rules.change import StoredRelation, Stream, View, leaves, stateful
 from tailgate.engine.plan.views import catalog_graph, nodes
+from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, items
 from tailgate.lake.catalog.formats import DeclaredColumn, Json
@@ -82,7 +83,10 @@ class Views:
         return cached[1]
 
     def streams(self, catalog: Catalog) -> Streams:
-        return Streams(catalog, self.bound)
+        def compiled(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> Stream:
+            return compile.stream(with_scan_sizes(self.bound(item, catalog), item), catalog, streams)
+
+        return Streams(catalog, compiled)
 
     def function(self, text: str) -> None:
         """Creates a function that queries may call."""

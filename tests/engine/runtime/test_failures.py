@@ -29,7 +29,7 @@ from tests.lake.life import short_history
 
 STEPS = ("create table", "create view", "insert", "replace view", "drop view", "round", "sweep")
 CASES = 10  # in the short form
-OPERATIONS_MAX = 60  # in one step
+OPERATIONS_MAX = 300  # in one step; a round has the most
 SETTLED_S = 60.0
 CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FROM t GROUP BY v"
 

@@ -24,16 +24,17 @@ REBUILT = "state that the log names is missing or damaged"  # a message in the e
 
 
 def durable(state: Path, trace: Path) -> set[Path]:
-    """Returns the files below `state` that were synced, and whose folder was synced afterwards.
+    """Returns the files below `state` whose content and name were synced.
 
     Temporary files, .name.….tmp, are renamed when they are complete.
     """
-    synced: dict[Path, int] = {}
-    for line, text in enumerate(trace.read_text().splitlines()):
+    synced: dict[str, set[Path]] = {"content": set(), "name": set()}
+    for line in trace.read_text().splitlines():
+        what, _, text = line.partition(" ")
         path = Path(text)
         final = path.with_name(path.name[1:].split(".tmp")[0].rsplit(".", 1)[0]) if path.name.startswith(".") else path
-        synced[final] = line
-    return {f for f in state.rglob("*") if f.is_file() and f in synced and synced.get(f.parent, -1) > synced[f]}
+        synced[what].add(final)
+    return {f for f in state.rglob("*") if f.is_file() and f in synced["content"] and f in synced["name"]}
 
 
 def lose(copied: Path, original: Path, durable_files: set[Path], chance: random.Random | None) -> int:

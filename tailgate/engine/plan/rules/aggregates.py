@@ -13,8 +13,8 @@ from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from tailgate.sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
 from tailgate.sql.plan.sort_keys import sort_key
 
-# with one row the result is its value; with more rows the result is not used
-ANY_OF = ("single_value", "one_of")
+# any of the values; it is the smallest stored form
+ANY_OF = ("single_value", "one_of", "any_value")
 
 
 @dataclass

@@ -98,7 +98,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     refuse((*casts, *(k.expression for k in order)), "window function" if nested else "aggregate function")
     condition = None
     if parts.where is not None:
-        condition = replace(binder, clause="FILTER", aggregates=nested).boolean(parts.where, "FILTER")
+        condition = replace(binder, clause="FILTER", aggregates=False).boolean(parts.where, "FILTER")
     direct = casts[: len(nodes)]
     if parts.within is not None:
         order = [
@@ -119,9 +119,10 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:
     """Returns an argument of an aggregate with FILTER.
 
-    If it can fail, it is computed only for rows that pass.
+    If it can fail, it is computed only for rows that pass. One with OVER may contain an aggregate.
     """
-    return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if fallible(scalar) else scalar
+    guarded = has_aggregates(scalar) or fallible(scalar)
+    return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if guarded else scalar
 
 
 def _check_kind(parts: Parts) -> None:

@@ -12,8 +12,9 @@ from sqlglot import exp
 
 from tailgate.lake.errors import AmbiguousColumn, InvalidColumnReference, SyntaxError_
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Scalar
+from tailgate.sql.plan import Case, Scalar
 from tailgate.sql.plan.correlation import subqueries_of
+from tailgate.sql.plan.rewriting import walk
 
 SUBQUERY = "(SELECT …)"  # a placeholder for the name of the subquery's column
 
@@ -37,8 +38,21 @@ def column_name(node: exp.Expr, scalar: Scalar) -> str:
     """
     name = _figure(node)[1]
     if name is SUBQUERY:
-        return next((s.relation.columns[s.column].name for s in subqueries_of(scalar)), "?column?")
+        return next((s.relation.columns[s.column].name for s in subqueries_of(_naming(node, scalar))), "?column?")
     return name or "?column?"
+
+
+def _naming(node: exp.Expr, scalar: Scalar) -> Scalar:
+    """Returns the part of a scalar from which its column takes its name: of a CASE it is the ELSE."""
+    while not isinstance(node, exp.Subquery):
+        if isinstance(node, exp.Case):
+            case = next((s for s in walk(scalar) if isinstance(s, Case)), None)
+            if case is None:
+                return scalar
+            node, scalar = node.args["default"], case.otherwise
+        else:
+            node = node.this
+    return scalar
 
 
 def _figure(node: exp.Expr) -> tuple[int, str]:

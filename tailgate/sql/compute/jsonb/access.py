@@ -20,6 +20,7 @@ from tailgate.values.style import DEFAULT
 MISSING = object()  # the result of looking for a value that does not exist; None is JSON's null
 
 udf("text", to="jsonb", name="jsonb_parse")(jsonb.canonical)
+udf("jsonb", to="bytea", name="jsonb_order")(jsonb.order_key)
 
 
 # --- parts ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, of
 from tailgate.sql.compute.registry import udf
 from tailgate.values.integers import INTEGER_TEXT
-from tailgate.values.jsonb import Json, dump, key_order, load
+from tailgate.values.jsonb import Json, dump, load, member_order
 from tailgate.values.texts import BLANKS
 
 # A change of the object or array that contains the last step of a path: container, step, level.
@@ -44,7 +44,7 @@ def jsonb_pretty(text: str) -> str:
     def pretty(value: Json, depth: int) -> str:
         inner, outer = "\n" + "    " * (depth + 1), "\n" + "    " * depth
         if isinstance(value, dict):
-            members = (f"{inner}{dump(k)}: {pretty(value[k], depth + 1)}" for k in sorted(value, key=key_order))
+            members = (f"{inner}{dump(k)}: {pretty(value[k], depth + 1)}" for k in sorted(value, key=member_order))
             return "{" + ",".join(members) + outer + "}"
         if isinstance(value, list):
             return "[" + ",".join(inner + pretty(v, depth + 1) for v in value) + outer + "]"

@@ -204,11 +204,20 @@ def width_bucket_float8(value: float, low: float, high: float, count: int) -> in
     if math.isinf(low) or math.isinf(high):
         raise of("2201G", "lower and upper bounds must be finite")
     _check_buckets(count, low == high)
-    if low < high:
-        bucket = 0 if value < low else count + 1 if value >= high else int(count * ((value - low) / (high - low))) + 1
-    else:
-        bucket = 0 if value > low else count + 1 if value <= high else int(count * ((low - value) / (low - high))) + 1
-    return _int4(bucket)
+    if value < low if low < high else value > low:
+        return 0
+    return _int4(count + 1 if (value >= high if low < high else value <= high) else _bucket(value, low, high, count))
+
+
+def _bucket(value: float, low: float, high: float, count: int) -> int:
+    """Returns the bucket of a value inside the range, rounded as in PostgreSQL 15.
+
+    If the numerator or the range is infinite, where PostgreSQL 15 returns -2147483648, all are halved.
+    """
+    bucket = count * (value - low) / (high - low) + 1
+    if not math.isfinite(bucket):
+        bucket = count * ((value / 2 - low / 2) / (high / 2 - low / 2)) + 1
+    return int(bucket)
 
 
 # --- shifts --------------------------------------------------------------------------------------

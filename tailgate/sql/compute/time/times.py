@@ -14,6 +14,7 @@ from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, of
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
+from tailgate.values.intervals import order_key
 from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
 from tailgate.values.zones import to_local, to_utc, zone
 
@@ -162,7 +163,7 @@ def date_bin(stride: Interval, value: datetime, origin: datetime) -> datetime:
 def series(first: datetime, last: datetime, step: Interval) -> list[datetime]:
     """Computes generate_series() for steps with parts of both signs, which DuckDB refuses."""
     months, days, micros = step
-    ascending = (months * 30 + days) * DAY + micros > 0
+    ascending = order_key(step) > 0
     timestamps: list[datetime] = []
     current = first
     while current <= last if ascending else current >= last:

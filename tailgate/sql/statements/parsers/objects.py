@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
@@ -14,8 +13,6 @@ from tailgate.sql.statements.definitions import (
     AlterSchema,
     CreateFunction,
     CreateIndex,
-    CreateSchema,
-    CreateSubscription,
     CreateView,
     Drop,
     DropFunction,
@@ -24,53 +21,34 @@ from tailgate.sql.statements.definitions import (
 )
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
-    CreateConnection,
-    CreateSecret,
-    CreateSink,
     CreateSource,
     RefreshSchema,
     ResumeSource,
 )
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, with_options
-from tailgate.sql.statements.parsers.create_table import create_table
 from tailgate.sql.statements.parsers.cursors import subscribe, tail
 from tailgate.sql.statements.parsers.functions import create_function, drop_function, function_name
 from tailgate.sql.statements.parsers.indexes import create_index
-from tailgate.sql.statements.parsers.kafka.connections import alter_secret, create_connection, create_secret
+from tailgate.sql.statements.parsers.kafka.connections import alter_secret
 from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink, create_source
 from tailgate.sql.statements.parsers.roles import KINDS as ROLES
 from tailgate.sql.statements.parsers.roles import alter_role, create_role, drop_role
-from tailgate.sql.statements.parsers.schemas import alter_schema, create_schema, drop_schema, schema_name
-from tailgate.sql.statements.parsers.subscriptions import create_subscription
+from tailgate.sql.statements.parsers.schemas import alter_schema, drop_schema, schema_name
 from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, refuse_drop, refuse_show
 from tailgate.sql.statements.queries import Explain, Select, Show, Tail
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.values import Options, option
-from tailgate.sql.statements.writes import CreateTable
 
-Creation: TypeAlias = (
-    CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex | CreateSubscription
-    | CreateSecret | CreateConnection
-)  # fmt: skip
+Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
 
+VIEWS = (("view",), ("materialized", "view"), ("or", "replace"), ("temporary",), ("temp",), ("local",), ("global",))
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
-# the word after CREATE, with the parser of the rest, for objects without words between CREATE and this word
-OBJECTS: dict[str, Callable[[Parser], Creation]] = {
-    "schema": create_schema,
-    "subscription": create_subscription,
-    "table": create_table,
-    "sink": create_sink,
-    "secret": create_secret,
-    "connection": create_connection,
-}
-
-
 def create(cursor: Parser) -> Creation:
-    """Parses CREATE."""
+    """Parses CREATE of objects with words between CREATE and the kind of the object, and of unsupported ones."""
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
@@ -94,10 +72,6 @@ def create(cursor: Parser) -> Creation:
         return create_function(cursor, replace=replace)
     if cursor.token.value in ROLES:
         return create_role(cursor)
-    if cursor.at_word("sink", "connector"):
-        cursor.advance()
-    elif (object := cursor.any_word(*OBJECTS)) is not None:
-        return OBJECTS[object](cursor)
     raise refuse_create(cursor, start)
 
 
@@ -250,10 +224,8 @@ def _schema(cursor: Parser) -> Explain | None:
     cursor.expect_word("for")
     if cursor.accept_word("sink"):
         return Explain(relation_name(cursor), schema=part)
-    creation = create(cursor) if cursor.at_word("create", "sink") else None
-    if not isinstance(creation, CreateSink):
-        raise cursor.error()
-    return Explain(creation, schema=part)
+    cursor.expect_word("create", "sink")
+    return Explain(create_sink(cursor), schema=part)
 
 
 def explain(cursor: Parser) -> Explain:
@@ -277,7 +249,7 @@ def explain(cursor: Parser) -> Explain:
         raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
     target: Name | CreateView | Select | Tail
     if cursor.at_word("create"):
-        creation = create(cursor)
+        creation = create(cursor) if any(cursor.at_word("create", *words) for words in VIEWS) else None
         if not isinstance(creation, CreateView):
             raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
         target = creation

@@ -30,7 +30,7 @@ from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists,
 from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
 from tailgate.sql.statements.parsers.kafka.connections import with_underscores
 from tailgate.sql.statements.parsers.kafka.formats import formats
-from tailgate.sql.statements.parsers.unsupported import unsupported
+from tailgate.sql.statements.parsers.unsupported import refuse_create, unsupported
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
@@ -86,6 +86,8 @@ def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
 
 def create_sink(cursor: Parser) -> CreateSink:
     """Parses the rest of CREATE SINK."""
+    if cursor.at_word("connector"):
+        raise refuse_create(cursor, cursor.tokens[cursor.index - 2].position)
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("in", "cluster"):

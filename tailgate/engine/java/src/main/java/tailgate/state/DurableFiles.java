@@ -84,17 +84,28 @@ public final class DurableFiles extends LocalFileSystem {
 
   private static java.nio.file.Path local(Path path) { return java.nio.file.Path.of(path.toUri().getPath()); }
 
-  /** Syncs the content of a file, or the names in a folder. */
+  /** Syncs the content of a file or folder. */
   private static void sync(java.nio.file.Path path) throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
       channel.force(true);
     }
-    SyncTrace.sync(path);
+    SyncTrace.content(path);
   }
 
+  /** Syncs the name of a file, in its folder. */
+  private static void syncName(java.nio.file.Path path) throws IOException {
+    sync(path.getParent());
+    SyncTrace.name(path);
+  }
+
+  /** Syncs the content and the name of a file, concurrently with the task. */
   private static void syncLater(List<Future<?>> pending, java.nio.file.Path path) {
     pending.add(SYNCS.submit(() -> {
       sync(path);
+      return null;
+    }));
+    pending.add(SYNCS.submit(() -> {
+      syncName(path);
       return null;
     }));
   }
@@ -111,11 +122,8 @@ public final class DurableFiles extends LocalFileSystem {
       boolean renamed = super.rename(from, to);
       if (renamed && kept(to)) {
         List<Future<?>> pending = PENDING.get();
-        if (pending == null) sync(local(to).getParent());
-        else {
-          syncLater(pending, local(to));
-          syncLater(pending, local(to).getParent());
-        }
+        if (pending == null) syncName(local(to));
+        else syncLater(pending, local(to));
       }
       return renamed;
     }
@@ -149,11 +157,8 @@ public final class DurableFiles extends LocalFileSystem {
       List<Future<?>> pending = PENDING.get();
       if (pending == null) {
         sync(path);
-        if (!temporary) sync(path.getParent());
-      } else if (!temporary) {
-        syncLater(pending, path);
-        syncLater(pending, path.getParent());
-      }
+        if (!temporary) syncName(path);
+      } else if (!temporary) syncLater(pending, path);
     }
   }
 }

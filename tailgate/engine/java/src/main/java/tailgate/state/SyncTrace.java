@@ -7,17 +7,21 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * Reports syncs to tests: one line for each sync, in the file that the property `tailgate.traced`
- * names.
+ * Reports syncs to tests, in the file that the property `tailgate.traced` names: a line "content" or
+ * "name", and the path, for each sync that is complete.
  */
 final class SyncTrace {
   private static final String FILE = System.getProperty("tailgate.traced");
 
   private SyncTrace() {}
 
-  static void sync(Path path) throws IOException {
+  static void content(Path path) throws IOException { note("content " + path); }
+
+  static void name(Path path) throws IOException { note("name " + path); }
+
+  private static void note(String line) throws IOException {
     if (FILE != null)
-      Files.write(Path.of(FILE), (path + "\n").getBytes(StandardCharsets.UTF_8),
+      Files.write(Path.of(FILE), (line + "\n").getBytes(StandardCharsets.UTF_8),
           StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 }

@@ -233,7 +233,11 @@ public final class NumericFunctions {
     boolean ascending = low < high;
     if (ascending ? value < low : value > low) return 0;
     if (ascending ? value >= high : value <= high) return overflowBucket(count);
-    return (int) (count * (ascending ? (value - low) / (high - low) : (low - value) / (low - high))) + 1;
+    double bucket = count * (value - low) / (high - low) + 1; // rounded as in PostgreSQL 15
+    if (Double.isNaN(bucket) || Double.isInfinite(bucket)) {
+      bucket = count * ((value / 2 - low / 2) / (high / 2 - low / 2)) + 1;
+    }
+    return (long) bucket > count ? overflowBucket(count) : (int) bucket;
   }
 
   /** Returns the number of the bucket above the last one. */
