@@ -35,7 +35,7 @@ ENGINE_SOURCES := $(shell find tailgate/engine/java -path tailgate/engine/java/t
 STRICT = $(addprefix tailgate/,lake formats values sql gateway engine/ddl engine/plan embedded sinks)
 
 # Findings of tools/prose.py that lint allows. The number only falls; the goal is below 300.
-PROSE_MAX = 360
+PROSE_MAX = 230
 
 # Without sockets or Spark, so their examples run as they stand.
 PURE = $(addprefix tailgate/,lake formats values sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py)

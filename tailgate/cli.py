@@ -132,7 +132,7 @@ def _secrets(command: argparse.ArgumentParser) -> None:
     command.add_argument("--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name")
 
 
-def _given(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
+def _path_options(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
     """Returns file and folder options that are set, as arguments for a child process."""
     paths = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
     return tuple(word for name, path in paths.items() if path is not None for word in (name, str(path.resolve())))
@@ -189,7 +189,7 @@ def _check_listen(options: argparse.Namespace) -> None:
 
 def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns the options of listening, as arguments for child gateways."""
-    words = _given(options, "--tls-cert", "--tls-key", "--tls-ca")
+    words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
     return (*words, "--insecure") if options.insecure else words
@@ -207,9 +207,9 @@ def _up(options: argparse.Namespace) -> int:
         options.gateways,
         options.parallelism,
         _listening(options),
-        _given(options, "--secret-key-file", "--secrets-dir"),
+        _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
-        engine=_given(options, "--scratch"),
+        engine=_path_options(options, "--scratch"),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -17,7 +17,8 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import Relation
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tests.reference import NAN, evaluate
+from tests.reference import evaluate
+from tests.reference_values import NAN
 from tests.worlds import World
 
 WORLDS, QUERIES, STEPS = 25, 8, 5
@@ -41,7 +42,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def asked(db: psycopg.Connection[Any], query: str) -> tuple[list[Any], str | None]:
+def run_query(db: psycopg.Connection[Any], query: str) -> tuple[list[Any], str | None]:
     """Runs a query. Returns its rows and None, or no rows and its SQLSTATE."""
     try:
         return db.execute(query).fetchall(), None
@@ -99,7 +100,7 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     plan, refused = bind_query(query, catalog, view=True).plan, None
                 except TailgateError as e:
                     plan, refused = None, e.sqlstate
-                result, failed = asked(db, query)
+                result, failed = run_query(db, query)
                 if plan is None:
                     assert failed == refused, query
                     continue

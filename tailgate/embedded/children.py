@@ -265,9 +265,9 @@ class Child:
             *lines, rest = (rest + data).split(b"\n")
             rest = rest[:LINE_BYTES_MAX]
             for line in lines:
-                self._heard(line)
+                self._on_line(line)
         if rest:
-            self._heard(rest)
+            self._on_line(rest)
         self._file.close()
         output.close()
 
@@ -278,7 +278,7 @@ class Child:
             full.close()
         self._file.write(data)
 
-    def _heard(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         text = line[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r")
         self._lines.append(text)
         if self._announces is not None and self._announces in text:

@@ -65,14 +65,14 @@ class Claim:
                 return
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise ChildFailed(self._taken()) from None
+                    raise ChildFailed(self._in_use_message()) from None
                 time.sleep(GONE_POLL_S)
             except OSError as error:  # a file system without locks: check the process that up.lock names
                 if error.errno not in _NO_LOCKS:
                     raise
                 holder = self._holder()
                 if holder is not None and holder.lives() and holder.pid != os.getpid():
-                    raise ChildFailed(self._taken()) from None
+                    raise ChildFailed(self._in_use_message()) from None
                 return
 
     def _holder(self) -> Process | None:
@@ -80,7 +80,7 @@ class Claim:
             return Process(**json.loads(os.pread(self._descriptor, 4096, 0)))
         return None
 
-    def _taken(self) -> str:
+    def _in_use_message(self) -> str:
         holder = self._holder()
         who = "another process" if holder is None else f"process {holder.pid}"
         return f"the data folder {self._data} is in use by `tailgate up`, {who}: stop it, or give another --data"

@@ -70,7 +70,7 @@ class Session:
         self._stopping = stopping
         self._error = ""
         self._down = False
-        self._client: dict[str, Any] = {**CLIENT, **settings.client, "bootstrap.servers": settings.brokers, "error_cb": self._heard}
+        self._client: dict[str, Any] = {**CLIENT, **settings.client, "bootstrap.servers": settings.brokers, "error_cb": self._on_error}
         self._admin = AdminClient(dict(self._client))
         self._producer: Producer | None = None
         self.progress: Progress | None = None
@@ -166,7 +166,7 @@ class Session:
                 self._producer.poll(0)
             self._producer = None
 
-    def _heard(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self._down = True  # `_error` keeps the more precise text of the failed connection
         else:

@@ -153,7 +153,7 @@ class _Text:
         """
         assert at is not None
         first, last = self._parts(at)
-        old = self._said(first, last)
+        old = self._name_between(first, last)
         is_function = isinstance(self._after[id], Function)
         matches = self._after.functions(old) if is_function else (self._after.find(old),)
         if any(f is not None and f.id == id for f in matches):
@@ -170,7 +170,7 @@ class _Text:
         If the relation was renamed, its old name is now an alias, which is not qualified.
         """
         first, last = self._parts(at)
-        old, end = self._said(first, last - 2), self._row[last - 2].end
+        old, end = self._name_between(first, last - 2), self._row[last - 2].end
         if self._after[id].name != self._before[id].name:
             self.edits.append((at, end, quoted(old.name)))
         elif (match := self._after.find(old)) is None or match.id != id:
@@ -188,7 +188,7 @@ class _Text:
             last += 2
         return first, last
 
-    def _said(self, first: int, last: int) -> Name:
+    def _name_between(self, first: int, last: int) -> Name:
         """Returns the name in the text between two tokens."""
         return Name(self._row[last].value, self._row[last - 2].value if last > first else None)
 

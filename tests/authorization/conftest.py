@@ -13,7 +13,7 @@ from tests.authorization.world import World
 CANARY = 918273645
 
 
-def made(path: Path) -> World:
+def new_world(path: Path) -> World:
     """Creates a world in which boss owns `salaries`, which holds CANARY.
 
     `low` and `helper` have a schema each and no grant.
@@ -31,7 +31,7 @@ def made(path: Path) -> World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    world = made(tmp_path)
+    world = new_world(tmp_path)
     yield world
     world.close()
 
@@ -43,7 +43,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     low has `lo.own`, the subscription `lo.sub` to it, and `lo.t()`, which reads it. `own.f()` reads
     the canary.
     """
-    world = made(tmp_path_factory.mktemp("shared"))
+    world = new_world(tmp_path_factory.mktemp("shared"))
     world.sql(
         "low",
         "CREATE TABLE lo.own (n int PRIMARY KEY)",

@@ -17,7 +17,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import SerializationFailure, TailgateError
 from tailgate.sql.name_resolution import resolve
-from tests.authorization.conftest import CANARY, made, refused
+from tests.authorization.conftest import CANARY, new_world, refused
 from tests.authorization.world import World
 from tests.engine.runtime.inside import Waiting
 
@@ -68,7 +68,7 @@ HIDDEN = [
 @pytest.fixture(scope="module")
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Creates the objects of boss. low may create objects in public, so no test fails for that reason."""
-    world = made(tmp_path_factory.mktemp("hidden"))
+    world = new_world(tmp_path_factory.mktemp("hidden"))
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("boss", *OF_BOSS)
     yield world

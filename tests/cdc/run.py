@@ -107,9 +107,9 @@ class Run(Report):
         for case in cases:
             case.await_last(supervisor.watch)
             self.say(f"{case.name}: {case.transactions} transactions have arrived: {case.amount()}")
-            self.told(f"{case.name}: views were their queries whenever looked at, {case.glances} times", self.wrong.get(case.name))
+            self.record(f"{case.name}: views were their queries whenever looked at, {case.glances} times", self.wrong.get(case.name))
         for case in cases:
-            case.checks(lambda check, wrong, case=case: self.told(f"{case.name}: {check}", wrong))  # type: ignore[misc]
+            case.checks(lambda check, wrong, case=case: self.record(f"{case.name}: {check}", wrong))  # type: ignore[misc]
 
 
 def main(words: list[str]) -> int:

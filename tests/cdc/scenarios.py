@@ -81,12 +81,12 @@ class Scenario:
 
     def statements(self) -> list[str]:
         """Returns the statements that create sources, the views of the examples, further views, and sinks."""
-        own = [self._said(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
-        views = [s for file, names in self.example_views.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
+        own = [self._with_values(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
+        views = [s for file, names in self.example_views.items() for s in _statements(EXAMPLES / file) if _created_name(s) in names]
         sources = [s for s in own if s.startswith("CREATE SOURCE")]
         return [*sources, *views, *own[len(sources) :]]
 
-    def _said(self, statement: str) -> str:
+    def _with_values(self, statement: str) -> str:
         for placeholder, text in self.written.items():
             statement = statement.replace(f"{{{placeholder}}}", text)
         return statement
@@ -97,7 +97,7 @@ def _statements(file: Path) -> list[str]:
     return [statement.strip() for statement in "\n".join(lines).split(";\n") if statement.strip()]
 
 
-def _made(statement: str) -> str | None:
+def _created_name(statement: str) -> str | None:
     """Returns the name of the view that a statement creates."""
     match = re.match(r"CREATE (?:MATERIALIZED )?VIEW (\w+)", statement)
     return match and match[1]

@@ -100,10 +100,10 @@ class Worker:
         self.start()
         assert self._child is not None
         if self.mode == "distributed":
-            self._child.wait_ready(self._made, READY)
+            self._child.wait_ready(self._put_connector, READY)
         self._child.wait_ready(self.running, READY)
 
-    def _made(self) -> bool:
+    def _put_connector(self) -> bool:
         try:
             self._ask("PUT", f"/connectors/{self.name}/config", self._connector)
         except OSError:

@@ -23,7 +23,7 @@ class Report:
     def say(self, words: str) -> None:
         print(f"{time.monotonic() - self.began:6.0f} s  {words}", flush=True)
 
-    def told(self, check: str, wrong: str | None) -> None:
+    def record(self, check: str, wrong: str | None) -> None:
         self.say(f"{'ok    ' if wrong is None else 'FAILED'}  {check}" + (f"\n                  {wrong}" if wrong else ""))
         if wrong is not None:
             self.failed.append(check)

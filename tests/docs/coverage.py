@@ -33,7 +33,7 @@ _NAMES = {name: value for module in MODULES for name, value in vars(module).item
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 
 
-def wanted() -> set[str]:
+def required_words() -> set[str]:
     words: set[str] = set()
     for kind in _classes(Statement, set()):
         words.add(kind.__name__)

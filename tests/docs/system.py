@@ -56,11 +56,11 @@ class System:
     def terminal(self) -> Terminal:
         return Terminal(self.dsn)
 
-    def here(self, text: str) -> str:
+    def with_local_addresses(self, text: str) -> str:
         """Replaces the addresses in pages by this machine's."""
         return re.sub("'(kafka|localhost|kafka:9092|localhost:9092)'", f"'{self.kafka}'", text).replace(REGISTRY, self.registry)
 
-    def there(self, text: str) -> str:
+    def with_page_addresses(self, text: str) -> str:
         """Replaces this machine's addresses by those in pages."""
         return text.replace(self.kafka, KAFKA).replace(self.registry, REGISTRY)
 
@@ -87,10 +87,10 @@ class System:
             return ()
         if part.statement.startswith(INCLUDE):
             file = folder / part.statement.removeprefix(INCLUDE)
-            outputs = [terminal.type(self.here(s.text)) for s in split(file.read_text())]
-            return tuple(self.there(line) for lines in outputs for line in lines)
+            outputs = [terminal.type(self.with_local_addresses(s.text)) for s in split(file.read_text())]
+            return tuple(self.with_page_addresses(line) for lines in outputs for line in lines)
         until = len(part.output) - 1 if part.output and part.output[-1] == INTERRUPT else None
-        return tuple(self.there(line) for line in terminal.type(self.here(part.statement), part.data, until))
+        return tuple(self.with_page_addresses(line) for line in terminal.type(self.with_local_addresses(part.statement), part.data, until))
 
     def clear(self) -> None:
         """Drops all objects and roles."""

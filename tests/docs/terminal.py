@@ -76,10 +76,10 @@ class Terminal:
 
     def _noticed(self, diagnostic: Any) -> None:
         if not str(diagnostic.message_primary).startswith("filling "):
-            self._notices += _told(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
+            self._notices += _diagnostic_lines(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
 
 
-def _told(severity: str, sqlstate: str, message: str, diagnostic: Any) -> list[str]:
+def _diagnostic_lines(severity: str, sqlstate: str, message: str, diagnostic: Any) -> list[str]:
     out = f"{severity}:  {sqlstate}: {message}".split("\n")
     more = (("DETAIL", diagnostic.message_detail), ("HINT", diagnostic.message_hint), ("CONTEXT", diagnostic.context))
     for word, text in more:
@@ -101,7 +101,7 @@ class _Diagnostic:
 def printed(result: PGresult) -> list[str]:
     if result.status == pq.ExecStatus.FATAL_ERROR:
         diagnostic = _Diagnostic(result)
-        return _told(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
+        return _diagnostic_lines(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
     if result.status == pq.ExecStatus.TUPLES_OK:
         tag = (result.command_status or b"").decode()
         return [*table(result), *([tag] if re.match(r"INSERT|UPDATE|DELETE", tag) else [])]

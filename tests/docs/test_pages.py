@@ -11,7 +11,7 @@ import pytest
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import FACTS
 from tailgate.sql.statements import parse
-from tests.docs.coverage import shown, wanted
+from tests.docs.coverage import required_words, shown
 from tests.docs.oracle import differences
 from tests.docs.pages import DOCS, SQL, Example, examples, parts, same, written
 from tests.docs.system import System
@@ -76,7 +76,7 @@ def test_every_statement_is_documented() -> None:
                 words |= shown(parse(VARIABLE.sub("1", example.statement.replace("\\gset", ";"))))
             except TailgateError:
                 continue  # an example of an error
-    missing = sorted(wanted() - words)
+    missing = sorted(required_words() - words)
     assert not missing, f"no page of docs/sql has an example of {', '.join(missing)}"
 
 

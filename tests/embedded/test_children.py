@@ -38,7 +38,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def gone(pids: list[int]) -> bool:
+def all_ended(pids: list[int]) -> bool:
     deadline = time.monotonic() + SOON.total_seconds()
     while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -55,13 +55,13 @@ def test_children_and_theirs_end_with_a_parent_that_is_killed(tmp_path: Path, se
         assert all(alive(pid) for pid in pids)
         parent.send_signal(sent)
         parent.wait()
-        assert gone(pids)
+        assert all_ended(pids)
 
 
 def test_the_children_of_a_child_end_with_it(tmp_path: Path) -> None:
     child = Child("child", ["sh", "-c", "sleep 300 & echo $! > grandchild; exit 3"], log=tmp_path / "log", folder=tmp_path)
     assert child.wait(SOON) == 3
-    assert gone([int((tmp_path / "grandchild").read_text())])
+    assert all_ended([int((tmp_path / "grandchild").read_text())])
 
 
 def test_stop_asks_first(tmp_path: Path) -> None:

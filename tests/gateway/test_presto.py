@@ -40,7 +40,7 @@ def server(world: World) -> Iterator[main.Server]:
     server.server_close()
 
 
-def asked(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, dict[str, Any]]:
+def fetch(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, dict[str, Any]]:
     all_headers = {"X-Trino-User": "ann"} | {k.replace("_", "-"): v for k, v in headers.items()}
     request = urllib.request.Request(url, body.encode() if body is not None else None, all_headers, method=method)
     try:
@@ -55,10 +55,10 @@ def url(server: main.Server, path: str = "/v1/statement") -> str:
 
 
 def pages(server: main.Server, text: str) -> list[dict[str, Any]]:
-    _, document = asked(url(server), "POST", text)
+    _, document = fetch(url(server), "POST", text)
     documents = [document]
     while "nextUri" in documents[-1]:
-        status, document = asked(documents[-1]["nextUri"])
+        status, document = fetch(documents[-1]["nextUri"])
         assert status == 200
         documents.append(document)
     return documents
@@ -76,10 +76,10 @@ def test_a_result_is_sent_in_pages(server: main.Server) -> None:
 
 
 def test_a_page_may_be_asked_for_again(server: main.Server) -> None:
-    _, first = asked(url(server), "POST", "SELECT 1 AS a")
-    assert asked(first["nextUri"]) == asked(first["nextUri"])
-    assert asked(first["nextUri"][:-1] + "7")[0] == 404
-    assert asked(first["nextUri"].replace("executing/", "executing/x"))[0] == 404
+    _, first = fetch(url(server), "POST", "SELECT 1 AS a")
+    assert fetch(first["nextUri"]) == fetch(first["nextUri"])
+    assert fetch(first["nextUri"][:-1] + "7")[0] == 404
+    assert fetch(first["nextUri"].replace("executing/", "executing/x"))[0] == 404
 
 
 def test_a_write_says_how_many(server: main.Server) -> None:
@@ -106,37 +106,37 @@ def test_errors(server: main.Server, text: str, name: str) -> None:
 
 
 def test_what_is_refused(server: main.Server) -> None:
-    assert asked(url(server), "POST", "SELECT 1", X_Trino_User="")[0] == 401
-    assert asked(url(server), "POST", "SELECT 1", Authorization="Basic YTpi")[0] == 401
-    assert asked(url(server), "POST", "SELECT 1", Host="evil.example:80")[0] == 400
-    assert asked(url(server), "POST", "SELECT 1", X_Trino_Transaction_Id="abc")[0] == 400
-    assert asked(url(server, "/v2"), "POST", "SELECT 1")[0] == 404
-    assert asked(url(server, "/v1/info"))[1]["starting"] is False
+    assert fetch(url(server), "POST", "SELECT 1", X_Trino_User="")[0] == 401
+    assert fetch(url(server), "POST", "SELECT 1", Authorization="Basic YTpi")[0] == 401
+    assert fetch(url(server), "POST", "SELECT 1", Host="evil.example:80")[0] == 400
+    assert fetch(url(server), "POST", "SELECT 1", X_Trino_Transaction_Id="abc")[0] == 400
+    assert fetch(url(server, "/v2"), "POST", "SELECT 1")[0] == 404
+    assert fetch(url(server, "/v1/info"))[1]["starting"] is False
 
 
 def test_open_statements_are_limited_and_cancelled(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "DONE_S", 0.0)
     monkeypatch.setattr(statements, "STATEMENTS_MAX", 1)
-    _, document = asked(url(server), "POST", "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b")
+    _, document = fetch(url(server), "POST", "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b")
     answers: list[tuple[int, dict[str, Any]]] = []
-    reader = threading.Thread(target=lambda: answers.append(asked(document["nextUri"])))
+    reader = threading.Thread(target=lambda: answers.append(fetch(document["nextUri"])))
     reader.start()
     running = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'presto' AND state = 'active' AND query LIKE 'FETCH%'"
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         until(lambda: connection.execute(running).fetchone() == (1,))
-    assert asked(url(server), "POST", "SELECT 1")[0] == 503
-    assert asked(document["nextUri"], "DELETE")[0] == 204
+    assert fetch(url(server), "POST", "SELECT 1")[0] == 503
+    assert fetch(document["nextUri"], "DELETE")[0] == 204
     reader.join(20)
     assert answers[0][1]["error"]["errorName"] == "USER_CANCELED"
     assert pages(server, "SELECT 1 AS a")[-1]["data"] == [[1]]
 
 
 def test_an_abandoned_statement_ends(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, document = asked(url(server), "POST", "SELECT id FROM t")
-    asked(document["nextUri"])
+    _, document = fetch(url(server), "POST", "SELECT id FROM t")
+    fetch(document["nextUri"])
     monkeypatch.setattr(statements, "IDLE_S", 0.0)
     time.sleep(0.01)
-    asked(url(server), "POST", "SELECT 1")
+    fetch(url(server), "POST", "SELECT 1")
     monkeypatch.undo()
     with psycopg.connect(world.dsn) as connection:
         deadline = time.monotonic() + 5
@@ -145,17 +145,17 @@ def test_an_abandoned_statement_ends(server: main.Server, world: World, monkeypa
 
 
 def test_a_follower(server: main.Server, world: World) -> None:
-    _, document = asked(url(server), "POST", "TAIL t WITH (SNAPSHOT = false)")
-    _, document = asked(document["nextUri"])
+    _, document = fetch(url(server), "POST", "TAIL t WITH (SNAPSHOT = false)")
+    _, document = fetch(document["nextUri"])
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("INSERT INTO t VALUES (8000, 'followed')")
         connection.execute("DELETE FROM t WHERE id = 8000")
     rows: list[list[Any]] = []
     while len(rows) < 2:
-        _, document = asked(document["nextUri"])
+        _, document = fetch(document["nextUri"])
         rows += document.get("data", [])
     assert [row[1:] for row in rows] == [[1, 8000, "followed"], [-1, 8000, "followed"]]
-    assert asked(document["nextUri"], "DELETE")[0] == 204
+    assert fetch(document["nextUri"], "DELETE")[0] == 204
 
 
 VALUES = [

@@ -18,7 +18,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.values.registry import read_text as parse
-from tests.engine.plan.alike import shown
+from tests.engine.plan.comparison import shown
 from tests.engine.plan.views import Straight
 from tests.generator import world
 from tests.generator.answers import of_rows

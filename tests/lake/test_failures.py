@@ -54,7 +54,7 @@ def prepared_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Li
         yield life, life.path
 
 
-def goes_on(prepared_lake: tuple[Life, Path], path: Path) -> Life:
+def start_copy(prepared_lake: tuple[Life, Path], path: Path) -> Life:
     """Copies that lake and starts another engine on the copy."""
     before, folder = prepared_lake
     shutil.copytree(folder, path)
@@ -71,7 +71,7 @@ def goes_on(prepared_lake: tuple[Life, Path], path: Path) -> Life:
 
 def count(prepared_lake: tuple[Life, Path], step: str, folder: Path) -> int:
     """Returns the number of file operations of a step."""
-    life = goes_on(prepared_lake, folder / "counted")
+    life = start_copy(prepared_lake, folder / "counted")
     disk = Disk(life.path, folder / "shadow")
     with disk.recording():
         life.step(step)
@@ -83,7 +83,7 @@ def fail(prepared_lake: tuple[Life, Path], step: str, number: int, after: bool, 
 
     With `after`, the operation runs before it fails.
     """
-    life = goes_on(prepared_lake, folder / "lake")
+    life = start_copy(prepared_lake, folder / "lake")
     disk = Disk(life.path, folder / "shadow")
     newest = life.writer.newest
     context = f"operation {number} of {step}, {'after' if after else 'before'}"

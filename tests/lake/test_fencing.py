@@ -20,7 +20,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
 from tailgate.lake.writer.inbox import Inbox, Record
 from tests.lake.life import Life, short_history
-from tests.lake.test_failures import SCRIPT, goes_on, prepared_lake
+from tests.lake.test_failures import SCRIPT, prepared_lake, start_copy
 
 STEPS = ("tick", "large", "statement", "write", "round", "sweep")
 SUCCESSOR = (*("tick", "round", "write", "statement", "sweep") * 4, "consume", "large", "round", "sweep", "write", "tick")
@@ -68,7 +68,7 @@ def replaced(prepared_lake: tuple[Life, Path], step: str, number: int, after: bo
 
     Returns False if the step has fewer operations.
     """
-    old = goes_on(prepared_lake, folder / "lake")
+    old = start_copy(prepared_lake, folder / "lake")
     new = object.__new__(Life)
     written: dict[Path, bytes] = {}
 

@@ -163,7 +163,7 @@ class Run(Report):
             supervisor.watch()
             time.sleep(STEP_S)
         for name, stop in crowd.stops():
-            self.told(f"{name} gets all its answers", _within(stop, supervisor))
+            self.record(f"{name} gets all its answers", _within(stop, supervisor))
 
     # ---- comparisons ----------------------------------------------------------------------------
 
@@ -173,12 +173,12 @@ class Run(Report):
         scratch = {f"{SCHEMA}.{name}": query for name, query in changer.views.items()}
         with self.connect() as connection:
             checks.view_over_topics(connection, topics, VIEW, supervisor.watch, self.told)
-            self.told(f"tables hold what was acknowledged, once: {crowd}", writing.wrong(connection, crowd.writers))
+            self.record(f"tables hold what was acknowledged, once: {crowd}", writing.wrong(connection, crowd.writers))
             checks.views(connection, _newest(supervisor), VIEWS | scratch, self.told)
             rows = connection.execute(f"SELECT name FROM tailgate.materialized_views WHERE schema = '{SCHEMA}'").fetchall()
             more, less = {n for (n,) in rows} - set(changer.views), set(changer.views) - {n for (n,) in rows}
             wrong = f"too many: {sorted(more)}, missing: {sorted(less)}" if more or less else None
-            self.told(f"the {len(changer.views)} views that DDL has left are there, and no others", wrong)
+            self.record(f"the {len(changer.views)} views that DDL has left are there, and no others", wrong)
             self.check_followers(connection, supervisor, crowd)
             for name in (VIEW, *VIEWS, *scratch):
                 checks.delta(connection, supervisor.plan.data, name, supervisor.watch, self.told)
@@ -202,18 +202,18 @@ class Run(Report):
 
             more = f", begun again {follower.restarts} times" if follower.restarts else ""
             wrong = checks.eventually(look, supervisor.watch)
-            self.told(f"{follower.name} is the view, over {follower.connections} connections{more}", wrong)
+            self.record(f"{follower.name} is the view, over {follower.connections} connections{more}", wrong)
 
     def judge(self, supervisor: Supervisor, crowd: Crowd, growth: Growth, struck: Faults) -> None:
         folders, memory = growth.wrong()
-        self.told("no folder has grown beyond its retention", folders)
-        self.told("memory is flat", memory)
+        self.record("no folder has grown beyond its retention", folders)
+        self.record("memory is flat", memory)
         total = struck.counts.total()
         minimum = int(EVENTS_AN_HOUR * self.options.seconds / 3600)
-        self.told(f"{total} events", None if total >= minimum else f"at least {minimum} were to happen")
+        self.record(f"{total} events", None if total >= minimum else f"at least {minimum} were to happen")
         minimum = int(WRITES_AN_HOUR * self.options.seconds / 3600)
         enough = f"at least {minimum} were to be" if self.acknowledged < minimum else None
-        self.told(f"{self.acknowledged} writes were acknowledged while faults happened", enough)
+        self.record(f"{self.acknowledged} writes were acknowledged while faults happened", enough)
         others = {part: n - struck.fatal[part] for part, n in supervisor.ends.items() if n > struck.fatal[part]}
         lines = [
             f"Seed {self.seed}, {self.options.seconds:g} s: {crowd}.",

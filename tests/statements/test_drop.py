@@ -26,7 +26,7 @@ DROPS = (
 )
 
 
-def said(connection: psycopg.Connection, statement: str) -> list[object]:
+def outcome(connection: psycopg.Connection, statement: str) -> list[object]:
     notices: list[object] = []
 
     def on_notice(notice: psycopg.errors.Diagnostic) -> None:
@@ -49,5 +49,5 @@ def test_as_postgresql(sql: psycopg.Connection, postgres: str) -> None:
             sql.execute(statement)
             server.execute(statement)
         for statement in DROPS:
-            assert said(sql, statement) == said(server, statement), statement
+            assert outcome(sql, statement) == outcome(server, statement), statement
         server.execute("DROP SCHEMA dropping CASCADE")

@@ -40,7 +40,7 @@ def shown(connection: psycopg.Connection, *names: str) -> dict[str, tuple[str, s
     return {row[0]: (row[1], row[2]) for row in rows if row[0] in names}
 
 
-def said(connection: psycopg.Connection, query: str) -> tuple[list[tuple[Any, ...]], list[str]]:
+def rows_and_notices(connection: psycopg.Connection, query: str) -> tuple[list[tuple[Any, ...]], list[str]]:
     """Returns the rows of a query, and the notices that came with them."""
     messages: list[str] = []
 
@@ -80,9 +80,9 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
 
     # Failed views are readable as of the last tick. All relations of a statement or transaction are
     # read at one time.
-    rows, messages = said(sql, "SELECT k FROM newest ORDER BY k")
+    rows, messages = rows_and_notices(sql, "SELECT k FROM newest ORDER BY k")
     assert (rows, messages) == ([(1,), (2,)], ["WARNING: " + FAILED.format("newest")])
-    assert said(sql, "SELECT s FROM sums")[0] == [(3,)]
+    assert rows_and_notices(sql, "SELECT s FROM sums")[0] == [(3,)]
     assert sql.execute("SELECT n, s FROM counted, sums").fetchall() == [(2, 3)]
     assert sql.execute("SELECT k FROM newest WHERE k = %s", [2], prepare=True).fetchall() == [(2,)]
     with sql.transaction():
@@ -106,13 +106,13 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
     world.engine.start()
     sql.execute("INSERT INTO items VALUES (5, 'e')")
     assert shown(sql, "newest", "sums", "counted") == {**failed, "counted": ("running", None)}
-    assert said(sql, "SELECT k FROM newest ORDER BY k")[0] == [(1,), (2,)]
+    assert rows_and_notices(sql, "SELECT k FROM newest ORDER BY k")[0] == [(1,), (2,)]
     assert sql.execute("SELECT n FROM counted").fetchall() == [(5,)]
 
     # A replacement runs again, with all rows of its inputs.
     sql.execute("CREATE OR REPLACE MATERIALIZED VIEW newest AS SELECT k, v FROM items ORDER BY k DESC LIMIT 2")
-    assert said(sql, "SELECT k FROM newest ORDER BY k") == ([(4,), (5,)], [])
-    assert said(sql, "SELECT s FROM sums") == ([(9,)], [])
+    assert rows_and_notices(sql, "SELECT k FROM newest ORDER BY k") == ([(4,), (5,)], [])
+    assert rows_and_notices(sql, "SELECT s FROM sums") == ([(9,)], [])
     assert shown(sql, "newest", "sums") == {"newest": ("running", None), "sums": ("running", None)}
     sql.execute("DELETE FROM items WHERE k > 3")
     assert sql.execute("SELECT v FROM newest ORDER BY k").fetchall() == [("b",), ("poison",)]
@@ -148,7 +148,7 @@ def test_a_relation_that_cannot_be_written_stops_alone(world: World, sql: psycop
         sql.execute("INSERT INTO words VALUES (1, 'one')")
     assert sql.execute("SELECT k FROM numbered").fetchall() == [(1,)]
     assert {name: status for name, (status, _) in shown(sql, "copied", "numbered").items()} == {"copied": "failed", "numbered": "running"}
-    assert said(sql, "SELECT v FROM copied")[0] == []
+    assert rows_and_notices(sql, "SELECT v FROM copied")[0] == []
 
 
 def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection
         sql.execute("DELETE FROM coins WHERE k = 1")
     until(lambda: shown(sql, "doubled")["doubled"][0] == "failed")
     assert "fewer than zero times" in shown(sql, "doubled")["doubled"][1]
-    assert sorted(said(sql, "SELECT v FROM doubled")[0]) == [(5,), (7,)]
+    assert sorted(rows_and_notices(sql, "SELECT v FROM doubled")[0]) == [(5,), (7,)]
     sql.execute("DELETE FROM coins WHERE k = 2")
     assert sql.execute("SELECT n FROM coined").fetchall() == [(0,)]
     newest = world.lake.log.newest()
@@ -178,4 +178,4 @@ def test_inconsistent_rows_stop_their_view(world: World, sql: psycopg.Connection
         return checkpoint is not None and all(checkpoint.positions[id] >= newest.n for id in (doubled.id, coined.id))
 
     until(followed)
-    assert sorted(said(sql, "SELECT v FROM doubled")[0]) == [(5,), (7,)]
+    assert sorted(rows_and_notices(sql, "SELECT v FROM doubled")[0]) == [(5,), (7,)]

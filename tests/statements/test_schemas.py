@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 STATEMENTS = (Path(__file__).parent / "schemas.sql").read_text().rstrip().rstrip(";").split(";\n")
 
 
-def said(connection: psycopg.Connection, statement: str) -> list[object]:
+def outcome(connection: psycopg.Connection, statement: str) -> list[object]:
     notices: list[object] = []
 
     def on_notice(notice: psycopg.errors.Diagnostic) -> None:
@@ -40,7 +40,7 @@ def test_as_postgresql(sql: psycopg.Connection, postgres: str) -> None:
         server.execute("CREATE DATABASE schemas")
     with psycopg.connect(postgres, dbname="schemas", autocommit=True) as database:
         for statement in STATEMENTS:
-            ours, theirs = said(sql, statement), said(database, statement)
+            ours, theirs = outcome(sql, statement), outcome(database, statement)
             if ours != theirs:
                 different.append(f"{statement.strip()}\n  ours   {ours}\n  theirs {theirs}")
     with psycopg.connect(postgres, autocommit=True) as server:

@@ -37,7 +37,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator[li
     world.close()
 
 
-def said(connection: psycopg.Connection, options: str, data: bytes) -> object:
+def copy_error(connection: psycopg.Connection, options: str, data: bytes) -> object:
     connection.execute("DELETE FROM t")
     try:
         with connection.cursor().copy(f"COPY t FROM STDIN {options}".encode()) as copy:
@@ -48,7 +48,7 @@ def said(connection: psycopg.Connection, options: str, data: bytes) -> object:
 
 
 def same(both: list[psycopg.Connection], options: str, data: bytes) -> object:
-    theirs, ours = (said(connection, options, data) for connection in both)
+    theirs, ours = (copy_error(connection, options, data) for connection in both)
     assert ours == theirs, data
     return theirs
 

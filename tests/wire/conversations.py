@@ -55,7 +55,7 @@ def step(*messages: bytes) -> Step:
     return Step(data, sum(m[:1] in (b"Q", b"S") for m in messages))
 
 
-def asked(*texts: str) -> list[Step]:
+def simple_queries(*texts: str) -> list[Step]:
     return [step(Query(text)) for text in texts]
 
 
@@ -99,14 +99,14 @@ LITERALS = [
 ]  # fmt: skip
 
 CONVERSATIONS: dict[str, list[Step]] = {
-    "simple": asked(
+    "simple": simple_queries(
         "select 1 as a; select 'x' as b, true as c", "", ";", "-- nothing", "select id, name, amount from t order by id",
         "select id from t where id > 100", "values (1, 'a'), (2, null)", "select 1;;select 2", "select count(*), sum(amount) from t",
     ),
-    "types in text": asked(*(f"select {literal} as v" for literal in LITERALS), "select * from wide", "select * from t order by id"),
+    "types in text": simple_queries(*(f"select {literal} as v" for literal in LITERALS), "select * from wide", "select * from t order by id"),
     "types in binary": [*(values(f"select {literal} as v", [1]) for literal in LITERALS), values("select * from wide", [1]),
                         values("select id, name, amount, day, at, b from t order by id", [1])],
-    "errors": asked(
+    "errors": simple_queries(
         "select * from nobody", "select nam from t", "select 1 / 0", "select 'x'::int", "select nothing(1)", "selec 1", "select 1 +",
         "select 99999999999::int", "select id from t group by name", "select sum(name) from t", "select id from t, w",
         "select 'a' || 1 + 1", "select * from t where id = 'x'", "select (select id from t)", "select $1", "select 'abc", "select \"a",
@@ -114,7 +114,7 @@ CONVERSATIONS: dict[str, list[Step]] = {
         "insert into nobody values (1)", "drop table nobody", "select '2024-13-01'::date", "select date '2024-02-30'", "select '{1'::int[]",
         "select '{'::jsonb", "select 'x'::boolean", "select 1000::smallint * 1000::smallint",
     ),
-    "writes": asked(
+    "writes": simple_queries(
         "delete from w", "insert into w values (1, 'a', 1), (2, 'b', 2)", "insert into w values (1, 'again', 1)",
         "insert into w (id) values (5)", "insert into w values (6, 'x', -1)", "insert into w values (7, 'x', 123456)",
         "insert into w values (1, 'c', 3) on conflict (id) do update set name = excluded.name returning id, name",
@@ -179,7 +179,7 @@ CONVERSATIONS: dict[str, list[Step]] = {
              Execute(), Sync()),
         step(Query("select count(*) from w")),
     ],
-    "transactions": asked(
+    "transactions": simple_queries(
         "begin", "select 1", "begin", "select 1 / 0", "select 1", "savepoint a", "commit", "commit", "rollback",
         "start transaction read only",
         "insert into w values (1, 'a', 1)", "rollback", "begin", "savepoint a", "select 1 / 0", "rollback to a", "select 2", "release a",
@@ -188,7 +188,7 @@ CONVERSATIONS: dict[str, list[Step]] = {
         "show transaction_isolation", "end", "begin; select 1 / 0; commit", "rollback", "select 1; begin; select 2", "abort",
         "insert into w values (8, 'a', 1); select 1 / 0", "select count(*) from w", "rollback and chain", "prepare transaction 'x'",
     ),
-    "settings": asked(
+    "settings": simple_queries(
         "set timezone = 'Europe/Vienna'", "select '2024-02-29 12:00:00+00'::timestamptz as v", "set datestyle = 'German, DMY'",
         "select '2024-02-29'::date as v, '2024-02-29 12:00:00+00'::timestamptz as w", "reset datestyle",
         "set application_name = 'me'", "show application_name",
@@ -207,19 +207,19 @@ CONVERSATIONS: dict[str, list[Step]] = {
         "set session characteristics as transaction read only", "reset nobody",
         "set default_transaction_isolation = 'nonsense'", "set transaction_isolation = 'serializable'",
     ),
-    "notices": asked(
+    "notices": simple_queries(
         "drop table if exists nobody", "create table if not exists t (id int)", "commit", "set local timezone = 'UTC'",
         "drop view if exists a, b",
         "begin; begin; commit",
     ),
-    "prepared": asked(
+    "prepared": simple_queries(
         "prepare p (int) as select $1 + 1 as v", "execute p (1)", "execute p", "execute p (1, 2)",
         "prepare p as select 1", "execute nobody", "deallocate p",
         "deallocate p", "prepare q as select 1 as one", "execute q", "deallocate all",
         "prepare r (int) as select id from t where id = $1", "execute r ('2')",
         "execute r ('x')",
     ),
-    "cursors": asked(
+    "cursors": simple_queries(
         "declare c cursor for select 1", "begin", "declare c cursor for select id, name from t order by id",
         "declare c cursor for select 1", "rollback", "begin",
         "declare c cursor for select id, name from t order by id", "fetch c", "fetch 0 c", "move c",
@@ -227,7 +227,7 @@ CONVERSATIONS: dict[str, list[Step]] = {
         "rollback", "begin; declare d binary cursor for select 1 as v; fetch d; close d; commit",
         "begin; fetch nobody", "rollback", "close all",
     ),
-    "copy out": asked(
+    "copy out": simple_queries(
         "copy t to stdout", "copy (select id, name from t order by id) to stdout with (format csv, header)",
         "copy (select id, day from t order by id) to stdout (format binary)",
         "copy (select name, null as n from t order by id) to stdout with (format csv, force_quote *, null 'N', delimiter ';')",

@@ -163,7 +163,7 @@ def masked(message: bytes, without: str = "") -> bytes:
     return message
 
 
-def told(message: bytes) -> str:
+def message_text(message: bytes) -> str:
     """Returns a message as a line with all its fields."""
     if message == CLOSED:
         return "closed"
@@ -197,7 +197,7 @@ def different(theirs: Answers, ours: Answers) -> dict[int, tuple[str, ...]]:
             while tail < min(len(left), len(right)) - same and left[-1 - tail] == right[-1 - tail]:
                 tail += 1
             differences[number] = (
-                *(f"- {told(m)}" for m in left[same : len(left) - tail]),
-                *(f"+ {told(m)}" for m in right[same : len(right) - tail]),
+                *(f"- {message_text(m)}" for m in left[same : len(left) - tail]),
+                *(f"+ {message_text(m)}" for m in right[same : len(right) - tail]),
             )
     return differences

@@ -8,7 +8,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.wire.beside import said
+from tests.wire.answers import answer
 from tests.wire.live import Live
 
 # Grafana's: a function in FROM whose alias is also its column name.
@@ -42,7 +42,7 @@ FORMS = (
 @pytest.mark.parametrize("query", FORMS)
 def test_as_postgresql_answers(live: Live, postgres: str, query: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as ours, psycopg.connect(postgres, autocommit=True) as theirs:
-        assert said(ours, query) == said(theirs, query)
+        assert answer(ours, query) == answer(theirs, query)
 
 
 def test_any_of_a_parameter(live: Live, postgres: str) -> None:

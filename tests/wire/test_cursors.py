@@ -7,7 +7,7 @@ import random
 import psycopg
 import pytest
 
-from tests.wire.beside import said, same
+from tests.wire.answers import answer, same
 from tests.wire.live import Live
 
 SIZES = (0, 1, 7)
@@ -26,7 +26,7 @@ def test_every_direction(live: Live, postgres: str, seed: int, size: int) -> Non
         for _ in range(150):
             way = chosen.choice(WAYS).format(n=chosen.randint(-size - 2, size + 2))
             text = f"{chosen.choice(('FETCH', 'MOVE'))} {way} {chosen.choice(('FROM', 'IN'))} c"
-            assert said(ours, text) == said(theirs, text), text
+            assert answer(ours, text) == answer(theirs, text), text
 
 
 def test_no_scroll(live: Live, postgres: str) -> None:
@@ -34,7 +34,7 @@ def test_no_scroll(live: Live, postgres: str) -> None:
         with psycopg.connect(live.dsn) as ours, psycopg.connect(postgres) as theirs:
             for connection in (ours, theirs):
                 connection.execute("DECLARE c NO SCROLL CURSOR FOR SELECT n FROM generate_series(1, 5) AS n; FETCH 3 FROM c")
-            assert said(ours, words) == said(theirs, words) == ("55000", [])
+            assert answer(ours, words) == answer(theirs, words) == ("55000", [])
 
 
 def test_held(live: Live, postgres: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
-from tests.wire.beside import said
+from tests.wire.answers import answer
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
 
@@ -29,13 +29,13 @@ class Both:
             self._open[who] = [psycopg.connect(dsn, autocommit=True) for dsn in users]
         answers: list[object] = []
         for text in texts:
-            theirs, ours = (self._said(connection, text) for connection in self._open[who])
+            theirs, ours = (self._answer(connection, text) for connection in self._open[who])
             assert ours == theirs, f"{who}: {text}"
             answers.append(theirs)
         return answers
 
     @staticmethod
-    def _said(connection: psycopg.Connection, text: str) -> object:
+    def _answer(connection: psycopg.Connection, text: str) -> object:
         notices: list[tuple[str | None, str | None]] = []
 
         def tell(notice: psycopg.errors.Diagnostic) -> None:
@@ -43,7 +43,7 @@ class Both:
 
         connection.add_notice_handler(tell)
         try:
-            return [*said(connection, text), notices]
+            return [*answer(connection, text), notices]
         finally:
             connection.remove_notice_handler(tell)
 
@@ -162,4 +162,4 @@ def test_what_is_refused(live: Live, statements: Statements, text: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         for role in ("readers", "ann", "bob"):
             connection.execute(f"CREATE ROLE {role}".encode())
-        assert said(connection, text)[0] == "0A000"
+        assert answer(connection, text)[0] == "0A000"

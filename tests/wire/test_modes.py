@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg.conninfo import make_conninfo
 
-from tests.wire.beside import same
+from tests.wire.answers import same
 from tests.wire.live import Live
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.wire.beside import said, same
+from tests.wire.answers import answer, same
 from tests.wire.live import Live
 
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -43,7 +43,7 @@ def test_all_read_at_one_time(live: Live) -> None:
         second.execute("COMMIT")
         first.execute("COMMIT")
         second.execute(REPEATABLE)
-        assert said(second, f"SET TRANSACTION SNAPSHOT '{name}'")[0] == "22023"  # the exporting transaction has ended
+        assert answer(second, f"SET TRANSACTION SNAPSHOT '{name}'")[0] == "22023"  # the exporting transaction has ended
 
 
 def test_as_postgresql(live: Live, postgres: str) -> None:
@@ -70,7 +70,7 @@ def test_not_after_a_query(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute(REPEATABLE)
         assert count(connection) == 4
-        assert said(connection, "SET TRANSACTION SNAPSHOT '00000003-00000001-1'")[0] == "25001"
+        assert answer(connection, "SET TRANSACTION SNAPSHOT '00000003-00000001-1'")[0] == "25001"
 
 
 def test_ranges_of_pages_have_each_row_once(live: Live) -> None:
@@ -81,7 +81,7 @@ def test_ranges_of_pages_have_each_row_once(live: Live) -> None:
             for a, b in ranges
         ]
         assert [len(rows) for rows in pages] == [4, 0, 0]
-        assert said(connection, "SELECT id FROM v WHERE v.ctid BETWEEN '(0,1)' AND '(7,0)' AND id < 2")[1] == [(0,), (1,)]
+        assert answer(connection, "SELECT id FROM v WHERE v.ctid BETWEEN '(0,1)' AND '(7,0)' AND id < 2")[1] == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,4 @@ def test_ranges_of_pages_have_each_row_once(live: Live) -> None:
 )
 def test_other_conditions_on_ctid(live: Live, text: str, sqlstate: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
-        assert said(connection, text)[0] == sqlstate
+        assert answer(connection, text)[0] == sqlstate

@@ -45,7 +45,7 @@ def presto(live: Live, statements: Statements) -> Iterator[main.Server]:
     server.server_close()
 
 
-def said(server: main.Server, user: str, text: str) -> dict[str, Any]:
+def answer(server: main.Server, user: str, text: str) -> dict[str, Any]:
     """Runs a statement over HTTP. Returns its last document."""
     base = f"http://127.0.0.1:{server.server_address[1]}"
     request = urllib.request.Request(f"{base}/v1/statement", text.encode(), {"X-Trino-User": user})
@@ -80,7 +80,7 @@ def test_the_operators_password_and_files_are_not_used(
         monkeypatch.setenv(name, value)
     with psycopg.connect(f"host=localhost port={live.port} user=ann dbname=shop") as connection:
         assert connection.execute("select current_user").fetchone() == ("ann",)  # a client may use the environment
-    refused = said(presto, "ann", "SELECT current_user")
+    refused = answer(presto, "ann", "SELECT current_user")
     assert "error" in refused, refused
     assert "password" in refused["error"]["message"] or "SASL" in refused["error"]["message"]
-    assert said(presto, "bare", "SELECT current_user AS u")["data"] == [["bare"]]
+    assert answer(presto, "bare", "SELECT current_user AS u")["data"] == [["bare"]]

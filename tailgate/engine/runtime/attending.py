@@ -93,23 +93,25 @@ class Attending:
                 return [f'relation "{statement.name.name}" does not exist, skipping']
             source = _source(statement.name, catalog)
             reader, topic = reader_name(source), source.topic
-            there = kafka.topic(*self._engine.place(source))
-            if (error := kafka.other(topic, there.id, source.topic_id)) is not None:
+            kafka_topic = kafka.topic(*self._engine.place(source))
+            if (error := kafka.other(topic, kafka_topic.id, source.topic_id)) is not None:
                 raise ObjectNotInPrerequisiteState(error)
-            known = self._engine.newest.offsets.get(reader, {}).get(topic, {})
-            bounds = {p: there.bounds.get(p, (0, 0)) for p in known}
-            lost = {p: (at, min(max(at, bounds[p][0]), bounds[p][1])) for p, at in known.items() if not bounds[p][0] <= at <= bounds[p][1]}
+            positions = self._engine.newest.offsets.get(reader, {}).get(topic, {})
+            bounds = {p: kafka_topic.bounds.get(p, (0, 0)) for p in positions}
+            lost = {
+                p: (at, min(max(at, bounds[p][0]), bounds[p][1])) for p, at in positions.items() if not bounds[p][0] <= at <= bounds[p][1]
+            }
             if not lost:
                 return [f'source "{source.name}" has lost no records']
-            said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
+            notices = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
             together = [i for i in catalog.each(Source) if i.channel == source.channel]
-            for line in said:
+            for line in notices:
                 log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
             self._engine.health.resume([source.channel])
-            put = tuple(replace(i, lost=(*i.lost, *said)[-LOST_MAX:]) for i in together)
-            offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
+            put = tuple(replace(i, lost=(*i.lost, *notices)[-LOST_MAX:]) for i in together)
+            offsets = {reader: {topic: {**positions, **{p: next_ for p, (_, next_) in lost.items()}}}}
             self._installation.install(Change(put=put), offsets=offsets)
-        return said
+        return notices
 
     # ---- topics ----------------------------------------------------------------------------------
 
@@ -129,28 +131,28 @@ class Attending:
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:
-            known = self._brokers()
-            if len(known) != 1:
+            all_brokers = self._brokers()
+            if len(all_brokers) != 1:
                 raise InvalidParameterValue(
                     "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
                 )
-            brokers, settings = known[0]
+            brokers, settings = all_brokers[0]
         limit = LINES if statement.limit is None else min(statement.limit, LINES_MAX)
         bounds = kafka.topic(brokers, statement.topic, settings).bounds
         begin = {p: low if statement.beginning else max(low, high - limit) for p, (low, high) in bounds.items()}
-        found = []
+        records = []
         for record in kafka.history(brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
-            found.append(record)
-            if statement.beginning and len(found) >= limit:
+            records.append(record)
+            if statement.beginning and len(records) >= limit:
                 break
-        found.sort(key=lambda r: (r.timestamp, r.partition, r.offset))
-        return [_line(r) for r in (found[:limit] if statement.beginning else found[-limit:] if limit else [])]
+        records.sort(key=lambda r: (r.timestamp, r.partition, r.offset))
+        return [_line(r) for r in (records[:limit] if statement.beginning else records[-limit:] if limit else [])]
 
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
         """Returns all brokers of sources, sinks and connections, each with client settings."""
         items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
-        found = {i.brokers: i for i in items if isinstance(i, Source | Sink | Connection) and i.brokers}
-        return [self._reached(found[brokers]) for brokers in sorted(found)]
+        items_by_brokers = {i.brokers: i for i in items if isinstance(i, Source | Sink | Connection) and i.brokers}
+        return [self._reached(items_by_brokers[brokers]) for brokers in sorted(items_by_brokers)]
 
     def _reached(self, item: Source | Sink | Connection) -> tuple[str, dict[str, str]]:
         """Returns the brokers of an item and its client settings, with secrets decrypted."""
@@ -167,7 +169,7 @@ def lags(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[
     together: dict[str, list[Source]] = {}
     for source in sources:
         together.setdefault(json.dumps([source.brokers, encode_settings(source.kafka)], sort_keys=True), []).append(source)
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for group in together.values():
         try:
             brokers, _, settings = place(group[0])
@@ -177,8 +179,8 @@ def lags(sources: Iterable[Source], offsets: Mapping[str, Any], place: Callable[
         for source in group:
             if (topic := topics.get(source.topic)) is not None:
                 at = offsets.get(reader_name(source), {}).get(source.topic, beginning(source, topic.bounds))
-                found[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
-    return found
+                result[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
+    return result
 
 
 def _source(name: Name, catalog: Catalog) -> Source:

@@ -75,6 +75,6 @@ def dump(file: Path) -> None:
 if __name__ == "__main__":
     try:
         dump(CLASSES)
-    except JvmFailed as error:  # a runtime without the archive of its own classes cannot record others
+    except JvmFailed as error:  # a runtime without an archive of the JDK's classes cannot record others
         print(f"setup: {error}; the engine starts without an archive of classes", flush=True)
         CLASSES.touch()

@@ -2,11 +2,11 @@
 
 `lake.control` describes the protocol.
 
-What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
-connection before the answer cancels what can be cancelled.
+The notices of a running statement are interim answers: `102 Processing` with the header `Notice: {…}`.
+A client that closes the connection before the answer cancels the statement, if it can be canceled.
 
-Loopback only; every request carries the token of `engine.json`. One thread a request: gateways are few, and each holds one
-long poll.
+Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
+are few, and each holds one long poll.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from tailgate.sql.lexer.literal_masking import mask_literals
 POLL_S = 10.0  # longest long poll
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
-CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops what comes beyond, and its sender tries again a second later
+CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
 class Client(Protocol):
-    """Who waits for a statement's answer."""
+    """The client of a statement, which waits for its answer."""
 
     def tell(self, notice: dict[str, Any]) -> None:
-        """A notice, at once: before the answer, an interim one with it in a header."""
+        """Sends a notice at once, in the header of an interim answer."""
 
     def gone(self) -> bool:
-        """Whether nobody waits any more: what the statement began is to be undone."""
+        """Returns whether the client has disconnected: the effects of the statement must be undone."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -49,8 +49,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class Control:
-    """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
-    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended.
+    """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`,
+    `write(body)` and `recent(relations, timeout)` return answers, which are sent as JSON. `crashed`
+    returns whether the JVM has ended.
     """
 
     def __init__(

@@ -82,14 +82,14 @@ class Engine(EngineLog):
         that continue at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
-        circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
+        circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
         circuit.warm(self.session._jsparkSession)
         with self.boundary:
             header = self.newest
             if change is not None:
-                wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
-                kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in merged(kept, joining or {}).items() if topics}
+                topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
+                remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in header.offsets.items()}
+                offsets = {r: topics for r, topics in merged(remaining, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
                 fields: dict[str, Any] = {"offsets": offsets}
                 if state is not None:
@@ -105,14 +105,14 @@ class Engine(EngineLog):
         return header
 
     def history(
-        self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
+        self, channel: str, brokers: str, topic: str, access: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
         """Returns a tailgate.sources.TopicBackfill: the old records [begin, end) of each partition of a topic.
 
         They are decoded for a channel of the running circuit.
         """
         jvm: Any = self.session._jvm
-        return jvm.tailgate.sources.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
+        return jvm.tailgate.sources.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, access))
 
     # ---- access to Kafka -------------------------------------------------------------------------
 
@@ -123,9 +123,9 @@ class Engine(EngineLog):
         """
         return source.brokers, source.topic, self.opened(source.kafka)
 
-    def opened(self, said: ConnectionSettings, catalog: Catalog | None = None) -> dict[str, str]:
+    def opened(self, access: ConnectionSettings, catalog: Catalog | None = None) -> dict[str, str]:
         """Returns the settings of an item with its secrets decrypted."""
-        return self.vault.opened(settings(said, catalog or self.catalog))
+        return self.vault.opened(settings(access, catalog or self.catalog))
 
     # ---- the inbox -------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ class Fill(threading.Thread):
 
     @property
     def percent(self) -> float:
-        """The progress in percent.
+        """Returns the progress in percent.
 
         All inputs count the same: their sizes are unknown before they are read.
         """
@@ -135,7 +135,7 @@ class Fill(threading.Thread):
 
     @property
     def alive(self) -> bool:
-        """Whether neither the fill nor the engine has been stopped."""
+        """Returns whether neither the fill nor the engine has been stopped."""
         return not self._ended.is_set() and not self._engine.stopping
 
     def run(self) -> None:

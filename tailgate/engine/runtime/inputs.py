@@ -73,9 +73,9 @@ class Inputs:
         `restart` names readers that continue at the newest entry's offsets. The caller holds the
         boundary.
         """
-        wanted = {r.name: r for r in self._health.wanted()}
+        readers = {r.name: r for r in self._health.wanted()}
         for name, connection in list(self._connections.items()):
-            if name in restart or not _continues(connection.reader, wanted.get(name)):
+            if name in restart or not _continues(connection.reader, readers.get(name)):
                 self._remove(name)
         self._changed.set()
 
@@ -204,8 +204,8 @@ class Inputs:
         crash.point("reader.added")
 
 
-def _continues(connected: Reader, wanted: Reader | None) -> bool:
+def _continues(connected: Reader, target: Reader | None) -> bool:
     """Returns whether a connected reader may read on until the wanted one takes its place."""
-    if wanted is None or not set(connected.topics) <= set(wanted.topics):
+    if target is None or not set(connected.topics) <= set(target.topics):
         return False
-    return replace(connected, topics=()) == replace(wanted, topics=())
+    return replace(connected, topics=()) == replace(target, topics=())

@@ -100,8 +100,10 @@ class Installation:
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
-                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)})
-                state = restored(engine, catalog_graph.compile_catalog(kept, Streams(kept)), catalog)
+                stored_only = replace(
+                    catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)}
+                )
+                state = restored(engine, catalog_graph.compile_catalog(stored_only, Streams(stored_only)), catalog)
             errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
             if state is not None:
@@ -153,15 +155,15 @@ class Installation:
         joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(catalog_graph.removed_operators(engine.graph, graph), graph)
         views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
-        begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
+        error_parts = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             header = engine.install(
-                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, restart=offsets or ()
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ()
             )
         with engine.committed_change():
             for id in change.drop:
-                if (gone := self.fills.pop(id, None)) is not None:
-                    gone.end()
+                if (dropped_fill := self.fills.pop(id, None)) is not None:
+                    dropped_fill.end()
                 self._filled.discard(id)
             for item in fill:
                 self._begin_fill(after[item.id], header, streams)
@@ -207,10 +209,10 @@ class Installation:
         Views get the start offsets of their topics, the sizes of their inputs, and new operators.
         """
         catalog = catalog.apply(Change(put=tuple(items)))
-        begun = [self._begun(i, catalog) if isinstance(i, MaterializedView) else i for i in items]
-        catalog = catalog.apply(Change(put=tuple(begun)))
+        prepared = [self._begun(i, catalog) if isinstance(i, MaterializedView) else i for i in items]
+        catalog = catalog.apply(Change(put=tuple(prepared)))
         streams = Streams(catalog)
-        return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
+        return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in prepared]
 
     def _begun(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
         """Returns a view with the start offsets of its topics and the sizes of its inputs.
@@ -227,30 +229,30 @@ class Installation:
                 rows[id] = about(self.engine.lake, id) + self._coming(source)
             if isinstance(source, Source) and not source.stored:
                 try:
-                    there = kafka.topic(*self.engine.place(source)).bounds
+                    bounds = kafka.topic(*self.engine.place(source)).bounds
                 # the broker does not answer, or a secret cannot be decrypted
                 except (ConnectionFailure, ObjectNotInPrerequisiteState):
                     if id not in item.starts:
                         raise
                     starts[id] = item.starts[id]
                     continue
-                starts[id] = beginning(source, there)
-                rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in there.items())
+                starts[id] = beginning(source, bounds)
+                rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
                 if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
                     log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
-        begun = replace(item, starts=starts)
-        return with_sizes(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+        prepared = replace(item, starts=starts)
+        return with_sizes(prepared, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
 
     def _coming(self, source: Item) -> int:
         """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
         if not isinstance(source, Source):
             return 0
         try:
-            there = kafka.topic(*self.engine.place(source)).bounds
+            bounds = kafka.topic(*self.engine.place(source)).bounds
         except TailgateError:
             return 0
         read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.topic, {})
-        return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
+        return sum(max(high - read.get(p, low), 0) for p, (low, high) in bounds.items())
 
     def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """Returns the sums that a new view's errors begin with (`errors_to_fill`).
@@ -262,7 +264,7 @@ class Installation:
             return {}
         beginning = {i.errors for i in change.put if not i.ready}
         try:
-            found = errors_to_backfill(view, streams(view), after, graph)
+            parts = errors_to_backfill(view, streams(view), after, graph)
         except UndeterminedErrors as e:
             failing = [
                 i for i in after.items.values() if i.errors in e.args[0] and i.errors not in beginning and self.engine.failing.error(i)
@@ -273,7 +275,7 @@ class Installation:
                     hint="Create the view when they are gone: SHOW ERRORS.",
                 ) from None
             return {}
-        return {relation: n for relation, n in found.items() if relation not in beginning}
+        return {relation: n for relation, n in parts.items() if relation not in beginning}
 
     def _joining(self, live: tuple[Source, ...]) -> dict[str, kafka.Offsets]:
         """Returns start offsets of the topics that no reader reads yet.
@@ -281,32 +283,32 @@ class Installation:
         Keyed sources and transaction topics begin at the first record, other sources at the end,
         since fills bring the history of those.
         """
-        known = self.engine.newest.offsets
+        offsets = self.engine.newest.offsets
         out: dict[str, kafka.Offsets] = {}
         for source in live:
             reader, topic = reader_name(source), source.topic
             for other in transactions.topics(source)[1:]:
-                if other not in known.get(reader, {}):
-                    brokers, _, said = self.engine.place(source)
-                    out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, said).bounds.items()}
-            if topic not in known.get(reader, {}):
-                there = kafka.topic(*self.engine.place(source)).bounds
-                begin = beginning(source, there) if source.stored else {p: high for p, (_, high) in there.items()}
+                if other not in offsets.get(reader, {}):
+                    brokers, _, access = self.engine.place(source)
+                    out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, access).bounds.items()}
+            if topic not in offsets.get(reader, {}):
+                bounds = kafka.topic(*self.engine.place(source)).bounds
+                begin = beginning(source, bounds) if source.stored else {p: high for p, (_, high) in bounds.items()}
                 out.setdefault(reader, {})[topic] = begin
         return out
 
     def _live(self, catalog: Catalog) -> tuple[Source, ...]:
         """Returns the sources to read: keyed ones, and those that a materialized view reads."""
-        wanted = {i.id for i in catalog.each(Source) if i.stored}
+        ids = {i.id for i in catalog.each(Source) if i.stored}
         for item in catalog.each(MaterializedView):
             if failure(item) is None:
-                wanted |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
-        return tuple(catalog.expect(Source, i) for i in sorted(wanted))
+                ids |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
+        return tuple(catalog.expect(Source, i) for i in sorted(ids))
 
-    def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
-        """Returns the operators whose state is still to be removed, `gone` included."""
+    def _forgotten(self, dropped: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
+        """Returns the operators whose state is still to be removed, `dropped` included."""
         live = {o.node for o in graph.operators} if graph is not None else set()
-        return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *gone} - live))
+        return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *dropped} - live))
 
     # ---- filling ---------------------------------------------------------------------------------
 
@@ -368,12 +370,12 @@ class Installation:
             while more := {i for i in unready.keys() - again if not again.isdisjoint(inputs_of(unready[i], catalog))}:
                 again |= more
             try:
-                begun = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
+                prepared = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
             except TailgateError as e:
                 self.failed(fill, e)
                 return
             before = [self.fills[i] for i in again if i in self.fills]
-            self.install(Change(put=begun), fill=begun)
+            self.install(Change(put=prepared), fill=prepared)
             for other in before:
                 other.end()
             self._filled -= again
@@ -388,9 +390,9 @@ class Installation:
             groups: dict[int, list[Item]] = {}
             for item in catalog.replacements().values():
                 groups.setdefault(group(item), []).append(item)
-            done = next((g for g in groups.values() if all(i.id in self._filled for i in g)), None)
-            if done is not None:
-                self._switch(done)
+            replacements = next((g for g in groups.values() if all(i.id in self._filled for i in g)), None)
+            if replacements is not None:
+                self._switch(replacements)
                 continue
             unready = [catalog[i] for i in sorted(self._filled) if i in catalog.items and not catalog[i].replaces]
             coming = catalog.replacements()
@@ -420,9 +422,9 @@ class Installation:
         coming = [self.letters.noted(i) for i in coming]
         change = switch(coming, catalog, self._sharing())
         pairs = [(catalog[i.replaces], i) for i in coming if isinstance(i, MaterializedView) and not i.has_new_columns]
-        made = [d for old, new in pairs for d in differences(self.engine, old, new)]
+        pending_differences = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
-        self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])
+        self.install(change, changes=lambda: [rows for d in pending_differences if (rows := d.now()) is not None])
         for item in coming:
             self._ready(item.id)
             log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)

@@ -72,7 +72,7 @@ class Isolation:
         with engine.boundary:  # the time of the failure is that of the last tick
             running = [i for i in items if i.ready]
             going = self._going([i for i in items if not i.ready])
-            kept = [i for i in items if not i.ready and i.id not in going]
+            unready_kept = [i for i in items if not i.ready and i.id not in going]
             waiting = [
                 engine.catalog.expect(MaterializedView, i.replaces)
                 for i in going.values()
@@ -80,20 +80,20 @@ class Isolation:
             ]
             stale = [i for i in waiting if nodes.is_stale(i) and i.id not in {r.id for r in running}]
             change = Change(
-                put=tuple(self._marked(i, message, consistent) for i in (*running, *kept, *stale)),
+                put=tuple(self._marked(i, message, consistent) for i in (*running, *unready_kept, *stale)),
                 drop=tuple(sorted({g.id for g in dropping(engine.catalog, list(going.values()), cascade=True).items})),
             )
             if change == Change():
                 return False
             for item in (*change.put, *going.values()):
                 log.error('%s "%s" has failed: %s', item.kind, item.name, message)
-            for item in kept:
+            for item in unready_kept:
                 if (fill := installation.fills.pop(item.id, None)) is not None:
                     fill.end()
             for id in going:
                 if id in installation.awaited:
-                    said = f'{going[id].kind} "{going[id].name}" cannot be filled: {message}'
-                    installation.failures[id] = ObjectNotInPrerequisiteState(said, hint="This is a defect of Tailgate; please report it.")
+                    text = f'{going[id].kind} "{going[id].name}" cannot be filled: {message}'
+                    installation.failures[id] = ObjectNotInPrerequisiteState(text, hint="This is a defect of Tailgate; please report it.")
             installation.install(change, changes=lambda: self._changes(change.put, consistent))
         return True
 
@@ -105,8 +105,8 @@ class Isolation:
         """
         catalog = self._engine.catalog
         groups = {group(i) for i in unready if i.replaces}
-        found = {i.id: i for i in catalog.items.values() if i.replaces and group(i) in groups}
-        return found | {i.id: i for i in unready if i.id in self._installation.awaited}
+        replacements = {i.id: i for i in catalog.items.values() if i.replaces and group(i) in groups}
+        return replacements | {i.id: i for i in unready if i.id in self._installation.awaited}
 
     def _marked(self, item: MaterializedView, message: str, consistent: dict[int, int]) -> MaterializedView:
         """Returns the item marked as failed."""
@@ -131,7 +131,7 @@ class Isolation:
             parts[item.errors] = rows
         for relation, n in consistent.items():
             entries = self._engine.lake.log.after(n, self._engine.newest.n)
-            back = [negated(found) for entry in entries if (found := entry.changes(relation)) is not None]
+            back = [negated(rows_of_entry) for entry in entries if (rows_of_entry := entry.changes(relation)) is not None]
             parts[relation] = parts.get(relation, []) + back
         nets = {relation: total(of, of[0].schema) for relation, of in parts.items() if of}
         return [(relation, stream(net)) for relation, net in nets.items() if net.num_rows]

@@ -179,7 +179,7 @@ def other(name: str, now: str | None, id: str | None) -> str | None:
     if now is None:
         return f'topic "{name}" does not exist'
     if id is not None and now != id:
-        return f'topic "{name}" was deleted and made anew: drop the source and create it again to read the new one'
+        return f'topic "{name}" was deleted and recreated: drop the source and create it again to read the new topic'
     return None
 
 

@@ -60,10 +60,10 @@ def beginning(source: Source, bounds: Mapping[str, tuple[int, int]]) -> dict[str
 
 def readers(sources: Iterable[Source], catalog: Catalog) -> tuple[Reader, ...]:
     """Returns the readers that these sources need, by name."""
-    found: dict[str, list[Source]] = {}
+    sources_by_reader: dict[str, list[Source]] = {}
     for item in sources:
-        found.setdefault(reader_name(item), []).append(item)
-    return tuple(_reader(name, of, catalog) for name, of in sorted(found.items()))
+        sources_by_reader.setdefault(reader_name(item), []).append(item)
+    return tuple(_reader(name, of, catalog) for name, of in sorted(sources_by_reader.items()))
 
 
 def _reader(name: str, sources: list[Source], catalog: Catalog) -> Reader:
@@ -90,15 +90,15 @@ def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str]
     return java_reader
 
 
-def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
+def veiled(session: SparkSession, access: Mapping[str, str]) -> dict[str, str]:
     """Returns the settings of Kafka's Java clients (`lake.clients`), with references for secrets.
 
     The clients look the secrets up, so that no option, plan or log contains them.
     """
     secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]
-    told = java(said)
-    hidden = {name: str(secrets.reference(told[name])) for name in JAVA_SECRET if name in told}
-    return {**told, **hidden, **dict(secrets.PROVIDER)} if hidden else told
+    client_settings = java(access)
+    hidden = {name: str(secrets.reference(client_settings[name])) for name in JAVA_SECRET if name in client_settings}
+    return {**client_settings, **hidden, **dict(secrets.PROVIDER)} if hidden else client_settings
 
 
 def merged(old: Mapping[str, Offsets], new: Mapping[str, Offsets]) -> dict[str, Offsets]:

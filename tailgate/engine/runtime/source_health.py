@@ -98,8 +98,8 @@ class SourceHealth:
 
         A partition that the log does not know begins at its first record.
         """
-        known = self._known(reader, topic, bounds)
-        return {p: known.get(p, low) for p, (low, _) in bounds.bounds.items()}
+        positions = self._known(reader, topic, bounds)
+        return {p: positions.get(p, low) for p, (low, _) in bounds.bounds.items()}
 
     def topic_id(self, reader: Reader, topic: str) -> str | None:
         """Returns Kafka's id of a topic as recorded when its sources were created, if known.
@@ -117,15 +117,15 @@ class SourceHealth:
         For a transaction topic they are moved to the first record that still exists: lost records
         of that topic are not needed.
         """
-        known: Mapping[str, int] = self._log.newest.offsets.get(reader.name, {}).get(topic, {})
+        positions: Mapping[str, int] = self._log.newest.offsets.get(reader.name, {}).get(topic, {})
         if topic != transactions.topic(reader.transactions):
-            return known
-        return {p: max(at, current.bounds.get(p, (0, 0))[0]) for p, at in known.items()}
+            return positions
+        return {p: max(at, current.bounds.get(p, (0, 0))[0]) for p, at in positions.items()}
 
     def _fault(self, reader: Reader, topic: str, current: kafka.Topic | None) -> str | None:
         """Returns why the reader cannot continue with a topic, or None if it can."""
-        known = {} if current is None else self._known(reader, topic, current)
-        return kafka.fault(topic, current, self.topic_id(reader, topic), known)
+        positions = {} if current is None else self._known(reader, topic, current)
+        return kafka.fault(topic, current, self.topic_id(reader, topic), positions)
 
     # ---- failures --------------------------------------------------------------------------------
 

@@ -146,7 +146,7 @@ class Statements:
     def _turn(self, client: Client) -> Iterator[None]:
         """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
 
-        Such a statement must not take effect later: its client may have dropped what it creates.
+        Such a statement must not take effect later: its client may have dropped the object that it creates.
         """
         with self._installation.lock:
             if client.gone():

@@ -48,7 +48,7 @@ class Status:
         """Returns the status of a source. `behind` is its number of unread records."""
         engine, stall = self._engine, self._engine.health.of(item)
         counts = engine.runner.counters.get(nodes.source_node(item), {})
-        said = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
+        state = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
             self._errors[item.id] = stall.error
         now, records = time.monotonic(), counts.get("records", 0)
@@ -57,7 +57,7 @@ class Status:
             self._counted[item.id] = (now, records)
         rate = (records - before[1]) / (now - before[0]) if now > before[0] else 0.0
         more = {"lag": behind, "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
-        return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
+        return {"status": state, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
     def _view(self, item: MaterializedView) -> Answer:
         """Returns the status of a view; `rows` and `percent` are the progress of its fill."""
@@ -66,19 +66,19 @@ class Status:
         coming = engine.catalog.replacements().get(item.id)
         fill = self._installation.fills.get(coming.id if coming is not None else item.id)
         if not item.ready or nodes.is_stale(item):
-            said = "filling"
+            state = "filling"
         else:
-            said = "replacing" if coming is not None else "failing" if error else "running"
-        told = None if error is None else f"{error[1]} ({error[0]})"
+            state = "replacing" if coming is not None else "failing" if error else "running"
+        error_text = None if error is None else f"{error[1]} ({error[0]})"
         if (why := failure(item)) is not None:
-            said, told = "replacing" if coming is not None else "failed", why.message
+            state, error_text = "replacing" if coming is not None else "failed", why.message
         progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}
-        return {"status": said, "error": told, **progress}
+        return {"status": state, "error": error_text, **progress}
 
     def _sink(self, item: Sink) -> Answer:
         """Returns the status of a sink that the sinks process has recorded."""
         try:
-            said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
+            data = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
         except (OSError, ValueError):
-            said = {}
-        return {"status": said.get("status", "waiting for tailgate sinks"), "error": said.get("error") or None}
+            data = {}
+        return {"status": data.get("status", "waiting for tailgate sinks"), "error": data.get("error") or None}

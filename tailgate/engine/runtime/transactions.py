@@ -52,14 +52,14 @@ def told(sources: Iterable[Source]) -> str:
     return json.dumps({"topic": first.topic, "marks": encode(first.marks), "changes": changes}, sort_keys=True)
 
 
-def topic(told: str) -> str | None:
+def topic(configuration: str) -> str | None:
     """Returns the transaction topic in this configuration, or None."""
-    return str(json.loads(told)["topic"]) if told else None
+    return str(json.loads(configuration)["topic"]) if configuration else None
 
 
-def unveiled(told: str, keep: Callable[[str], str]) -> str:
+def unveiled(configuration: str, keep: Callable[[str], str]) -> str:
     """Returns the configuration with stored access settings: `keep` stores them in the JVM."""
-    said = json.loads(told)
-    for format in (said["marks"], *(c["block"] for c in said["changes"].values())):
+    data = json.loads(configuration)
+    for format in (data["marks"], *(c["block"] for c in data["changes"].values())):
         format["access"] = keep(json.dumps(format["access"], sort_keys=True)) if "access" in format else ""
-    return json.dumps(said)
+    return json.dumps(data)

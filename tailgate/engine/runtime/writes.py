@@ -1,17 +1,18 @@
-"""Writes of tables, from gateways to the inbox: each is let in if what it was made from is still so.
+"""Writes of tables, from gateways to the inbox. Optimistic concurrency control: a write commits if nothing that it read has changed.
 
-    gateway: reads at inbox number b ──► changes, what it read ──► POST /write
+    gateway: reads at inbox number b ──► changes, keys and tables that it read ──► POST /write
     here, one at a time: has anything it read been written after b?
         yes ──► {"conflict": c}: the gateway evaluates it again when its mirrors have c
         no  ──► one entry of the inbox, durable ──► {"number": n}: committed with the tick that reads n
 
-What a write reads is keys of a table (as hashes: two that are equal by chance cost one more evaluation, nothing else) or whole tables.
-So every write is as if it had been evaluated here, at its place in the inbox's order, and nothing has to be checked in the tick.
+A write reads keys of a table, as hashes, or whole tables. Two keys with equal hashes cost one more
+evaluation, nothing else. The result is the same as if every write had been evaluated here, in the
+order of the inbox, so the tick checks nothing.
 
-Only what was written of late is remembered; a write that is older than that counts as in conflict. An entry of the inbox has, as the
-keys of its records, the hashes of what it read and writes, so an engine that starts remembers the entries that no tick has read.
-A write that reads whole tables and lost may *reserve*: others of those tables then wait for it a moment, so that it gets through however
-many there are.
+Only recent writes are remembered; an older write counts as a conflict. The keys of the records of an
+entry are the hashes that the write read and writes, so a starting engine remembers the entries that
+no tick has read. A write that reads whole tables and had a conflict may *reserve* them: for a moment,
+other writes of those tables wait for it, so it succeeds despite many concurrent writes.
 
 Source: the resolvers of FoundationDB (Zhou et al., SIGMOD 2021, section 2.4.2); ADR 0004.
 """
@@ -36,12 +37,12 @@ from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
-RESERVED_S = 2.0  # how long others wait for one that lost; it comes back within a tick
+RESERVED_S = 2.0  # how long other writes wait for one that had a conflict; it is repeated within a tick
 TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54000
 
 
 class Writes:
-    """Lets writes in, in one order. `enter` puts records into the inbox and starts a tick."""
+    """Accepts writes in one order. `enter` puts records into the inbox and starts a tick."""
 
     def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record]], int]) -> None:
         self._catalog, self._enter = catalog, enter
@@ -50,13 +51,13 @@ class Writes:
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
         self._recent: deque[tuple[int, int, memoryview]] = deque()  # (entry, table, keys), oldest first
         self._count = 0
-        self._floor = inbox.consumed  # what was written up to here is not remembered
+        self._floor = inbox.consumed  # writes up to this entry are not remembered
         self._reserved: dict[int, tuple[str, float]] = {}  # table → for whom, until when
         for number in range(inbox.consumed + 1, inbox.newest + 1):
             self._recall(number, list(inbox.keys(number)))
 
     def write(self, body: bytes) -> dict[str, Any]:
-        """The answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c wrote what this one had read."""
+        """Returns the answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c changed a key or table that this one read."""
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
@@ -85,7 +86,7 @@ class Writes:
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
 
     def _conflict(self, write: Write) -> int:
-        """The last entry after `base` that wrote what this write has read; 0 if there is none."""
+        """Returns the last entry after `base` that changed a key or table that this write read; 0 without a conflict."""
         if not write.reads and not any(p.keys for p in write.parts):
             return 0
         if write.base < self._floor:
@@ -98,14 +99,14 @@ class Writes:
         return last if last > write.base else 0
 
     def _recall(self, number: int, records: list[tuple[str, memoryview | None]]) -> None:
-        """Remembers an entry that an earlier engine has let in. It has no keys if that was an older version: then all conflicts with it."""
+        """Remembers an entry that an earlier engine has accepted. An entry of an older version has no keys: all writes conflict with it."""
         written = [(int(channel.removeprefix(TABLE)), key) for channel, key in records if channel.startswith(TABLE)]
         self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
         if any(key is None for _, key in written):
             self._floor = number
 
     def _note(self, number: int, parts: Sequence[Part]) -> None:
-        if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: whoever has not seen them is in conflict
+        if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: writes with an earlier base conflict
             self._keys.clear()
             self._recent.clear()
             self._count, self._floor = 0, number
@@ -131,7 +132,7 @@ class Writes:
     # ---- reservations --------------------------------------------------------------------------------------------------------
 
     def _wait_reserved(self, write: Write) -> None:
-        """Until none of the tables that it writes is reserved for another."""
+        """Waits until none of the tables that it writes is reserved for another write."""
         written = {p.table for p in write.parts}
         while True:
             now = time.monotonic()
@@ -163,7 +164,7 @@ def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> list[tuple
 
 
 def _net(parts: list[pa.Table], table: int, catalog: Catalog) -> pa.Table:
-    """The sum of several writes; one alone is net already, as are those that only add rows with keys."""
+    """Returns the sum of several writes. A single write is net already, as are writes that only add rows with keys."""
     item = catalog[table]
     schema = arrow_schema(item.columns, weight=True)
     if len(parts) == 1:

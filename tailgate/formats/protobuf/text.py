@@ -83,7 +83,7 @@ class _Text:
         nested: list[Message] = []
         enums: list[Enum] = []
         self._expect("{")
-        while not self._given("}"):
+        while not self._accept("}"):
             match self._next:
                 case "message":
                     self._take()
@@ -110,7 +110,7 @@ class _Text:
 
     def _oneof(self, name: str, around: str, fields: list[Field], nested: list[Message], depth: int) -> None:
         self._expect("{")
-        while not self._given("}"):
+        while not self._accept("}"):
             if self._next == "option":
                 self._pass_statement()
             else:
@@ -121,7 +121,7 @@ class _Text:
         type = self._take()
         repeated = label == "repeated"
         presence = not repeated and (self._syntax == "proto2" or bool(label) or bool(oneof))
-        if type == "map" and self._given("<"):
+        if type == "map" and self._accept("<"):
             key = self._take()
             self._expect(",")
             value = self._take()
@@ -141,7 +141,7 @@ class _Text:
         else:
             field = replace(_typed(0, self._word(), type), repeated=repeated, required=label == "required", presence=presence, oneof=oneof)
             number = self._number(end="")
-            default = self._options() if self._given("[") else None
+            default = self._options() if self._accept("[") else None
             self._expect(";")
             fields.append(replace(field, number=number, default=default))
 
@@ -152,7 +152,7 @@ class _Text:
         if not 0 < number <= NUMBER_MAX:
             raise self._wrong(-1)
         if end:
-            if self._given("["):
+            if self._accept("["):
                 self._options()
             self._expect(end)
         return number
@@ -161,14 +161,14 @@ class _Text:
         name = f"{around}.{self._word()}".lstrip(".")
         values: list[tuple[str, int]] = []
         self._expect("{")
-        while not self._given("}"):
+        while not self._accept("}"):
             if self._next in ("option", "reserved"):
                 self._pass_statement()
-            elif not self._given(";"):
+            elif not self._accept(";"):
                 value = self._word()
                 self._expect("=")
                 values.append((value, self._integer()))
-                if self._given("["):
+                if self._accept("["):
                     self._options()
                 self._expect(";")
         return Enum(name, tuple(values))
@@ -176,10 +176,10 @@ class _Text:
     def _options(self) -> str | None:
         """Parses options after `[` up to `]`. Returns the default value, or None if there is none."""
         default = None
-        while not self._given("]"):
+        while not self._accept("]"):
             if self._next == "default" and self._tokens[self._at + 1][1] == "=":
                 self._take(2)
-                sign = "-" if self._given("-") else ""
+                sign = "-" if self._accept("-") else ""
                 default = sign + (self._string() if self._tokens[self._at][0] == "string" else self._take())
             else:
                 self._pass_one()
@@ -200,14 +200,14 @@ class _Text:
             self._at += 1
         return token
 
-    def _given(self, sign: str) -> bool:
+    def _accept(self, sign: str) -> bool:
         if self._next != sign:
             return False
         self._at += 1
         return True
 
     def _expect(self, sign: str) -> None:
-        if not self._given(sign):
+        if not self._accept(sign):
             raise self._wrong()
 
     def _word(self) -> str:
@@ -216,7 +216,7 @@ class _Text:
         return self._take()
 
     def _integer(self) -> int:
-        sign = -1 if self._given("-") else 1
+        sign = -1 if self._accept("-") else 1
         try:
             digits = self._take()
             return sign * int(digits, 8 if digits.startswith("0") and digits.isdecimal() and len(digits) > 1 else 0)
@@ -234,17 +234,17 @@ class _Text:
 
     def _pass_one(self) -> None:
         """Skips a token, or a group in braces or brackets."""
-        if self._given("{"):
-            while not self._given("}"):
+        if self._accept("{"):
+            while not self._accept("}"):
                 self._pass_one()
-        elif self._given("["):
-            while not self._given("]"):
+        elif self._accept("["):
+            while not self._accept("]"):
                 self._pass_one()
         else:
             self._take()
 
     def _pass_statement(self) -> None:
-        while not self._given(";"):
+        while not self._accept(";"):
             self._pass_one()
 
     def _pass_block(self) -> None:

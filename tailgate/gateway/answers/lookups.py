@@ -98,7 +98,7 @@ class Lookups:
         others = lookup.others(values)
         if others is None:
             return []  # nothing equals NULL
-        rows = _found(index, lookup.keys(values))
+        rows = _rows_with_keys(index, lookup.keys(values))
         if rows is not None and others:
             rows = [row for row in rows if all(row[column] == value for column, value in others)]
         return rows
@@ -138,7 +138,7 @@ class Lookups:
             if any((literal[0] == 0x27) != quoted for literal in key_literals):
                 return None
             parts.append([literal[1:-1].replace(b"''", b"'") if quoted else int(literal) for literal in key_literals])
-        rows = _found(index, dict.fromkeys(product(*parts)))
+        rows = _rows_with_keys(index, dict.fromkeys(product(*parts)))
         if rows is None:
             return None
         if not rows:
@@ -246,7 +246,7 @@ class Lookups:
                 await changes.aclose()
 
 
-def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:
+def _rows_with_keys(index: Index, keys: Iterable[Row]) -> list[Row] | None:
     """Returns the rows with these keys, or None if there are more than ANSWER_ROWS_MAX."""
     rows: list[Row] = []
     for key in keys:

@@ -88,7 +88,7 @@ class SystemCatalog:
         plan = query.plan
         activity = session.sessions() if ACTIVITY in plan.relations else None
         listings = {relation: _listing(relation, session, catalog, status or {}) for relation in plan.listed}
-        with self._asked(session, catalog, job) as connection:
+        with self._connection_for(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)
             for relation, listing in listings.items():
@@ -104,11 +104,11 @@ class SystemCatalog:
     def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
         """Returns DuckDB's names and types of the columns, by running the query for zero rows."""
         plan = query.plan
-        with self._asked(session, catalog, job) as connection:
+        with self._connection_for(session, catalog, job) as connection:
             return _description(self._execute(connection, plan.limited, plan.used, [None] * len(plan.parameters)))
 
     @contextlib.contextmanager
-    def _asked(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _connection_for(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
         """Opens a connection that sees the catalog; on this thread, functions answer for the session."""
         with self._lock:
             connection = self._at(catalog).cursor()

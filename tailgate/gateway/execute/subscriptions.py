@@ -34,7 +34,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 
 ADVANCE_S = 60.0  # how far behind the place may be before a FETCH without changes advances it
-FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
+FRESH = "Read the rows at a time t again (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
 
 
 def find(catalog: Catalog, name: s.Name) -> Subscription:

@@ -38,9 +38,9 @@ async def answer(session: Session, bound: Bound) -> str | None:
             return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
         case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
             raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
-        case s.CreateSubscription(from_item=name) if _found(session, name) is not None:
+        case s.CreateSubscription(from_item=name) if _find_view(session, name) is not None:
             raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
-        case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
+        case s.CreateIndex(relation=name) if (view := _find_view(session, name)) is not None:
             detail = "This operation is not supported for views."
             raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
         case s.Drop():
@@ -55,13 +55,13 @@ async def answer(session: Session, bound: Bound) -> str | None:
         case s.AlterSecret() | s.ValidateConnection():
             _check_kind(session, statement)
         case s.Grant(kind="secret" | "connection" as kind, objects=names):
-            for item in filter(None, (_found(session, n) for n in names)):
+            for item in filter(None, (_find_view(session, n) for n in names)):
                 raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
-        case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
+        case s.Comment(kind=kind, name=name) if kind != "schema" and _find_view(session, name) is not None:
             raise e.FeatureNotSupported("comments on temporary views are not supported")
-        case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
+        case s.Grant(kind="relation", objects=names) if any(_find_view(session, n) is not None for n in names):
             raise e.FeatureNotSupported("privileges on temporary views are not supported", hint="No other session sees them.")
-        case s.Explain(target=Name() as name) if _found(session, name) is not None:
+        case s.Explain(target=Name() as name) if _find_view(session, name) is not None:
             raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
         case s.Explain(target=s.CreateView() as inner):
             await _is_temporary(session, inner)
@@ -74,13 +74,13 @@ def is_about_one(session: Session, statement: object) -> bool:
         case s.CreateView(temporary=said, name=name):
             return said or name.schema == TEMPORARY or session.naming.has_temporary
         case s.Drop(names=names):
-            return any(_found(session, n) is not None for n in names)
+            return any(_find_view(session, n) is not None for n in names)
         case s.AlterItem(name=name):
-            return _found(session, name) is not None
+            return _find_view(session, name) is not None
     return False
 
 
-def _found(session: Session, name: Name) -> Item | None:
+def _find_view(session: Session, name: Name) -> Item | None:
     """Returns the temporary view with this name, or None."""
     if not session.naming.has_temporary:
         return None
@@ -95,13 +95,13 @@ def _check_kind(
     """Raises 42809 if the statement, which needs another kind of object, names a temporary view."""
     kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
     for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
-        if (item := _found(session, name)) is not None:
+        if (item := _find_view(session, name)) is not None:
             raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
 
 
 async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
-        return isinstance(source, Name) and _found(session, source) is not None
+        return isinstance(source, Name) and _find_view(session, source) is not None
     depends = await session.serving.workers.run_bounded(depends_of, source, session.catalog)
     return any(id in session.naming.temporary for id in depends)
 
@@ -200,7 +200,7 @@ def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) 
 
 
 async def _alter(session: Session, statement: s.AlterItem) -> str | None:
-    item = _found(session, statement.name)
+    item = _find_view(session, statement.name)
     if item is None:
         return None
     if statement.kind not in ("view", "table"):

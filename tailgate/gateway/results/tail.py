@@ -236,13 +236,13 @@ class TailRows:
             return
         self._position = batch.time
         if batch.table is not None and batch.table.num_rows:
-            self._ready.append(batch.shared((self._shape, self._progress, self._constant), self._made))
+            self._ready.append(batch.shared((self._shape, self._progress, self._constant), self._shared_rows))
         if self._progress and not self._constant:
             self._ready.append(self._progress_row(self._promised))
         if self._up_to is not None and batch.time + 1 >= self._up_to:
             self.ended = True  # no earlier time can follow
 
-    def _made(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
+    def _shared_rows(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
         assert batch.table is not None
         shaped = self._shape.shaped(batch.table)
         count = len(shaped[0])

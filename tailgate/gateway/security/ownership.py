@@ -64,7 +64,7 @@ class _Check:
                 if replaces and (old := matching(self._functions(name), types)) is not None:
                     self._owner(old)
             case n.CreateBeside(name):
-                for item in self._found([name]):
+                for item in self._items_named([name]):
                     self._schema("CREATE", self._catalog.schema_of(item))
             case n.OwnItems(names):
                 self._owners(*names)
@@ -122,7 +122,7 @@ class _Check:
             raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
 
     def _owners(self, *names: Name) -> None:
-        for item in self._found(names):
+        for item in self._items_named(names):
             self._owner(item)
 
     def _function_owner(self, reference: s.FunctionName) -> None:
@@ -140,11 +140,11 @@ class _Check:
 
     # ---- privileges
 
-    def _found(self, names: Iterable[Name]) -> list[Item]:
+    def _items_named(self, names: Iterable[Name]) -> list[Item]:
         return [item for name in names if (item := self._catalog.find(name)) is not None]
 
     def _privilege(self, privilege: str, names: Iterable[Name]) -> None:
-        for item in self._found(names):
+        for item in self._items_named(names):
             self._schema("USAGE", self._catalog.schema_of(item))
             if not self._catalog.may(self._role, privilege, item.id):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
@@ -168,7 +168,7 @@ class _Check:
 
     def _grant(self, names: Iterable[Name]) -> None:
         """Checks GRANT on items: the role must own them. The error for an item that it cannot see differs, as in PostgreSQL."""
-        for item in self._found(names):
+        for item in self._items_named(names):
             some = "SELECT" if item.is_relation else "USAGE"
             if not self._catalog.may(self._role, some, item.id) and not self._owns(item):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")

@@ -75,16 +75,16 @@ class RelationFeed:
         self._schema = arrow_schema(item.columns, weight=True)
 
     def rows(self, n: int, time: int) -> pa.Table:
-        return self._known(reading.snapshot(self.lake, self._relation, at=time))
+        return self._feed_columns(reading.snapshot(self.lake, self._relation, at=time))
 
     def touched(self, entry: CachedEntry) -> bool:
         return self._relation in entry.relations
 
     def delta(self, entry: CachedEntry) -> pa.Table | None:
         changes = entry.changes(self._relation)
-        return entry.derive(self.key, None if changes is None else self._known(changes))
+        return entry.derive(self.key, None if changes is None else self._feed_columns(changes))
 
-    def _known(self, rows: pa.Table) -> pa.Table:
+    def _feed_columns(self, rows: pa.Table) -> pa.Table:
         """Returns the rows with the columns of the feed; the relation may now have more or fewer."""
         if rows.num_columns == len(self._schema):
             return rows

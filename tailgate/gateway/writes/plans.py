@@ -140,19 +140,28 @@ def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[t
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
     rows, existing, returning = (None if r is None else query_of(r, compact=compact) for r in (write.rows, write.existing, write.returning))
     return InsertPlan(
-        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.demands, _checks(write.checks, compact)
+        write.table,
+        rows,
+        existing,
+        write.conflict,
+        returning,
+        _parameter_types(write.parameters),
+        write.demands,
+        _checks(write.checks, compact),
     )
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
     rows, checks = query_of(write.rows, compact=compact), _checks(write.checks, compact)
-    return ChangePlan(write.table, rows, write.updates, write.pinned, write.returning, _known(write.parameters), write.demands, checks)
+    return ChangePlan(
+        write.table, rows, write.updates, write.pinned, write.returning, _parameter_types(write.parameters), write.demands, checks
+    )
 
 
 def _checks(checks: tuple[tuple[str, plan.Relation], ...], compact: bool) -> Checks:
     return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
 
 
-def _known(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
+def _parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
     """Replaces unknown parameter types with text, as PostgreSQL does."""
     return tuple(TEXT if t == UNKNOWN else t for t in parameters)

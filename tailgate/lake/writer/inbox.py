@@ -65,7 +65,7 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | 
     """Yields channel, key and value of each record of an entry."""
     view, at = memoryview(data), 0
 
-    def taken() -> memoryview | None:
+    def next_value() -> memoryview | None:
         nonlocal at
         (length,) = struct.unpack_from(">i", view, at)
         at += 4
@@ -75,10 +75,10 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | 
         return view[at - length : at]
 
     while at < len(view):
-        channel, key, value = taken(), taken(), taken()
+        channel, key, value = next_value(), next_value(), next_value()
         assert channel is not None
         at += 20
-        taken()
+        next_value()
         yield bytes(channel).decode(), key, value
 
 

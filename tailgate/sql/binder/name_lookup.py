@@ -50,7 +50,7 @@ def find_column(binder: ExpressionBinder, name: str, table: str | None, position
 
     `item` is the id of the relation if its schema is named, else 0.
     """
-    scalar = _found(binder, name, table, position, item)
+    scalar = _lookup(binder, name, table, position, item)
     if scalar is not None:
         return scalar
     if table is not None and not any(b.scope.table(table, item) for b, _ in _places(binder)):
@@ -58,7 +58,7 @@ def find_column(binder: ExpressionBinder, name: str, table: str | None, position
     raise _missing_column(binder, name, table, position)
 
 
-def _found(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int) -> Scalar | None:
+def _lookup(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int) -> Scalar | None:
     for place, closure in _places(binder):
         of = place.scope.table(table, item, position) if table is not None else None
         if table is not None and of is None:

@@ -61,7 +61,7 @@ def _unknown(subquery: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ..
     conditions: list[Scalar] = []
     if _nullable(inside, inner):
         conditions.append(as_scalar(_where(subquery, IsNull(inside))))
-    value = _given(outside, subquery)
+    value = _over_outer_rows(outside, subquery)
     if _nullable(value, columns):
         if any(a.depth == subquery.depth for a in arguments_read(subquery.relation)):
             conditions.append(as_scalar(_where(subquery, IsNull(outside))))
@@ -85,12 +85,12 @@ def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
     return None
 
 
-def _given(scalar: Scalar, subquery: Subquery) -> Scalar:
+def _over_outer_rows(scalar: Scalar, subquery: Subquery) -> Scalar:
     """Returns a scalar of the subquery over the outer rows, with values in place of arguments."""
     reference = argument(scalar)
     if reference is not None and reference.depth == subquery.depth:
         return subquery.arguments[reference.number]
-    return rebuild(scalar, lambda s: _given(s, subquery))
+    return rebuild(scalar, lambda s: _over_outer_rows(s, subquery))
 
 
 def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:

@@ -132,7 +132,7 @@ async def main():
         await connection.execute("DROP TABLE IF EXISTS nobody")
         await asyncio.sleep(0)
         assert messages == ['table "nobody" does not exist, skipping']
-    with check("a cached statement sees a table made anew"):
+    with check("a cached statement sees a recreated table"):
         await connection.execute("CREATE TABLE asyncpg_anew (a int)")
         assert await connection.fetch("SELECT * FROM asyncpg_anew") == []
         await connection.execute("DROP TABLE asyncpg_anew")

@@ -23,7 +23,7 @@ with check("starts"):
     terminal = start()
 
 
-def said(command, *expected):
+def expect_output(command, *expected):
     terminal.send(command + "\r")
     for each in expected:
         terminal.expect_exact(each)
@@ -58,7 +58,7 @@ for statement, answers in (
     with check(statement):
         if terminal is None or not terminal.isalive():
             terminal = start()
-        said(statement, *answers)
+        expect_output(statement, *answers)
 with check("completion of tables and columns"):
     terminal = start()
     terminal.expect(pexpect.TIMEOUT, timeout=3)  # it reads the catalog in the background
@@ -79,9 +79,9 @@ with check("\\q"):
 if TAILGATE:
     with check("a materialized view, asked twice, is fresh"):
         terminal = start()
-        said("INSERT INTO orders VALUES (5010, 'pgcli', 7, now(), true);", "INSERT 0 1")
-        said("SELECT orders FROM per_customer WHERE customer = 'pgcli';", "SELECT 1")
-        said("DELETE FROM orders WHERE id = 5010;", "DELETE 1")
+        expect_output("INSERT INTO orders VALUES (5010, 'pgcli', 7, now(), true);", "INSERT 0 1")
+        expect_output("SELECT orders FROM per_customer WHERE customer = 'pgcli';", "SELECT 1")
+        expect_output("DELETE FROM orders WHERE id = 5010;", "DELETE 1")
         terminal.send("\\q\r")
         terminal.expect(pexpect.EOF)
 done()

@@ -40,13 +40,13 @@ def check(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001  # any error is reported
-        told(name, error)
+        report_failure(name, error)
         _recover()
     else:
         print(f"ok {_count} - {name}", flush=True)
 
 
-def told(name: str, error: Exception) -> None:
+def report_failure(name: str, error: Exception) -> None:
     where = [frame for frame in traceback.extract_tb(error.__traceback__) if "checks" in frame.filename][-1:]
     text = f"{type(error).__name__}: {error}".replace("\n", " | ")
     print(f"not ok {_count} - {name}\n  # {text} at line {where[0].lineno if where else '?'}", flush=True)

@@ -23,7 +23,7 @@ def seal(value: str, id: int) -> str:
     return f"sealed {len(value)} of {id}"
 
 
-def made(*texts: str) -> Catalog:
+def catalog_of(*texts: str) -> Catalog:
     """Returns the catalog after these statements."""
     catalog = Catalog()
     for text in texts:
@@ -48,7 +48,7 @@ def put(catalog: Catalog, *items: Item) -> Catalog:
     return catalog.apply(Change(put=items))
 
 
-def found(catalog: Catalog, name: str) -> Item:
+def item_named(catalog: Catalog, name: str) -> Item:
     item = catalog.find(name)
     assert item is not None
     return item
@@ -60,8 +60,8 @@ CSR = "CREATE CONNECTION r TO CONFLUENT SCHEMA REGISTRY (URL 'https://registry/'
 
 
 def test_a_secret_keeps_no_value() -> None:
-    catalog = made(SECRET)
-    item = found(catalog, "s")
+    catalog = catalog_of(SECRET)
+    item = item_named(catalog, "s")
     assert item.sql == "CREATE SECRET s AS '********'" and item.ciphertext == f"sealed 7 of {item.id}"
     assert "said" not in str(encode_catalog(catalog)) and not item.is_relation
     statement = parse("ALTER SECRET s AS 'longer than before'")
@@ -72,21 +72,23 @@ def test_a_secret_keeps_no_value() -> None:
 
 def test_options_of_sources_and_sinks() -> None:
     """Items have the address, settings and secret ids, and depend on the connections."""
-    catalog = made(
+    catalog = catalog_of(
         SECRET, KAFKA, CSR,
         f"CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) {AVRO} ENVELOPE UPSERT",
         f"CREATE SINK o FROM t INTO KAFKA CONNECTION k (TOPIC 'o', TOPIC CONFIG MAP['a' => 'b']) {AVRO}",
     )  # fmt: skip
-    secret = SecretReference(found(catalog, "s").id)
+    secret = SecretReference(item_named(catalog, "s").id)
     kafka = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "ann", "password": secret}
-    source, sink = found(catalog, "t"), found(catalog, "o")
+    source, sink = item_named(catalog, "t"), item_named(catalog, "o")
     assert (source.brokers, source.kafka) == ("a:9092,b:1", kafka)
     assert source.value_format.access == {"username": "u", "password": secret}
-    assert source.depends == (found(catalog, "k").id, found(catalog, "r").id)
+    assert source.depends == (item_named(catalog, "k").id, item_named(catalog, "r").id)
     assert (sink.brokers, sink.kafka, sink.settings) == ("a:9092,b:1", kafka, {"topic.a": "b"})
     assert sink.depends == (source.id, *source.depends)
-    renamed = made(SECRET, KAFKA, "CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't') FORMAT TEXT", 'ALTER CONNECTION k RENAME TO "K"')
-    assert found(renamed, "t").sql == "CREATE SOURCE t FROM KAFKA CONNECTION \"K\" (TOPIC 't') FORMAT TEXT"
+    renamed = catalog_of(
+        SECRET, KAFKA, "CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't') FORMAT TEXT", 'ALTER CONNECTION k RENAME TO "K"'
+    )
+    assert item_named(renamed, "t").sql == "CREATE SOURCE t FROM KAFKA CONNECTION \"K\" (TOPIC 't') FORMAT TEXT"
 
 
 @pytest.mark.parametrize(
@@ -137,14 +139,14 @@ def test_unsupported_statements_on_connections(text: str, sqlstate: str, message
 
 def refused(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as error:
-        made(SECRET, KAFKA, CSR, text)
+        catalog_of(SECRET, KAFKA, CSR, text)
     assert error.value.sqlstate == sqlstate and message in error.value.message
     assert "open" not in error.value.message and "said" not in error.value.message.replace("is said", "")
 
 
 def test_the_protocol_follows_from_the_options() -> None:
     def protocol(options: str) -> Any:
-        return found(made(SECRET, f"CREATE CONNECTION c TO KAFKA (BROKER 'a'{options})"), "c").settings.get("protocol")
+        return item_named(catalog_of(SECRET, f"CREATE CONNECTION c TO KAFKA (BROKER 'a'{options})"), "c").settings.get("protocol")
 
     assert protocol("") is None
     assert protocol(", SSL CERTIFICATE AUTHORITY 'c'") == protocol(f", {PEM}") == "SSL"

@@ -40,7 +40,7 @@ END = {
 REGISTRY = Subjects({"a-value": BLOCK, "a-key": KEY, "none-value": ENVELOPE, "none-key": KEY, "avro-value": END, "t-value": RECORD})
 
 
-def made(text: str, catalog: Catalog) -> Source:
+def source_of(text: str, catalog: Catalog) -> Source:
     statement = parse(text)
     assert isinstance(statement, CreateSource)
     return create_source(statement, text, catalog, REGISTRY)[0]
@@ -48,12 +48,12 @@ def made(text: str, catalog: Catalog) -> Source:
 
 def with_(catalog: Catalog, text: str, **options: Any) -> Catalog:
     """Adds a source. `options` are those that the engine adds after a request to Kafka."""
-    item = made(text, catalog)
+    item = source_of(text, catalog)
     item = replace(item, **options)
     return catalog.apply(Change(put=(item,)))
 
 
-def kept(name: str, topic: str, rest: str = "FORMAT JSON", of: str = "ends", collection: str = "") -> str:
+def source_statement(name: str, topic: str, rest: str = "FORMAT JSON", of: str = "ends", collection: str = "") -> str:
     columns = "(id int, PRIMARY KEY (id) NOT ENFORCED)" if "JSON" in rest else ""
     metadata = f"(TRANSACTION METADATA (SOURCE {of}, COLLECTION '{collection or name}'))"
     return f"CREATE SOURCE {name} {columns} {AT} '{topic}' {rest} ENVELOPE DEBEZIUM {metadata}"
@@ -64,18 +64,18 @@ CATALOG = with_(CATALOG, f"CREATE SOURCE avro {AT} 'avro' {CSR}")
 CATALOG = with_(CATALOG, f"CREATE SOURCE words {AT} 'words' FORMAT TEXT")
 CATALOG = with_(CATALOG, f"CREATE SOURCE records {AT} 't' {CSR}")
 CATALOG = with_(CATALOG, "CREATE SOURCE elsewhere FROM KAFKA BROKER 'other' TOPIC 'ends' FORMAT JSON")
-CATALOG = with_(CATALOG, kept("one", "topic_of_one"), channel="kafka:9092#3/topic_of_one")
+CATALOG = with_(CATALOG, source_statement("one", "topic_of_one"), channel="kafka:9092#3/topic_of_one")
 
 
 def test_transaction_metadata_of_a_source() -> None:
-    metadata = made(kept("s", "a", CSR, "avro"), CATALOG).transactions
+    metadata = source_of(source_statement("s", "a", CSR, "avro"), CATALOG).transactions
     assert metadata is not None
     block, marks = metadata.block, metadata.marks
     assert isinstance(block, Avro) and isinstance(marks, Avro)
     assert [f["name"] for f in json.loads(block.schema)["fields"]] == ["transaction"]
     assert block.registry == marks.registry == "http://registry"
     assert [f["name"] for f in json.loads(marks.schema)["fields"]] == ["status", "id", "data_collections"]
-    metadata = made(kept("s", "a"), CATALOG).transactions
+    metadata = source_of(source_statement("s", "a"), CATALOG).transactions
     assert metadata is not None
     assert (metadata.source, metadata.topic, metadata.topic_id) == (CATALOG.relation("ends").id, "ends", "id-of-ends")
     assert (metadata.collection, metadata.block, metadata.marks) == ("s", Json(), Json())
@@ -84,24 +84,28 @@ def test_transaction_metadata_of_a_source() -> None:
 @pytest.mark.parametrize(
     ("text", "sqlstate", "message"),
     [
-        (kept("s", "a", of="nobody"), "42704", 'source "nobody" does not exist'),
-        (kept("s", "a", of="words"), "0A000", 'source "words" as the transaction topic is not supported'),
-        (kept("s", "a", of="one"), "0A000", 'source "one" as the transaction topic is not supported'),
-        (kept("s", "a", of="records"), "42P17", 'source "records" is not of a transaction topic'),
-        (kept("s", "a", of="elsewhere"), "22023", 'source "elsewhere" reaches Kafka in another way'),
-        (kept("s", "none", CSR), "42P17", 'the schema of "none-value" has no field transaction'),
+        (source_statement("s", "a", of="nobody"), "42704", 'source "nobody" does not exist'),
+        (source_statement("s", "a", of="words"), "0A000", 'source "words" as the transaction topic is not supported'),
+        (source_statement("s", "a", of="one"), "0A000", 'source "one" as the transaction topic is not supported'),
+        (source_statement("s", "a", of="records"), "42P17", 'source "records" is not of a transaction topic'),
+        (source_statement("s", "a", of="elsewhere"), "22023", 'source "elsewhere" reaches Kafka in another way'),
+        (source_statement("s", "none", CSR), "42P17", 'the schema of "none-value" has no field transaction'),
         (
-            kept("s", "a", "WITH (max_records_per_second = 5) FORMAT JSON"),
+            source_statement("s", "a", "WITH (max_records_per_second = 5) FORMAT JSON"),
             "0A000",
             "max_records_per_second with TRANSACTION METADATA is not supported",
         ),
-        (kept("s", "topic_of_one"), "0A000", 'a second source of topic "topic_of_one" with the transactions of "ends" is not supported'),
-        (kept("s", "a", collection="one"), "22023", 'collection "one" is that of source "one"'),
+        (
+            source_statement("s", "topic_of_one"),
+            "0A000",
+            'a second source of topic "topic_of_one" with the transactions of "ends" is not supported',
+        ),
+        (source_statement("s", "a", collection="one"), "22023", 'collection "one" is that of source "one"'),
     ],
 )
 def test_refused(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as raised:
-        made(text, CATALOG)
+        source_of(text, CATALOG)
     assert (raised.value.sqlstate, raised.value.message) == (sqlstate, message)
 
 
@@ -120,7 +124,7 @@ def test_its_name_may_change() -> None:
 
 
 def test_one_reader() -> None:
-    catalog = with_(CATALOG, kept("two", "topic_of_two", of="ends"), channel="kafka:9092#3/topic_of_two")
+    catalog = with_(CATALOG, source_statement("two", "topic_of_two", of="ends"), channel="kafka:9092#3/topic_of_two")
     one, two, words = (catalog.relation(n) for n in ("one", "two", "words"))
     assert not apart(one, two)
     assert apart(one, words)

@@ -59,13 +59,13 @@ class Wide(World):
         some = r.sample(self.tables, r.randint(1, 3))
         match r.choice(["some", "some", "some", "most", "copies"]):
             case "most":
-                return self.gone(some, r.choice([0.6, 0.8, 1.0])) + self.change(2, some)
+                return self.delete_rows(some, r.choice([0.6, 0.8, 1.0])) + self.change(2, some)
             case "copies":
                 bag_rows = [(t, row) for t in some if t.key is None for row in sorted(self.rows[t.id], key=repr)]
                 return self.changed([(t, row, r.randint(1, 2)) for t, row in r.sample(bag_rows, min(count // 2, len(bag_rows)))])
         return self.change(count, some)
 
-    def gone(self, tables: Sequence[Table], share: float = 1.0) -> list[tuple[Table, Row, int]]:
+    def delete_rows(self, tables: Sequence[Table], share: float = 1.0) -> list[tuple[Table, Row, int]]:
         """Deletes rows with all their copies: all rows, or each with probability `share`."""
         deletions = [(t, row, -n) for t in tables if not t.append_only for row, n in sorted(self.rows[t.id].items(), key=repr)]
         return self.changed([c for c in deletions if share == 1.0 or self.random.random() < share])

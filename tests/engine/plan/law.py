@@ -94,7 +94,7 @@ def steps(world: Wide) -> Iterator[Step]:
     for n in range(TICKS):
         grid = r.choice([1, 20 * 60_000, HOUR_MS])
         now += grid - now % grid
-        changes = world.gone(world.tables) if n == empty else world.tick(12) if r.random() < 0.9 else []
+        changes = world.delete_rows(world.tables) if n == empty else world.tick(12) if r.random() < 0.9 else []
         r.shuffle(changes)
         lost = tuple(changes[: r.randint(0, len(changes))]) if r.random() < 0.25 else None
         yield Step(now, tuple(changes), True, lost, r.random() < 0.25, r.random() < 0.15)
@@ -118,7 +118,7 @@ class Law:
         try:
             self.run(views, case)
         except Broken as e:
-            raise AssertionError(self.told(case, e, number)) from None
+            raise AssertionError(self.description(case, e, number)) from None
         finally:
             self.closed(views)
         self.cases += len(case.views)
@@ -191,7 +191,7 @@ class Law:
 
     # ---- the minimizer -------------------------------------------------------------------------------------------------------------
 
-    def told(self, case: Case, broken: Broken, number: int) -> str:
+    def description(self, case: Case, broken: Broken, number: int) -> str:
         """Returns a failure as text, after minimizing it."""
         small, why = self.shrunk(case, broken)
         out = [f"TAILGATE_LAW_SEED={case.seed} TAILGATE_LAW_WORLD={number}: view {broken.view} is not its query", why, ""]

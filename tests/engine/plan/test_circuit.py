@@ -286,7 +286,7 @@ def test_random_lives_of_a_catalog() -> None:
                 for n in names:
                     if n not in unfilled:
                         scans.append(plan.Scan(shop[n].id, shop[n].columns, shop[n].key))
-                relation = _kept(source, tuple((s.relation, s.columns, s.key) for s in scans))
+                relation = _random_view(source, tuple((s.relation, s.columns, s.key) for s in scans))
                 name = f"v{step}"
                 shop.view(name, relation, filled=False)
                 names.append(name)
@@ -307,7 +307,7 @@ def test_random_lives_of_a_catalog() -> None:
             assert len(ready) == len(set(ready))
 
 
-def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...], tuple[int, ...] | None], ...]) -> plan.Relation:
+def _random_view(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...], tuple[int, ...] | None], ...]) -> plan.Relation:
     """Returns a random plan that can be maintained."""
     from tailgate.engine.plan.rewrites.passes import rewrite
     from tailgate.engine.plan.rules.compile import compile_rewritten

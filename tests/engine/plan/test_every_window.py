@@ -12,7 +12,7 @@ import pytest
 from tailgate.lake.types import INT4, Type
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.windows import FRAMED, ROWS
-from tests.engine.plan.alike import Relation, compared
+from tests.engine.plan.comparison import Relation, compared
 from tests.sql.generated import random_value
 from tests.sql.samples import SAMPLES
 

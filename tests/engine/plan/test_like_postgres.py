@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tailgate.lake.types import FLOAT8, INT4, Type
-from tests.engine.plan.alike import Relation, compared
+from tests.engine.plan.comparison import Relation, compared
 from tests.sql.samples import SAMPLES
 
 pytestmark = pytest.mark.spark

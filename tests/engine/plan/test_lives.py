@@ -32,7 +32,8 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import CreateSource, CreateView, Drop, parse
 from tests.engine.plan.views import as_json
-from tests.reference import NAN, Row, evaluate
+from tests.reference import evaluate
+from tests.reference_values import NAN, Row
 from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -170,7 +170,7 @@ def caught(worlds: Worlds, file: str, breaking: Callable[[], AbstractContextMana
     return None
 
 
-def told(capsys: pytest.CaptureFixture[str], mutation: Mutation, cases: int | None, seconds: float) -> None:
+def report(capsys: pytest.CaptureFixture[str], mutation: Mutation, cases: int | None, seconds: float) -> None:
     with capsys.disabled():
         print(f"\n| {mutation} | {'not caught' if cases is None else cases} | {seconds:.0f} s |", end="", flush=True)
     assert cases is not None, f"not caught within {WORLDS * (FORMED + OVER)} cases: {mutation.old} → {mutation.new}"
@@ -181,7 +181,7 @@ def test_a_broken_operator_is_caught(mutation: Mutation, session: Any, worlds: W
     began = time.monotonic()
     fails = worlds.broken_afresh if mutation.built else lambda n: worlds.broken(*worlds[n][:2])
     cases = caught(worlds, mutation.file, partial(java, session, mutation), fails)
-    told(capsys, mutation, cases, time.monotonic() - began)
+    report(capsys, mutation, cases, time.monotonic() - began)
 
 
 @pytest.mark.parametrize("mutation", PYTHON, ids=str)
@@ -195,7 +195,7 @@ def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: 
     cases = means_otherwise(mutation) if rewrites and not mutation.file.endswith("temporal") else None
     if cases is None:
         cases = caught(worlds, mutation.file, partial(broken, mutation), lambda n: worlds.planned_otherwise(n) and worlds.broken_afresh(n))
-    told(capsys, mutation, cases, time.monotonic() - began)
+    report(capsys, mutation, cases, time.monotonic() - began)
 
 
 def means_otherwise(mutation: Mutation) -> int | None:

@@ -41,7 +41,8 @@ from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.plan.traversal import bottom_up
 from tailgate.sql.statements import CreateFunction, parse
-from tests.reference import NAN, Row, at, evaluate
+from tests.reference import at, evaluate
+from tests.reference_values import NAN, Row
 from tests.worlds import Table, World
 
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"

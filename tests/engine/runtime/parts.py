@@ -46,8 +46,8 @@ class EngineProcess:
 
     def _answers(self) -> bool:
         try:
-            there = json.loads((self.data / "engine.json").read_text())
-            return bool(there["process"]["pid"] == self.pid) and "ticks" in self.get("/status")
+            announcement = json.loads((self.data / "engine.json").read_text())
+            return bool(announcement["process"]["pid"] == self.pid) and "ticks" in self.get("/status")
         except (OSError, ValueError):
             return False
 
@@ -94,9 +94,9 @@ class EngineProcess:
 
         Skips answers 102 Processing, which Python's HTTP client cannot.
         """
-        there = json.loads((self.data / "engine.json").read_text())
-        host, port = there["address"].split(":")
-        words = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {there['token']}"]
+        announcement = json.loads((self.data / "engine.json").read_text())
+        host, port = announcement["address"].split(":")
+        words = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {announcement['token']}"]
         words += ["Connection: close", f"Content-Length: {len(body or b'')}", "", ""]
         with socket.create_connection((host, int(port)), timeout=ANSWER_S) as connection, connection.makefile("rb") as answer:
             connection.sendall("\r\n".join(words).encode() + (body or b""))
@@ -108,10 +108,15 @@ class EngineProcess:
                 status = int(first[1])
                 while answer.readline().strip():
                     continue
-            found = dict(json.loads(answer.read() or b"{}"))
+            answer_body = dict(json.loads(answer.read() or b"{}"))
         if status != 200:
-            raise of(found.get("sqlstate", "XX000"), found["message"], hint=found.get("hint"), position=found.get("position"))
-        return found
+            raise of(
+                answer_body.get("sqlstate", "XX000"),
+                answer_body["message"],
+                hint=answer_body.get("hint"),
+                position=answer_body.get("position"),
+            )
+        return answer_body
 
 
 def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:

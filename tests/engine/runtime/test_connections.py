@@ -76,7 +76,7 @@ class World:
         self.registry.server_close()
         self.kafka.stop()
 
-    def said(self) -> bytes:
+    def output(self) -> bytes:
         """Returns the content of all files that Tailgate wrote, without Kafka's files and secrets."""
         files = [f for f in self.folder.rglob("*") if f.is_file() and "kafka" not in f.parts and "secrets" not in f.parts]
         return b"".join(f.read_bytes() for f in files)
@@ -247,14 +247,14 @@ def test_a_certificate_determines_the_role(world: World) -> None:
         producer.produce("shown", b"here")
         assert producer.flush(30) == 0
         until(lambda: sorted(rows(world.lake, "shown_v")) == [("here",)])
-        assert client.key.encode().splitlines()[1] not in world.said()
+        assert client.key.encode().splitlines()[1] not in world.output()
         world.run("DROP SECRET own_key CASCADE")
     finally:
         kafka.stop()
 
 
 def test_passwords_appear_in_no_output(world: World) -> None:
-    output = world.said()
+    output = world.output()
     assert all(word not in output for word in UNSAID)
 
 

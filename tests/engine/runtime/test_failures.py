@@ -147,19 +147,19 @@ class World:
             except (TailgateError, OSError) as raised:
                 error = raised
             self._settle()
-        seen = f"{name}: {fault.failed}, {error!r}, {self.inside.ended!r}"
+        outcome = f"{name}: {fault.failed}, {error!r}, {self.inside.ended!r}"
         if self.inside.ended is not None:
-            assert isinstance(self.inside.ended, TailgateError | OSError), seen
+            assert isinstance(self.inside.ended, TailgateError | OSError), outcome
             self.inside.end()
             self._start()
         elif error is not None and name != "insert":
-            assert names(self.inside.engine.catalog) == before, seen
+            assert names(self.inside.engine.catalog) == before, outcome
         if error is None and name in ("create view", "replace view"):
-            assert "w" in names(Lake(self._path).catalog()), seen
+            assert "w" in names(Lake(self._path).catalog()), outcome
         if error is None and name == "drop view":
-            assert "w" not in names(Lake(self._path).catalog()), seen
-        self.check(seen)
-        return seen
+            assert "w" not in names(Lake(self._path).catalog()), outcome
+        self.check(outcome)
+        return outcome
 
     def _settle(self) -> None:
         """Returns when the engine has ended, or has committed all writes."""
@@ -168,22 +168,22 @@ class World:
             assert time.monotonic() < deadline, "the engine neither continues nor ends"
             time.sleep(0.02)
 
-    def check(self, seen: str) -> None:
+    def check(self, outcome: str) -> None:
         self.insert()
         self._settle()
         engine = self.inside.engine
         with engine.boundary:
             reader = Lake(self._path)
-            assert reader.log.newest() is not None, seen
-            assert reader.log.newest().n == engine.newest.n, seen  # type: ignore[union-attr]
-            assert reader.catalog() == engine.catalog == engine.writer.catalog, seen
+            assert reader.log.newest() is not None, outcome
+            assert reader.log.newest().n == engine.newest.n, outcome  # type: ignore[union-attr]
+            assert reader.catalog() == engine.catalog == engine.writer.catalog, outcome
         rows = self.inside.rows("t")
-        assert set(rows.values()) == {1}, seen
-        assert self.table <= set(rows) <= self.table | self.unknown, seen
+        assert set(rows.values()) == {1}, outcome
+        assert self.table <= set(rows) <= self.table | self.unknown, outcome
         self.table, self.unknown = set(rows), set()  # type: ignore[arg-type]
         if "w" in names(reader.catalog()):
             counts = Counter(v for _, v in self.table)
-            assert {(v, n) for v, n, _ in self.inside.rows("w")} == set(counts.items()), seen
+            assert {(v, n) for v, n, _ in self.inside.rows("w")} == set(counts.items()), outcome
 
 
 def names(catalog: Any) -> set[str]:

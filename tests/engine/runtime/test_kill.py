@@ -74,9 +74,9 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path, own_kafka, registry):  # type: ignore[no-untyped-def]
-    made = Shop(tmp_path, own_kafka.address, registry.url)
-    yield made
-    made.end()
+    shop = Shop(tmp_path, own_kafka.address, registry.url)
+    yield shop
+    shop.end()
 
 
 def test_a_crash_in_the_middle_of_a_tick(shop: Shop) -> None:

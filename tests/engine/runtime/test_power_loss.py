@@ -37,14 +37,14 @@ def durable(state: Path, trace: Path) -> set[Path]:
     return {f for f in state.rglob("*") if f.is_file() and f in synced["content"] and f in synced["name"]}
 
 
-def lose(copied: Path, original: Path, kept: set[Path], chance: random.Random | None) -> int:
+def lose(copied: Path, original: Path, durable_files: set[Path], chance: random.Random | None) -> int:
     """Removes the files that may be lost from a copy of the folder. Returns their number.
 
     With `chance`, each file is lost, truncated or kept at random.
     """
     lost = 0
     for file in (copied / "state").rglob("*"):
-        if file.is_file() and original / file.relative_to(copied) not in kept:
+        if file.is_file() and original / file.relative_to(copied) not in durable_files:
             lost += 1
             what = "all" if chance is None else chance.choice(["all", "part", "none"])
             if what == "all":
@@ -84,13 +84,13 @@ def test_state_survives_a_loss_of_power(tmp_path: Path, monkeypatch: pytest.Monk
     for key in range(WRITES):
         insert(engine, key)
     engine.kill(jvm=True)
-    kept = durable(data / "state", trace)
-    assert kept
+    durable_files = durable(data / "state", trace)
+    assert durable_files
     for number in range(IMAGES):
         image = tmp_path / str(number) / "data"
         shutil.copytree(data, image)
-        lost = lose(image, data, kept, random.Random(seed + number) if number else None)
-        print(f"{len(kept)} files of the state are durable, {lost} may be lost")
+        lost = lose(image, data, durable_files, random.Random(seed + number) if number else None)
+        print(f"{len(durable_files)} files of the state are durable, {lost} may be lost")
         after = EngineProcess(image)
         after.start()
         check(image, range(WRITES))

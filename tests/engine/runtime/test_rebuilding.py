@@ -102,7 +102,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     kafka.stop()
 
 
-def goes_on(world: World) -> None:
+def check_continues(world: World) -> None:
     """Checks the views after the start, and after more changes."""
     until(world.equal, WAIT_S)
     world.change()
@@ -117,7 +117,7 @@ def test_the_state_folder_is_gone(world: World) -> None:
     world.engine.stop()
     shutil.rmtree(world.lake_folder / "state")
     world.engine.start()
-    goes_on(world)
+    check_continues(world)
     assert "all state is made again" in world.log()
 
 
@@ -131,7 +131,7 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
     world.engine.start(crash="catalog.entry:1")  # the engine is killed while it rebuilds the state
     world.engine.died()
     world.engine.start()
-    goes_on(world)
+    check_continues(world)
 
 
 def test_digests_of_another_planner(world: World) -> None:
@@ -148,7 +148,7 @@ def test_digests_of_another_planner(world: World) -> None:
     n = writer.newest.n
     writer.close()
     world.engine.start()
-    goes_on(world)
+    check_continues(world)
     changes = [e.header for e in world.lake.log.after(n) if e.header.catalog is not None]
     start_change, switched = (h.catalog for h in changes)
     assert start_change is not None

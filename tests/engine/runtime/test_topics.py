@@ -121,7 +121,7 @@ def test_a_recreated_topic_is_not_mixed_with_the_old_one(world: World) -> None:
         world.send("remade", value)
     world.engine.start()
     until(lambda: world.status("remade")["status"] == "stalled")
-    assert "was deleted and made anew" in world.status("remade")["error"]
+    assert "was deleted and recreated" in world.status("remade")["error"]
     world.send("neighbour", "here")
     until(lambda: world.rows("neighbour_v") == [("here",)])
     assert world.rows("remade_v") == [("old",)]
@@ -160,7 +160,7 @@ def test_a_topic_recreated_between_two_ticks(world: World) -> None:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     until(lambda: world.status("swapped")["status"] == "stalled")
-    assert "was deleted and made anew" in world.status("swapped")["error"]
+    assert "was deleted and recreated" in world.status("swapped")["error"]
     assert world.rows("swapped") == [("a", "old")]
     world.engine.execute("DROP SOURCE swapped")
 

@@ -74,7 +74,7 @@ def items(oid: dict[str, int]) -> Catalog:
     )  # fmt: skip
 
 
-def asked(sql: str, catalog: Catalog) -> Authorized[CatalogQuery]:
+def authorized_query(sql: str, catalog: Catalog) -> Authorized[CatalogQuery]:
     return authorize(catalog_query(parsed(sql), (), catalog), OPERATOR, Catalog())
 
 
@@ -107,7 +107,7 @@ class Oracle:
         except psycopg.Error as error:
             theirs = error
         try:
-            fields, table = self.ours.run(asked(sql, self.catalog), values, self.session, self.catalog)  # type: ignore[arg-type]
+            fields, table = self.ours.run(authorized_query(sql, self.catalog), values, self.session, self.catalog)  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001  # any error is compared
             if isinstance(theirs, psycopg.Error) and theirs.sqlstate == getattr(error, "sqlstate", None):
                 return []
@@ -159,7 +159,7 @@ def oracle() -> Iterator[Oracle]:
         server.stop()
 
 
-def _asked() -> list[int]:
+def _catalog_queries() -> list[int]:
     """Returns the numbers of the statements that are catalog queries."""
     catalog = items({"kv": 16388, "kv_view": 16393, "kv_mv": 16397})
     out = []
@@ -173,10 +173,10 @@ def _asked() -> list[int]:
     return out
 
 
-ASKED = _asked()
+CATALOG_QUERIES = _catalog_queries()
 
 
-@pytest.mark.parametrize("number", ASKED)
+@pytest.mark.parametrize("number", CATALOG_QUERIES)
 def test_as_postgresql_answers(oracle: Oracle, number: int) -> None:
     sql = STATEMENTS[number]["sql"]
     values = VALUES.get(number, [None] * max([0, *map(int, re.findall(r"\$(\d+)", sql))]))
@@ -195,7 +195,7 @@ def test_signatures_of_functions(oracle: Oracle, function: str) -> None:
 
 def test_the_score(record_property) -> None:
     """A minimum of equal statements, so that none is dropped by accident."""
-    assert len(ASKED) - len([n for n in ASKED if n in DIFFERENT]) >= 100, len(ASKED)
+    assert len(CATALOG_QUERIES) - len([n for n in CATALOG_QUERIES if n in DIFFERENT]) >= 100, len(CATALOG_QUERIES)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_the_score(record_property) -> None:
 def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
     assert oracle.compare(sql, []) == []
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+        oracle.ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
     assert getattr(caught.value, "sqlstate", None) == sqlstate
 
 
@@ -222,15 +222,15 @@ def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
 def test_no_way_out(oracle: Oracle, escape: str) -> None:
     for sql in (f"SELECT * FROM {escape}, pg_class", f"SELECT {escape} FROM pg_class"):
         with pytest.raises(Exception) as caught:  # noqa: PT011
-            oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+            oracle.ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
         assert getattr(caught.value, "sqlstate", None) in ("42883", "42601")
 
 
 def test_oids_stay(oracle: Oracle) -> None:
     """Another process computes the same oids."""
     sql = "SELECT oid, relname, reltype FROM pg_class WHERE oid >= 16384 ORDER BY oid"
-    one = oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    one = oracle.ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
     other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(
-        asked(sql, oracle.catalog), [], oracle.session, oracle.catalog
+        authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog
     )[1]  # type: ignore[arg-type]
     assert one.equals(other)

@@ -65,14 +65,14 @@ def test_the_diagram_names_every_phase() -> None:
 def test_versions_are_negotiated() -> None:
     """No NegotiateProtocolVersion is sent if version and options are supported, as in PostgreSQL."""
 
-    def said(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
+    def reply(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
         return negotiation(m.StartupMessage(version, (("user", "a"), *options)))
 
-    assert said((3, 0)) == said((3, 2)) == b""
-    assert said((3, 9)) == b"v\0\0\0\x0c\0\3\0\2\0\0\0\0"
-    assert said((3, 0), ("_pq_.x", "1")) == b"v\0\0\0\x13\0\3\0\2\0\0\0\1_pq_.x\0"
+    assert reply((3, 0)) == reply((3, 2)) == b""
+    assert reply((3, 9)) == b"v\0\0\0\x0c\0\3\0\2\0\0\0\0"
+    assert reply((3, 0), ("_pq_.x", "1")) == b"v\0\0\0\x13\0\3\0\2\0\0\0\1_pq_.x\0"
     with pytest.raises(Refused, match="unsupported frontend protocol"):
-        said((2, 0))
+        reply((2, 0))
 
 
 def test_settings_of_a_start_up() -> None:

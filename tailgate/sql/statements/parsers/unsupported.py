@@ -102,7 +102,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex".split())
 
 
-def _known(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
+def _longest_match(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
     """Returns the longest key of a table that the next words match, or None."""
     return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
 
@@ -114,7 +114,7 @@ def unsupported(what: str, position: int, hint: str | None = None) -> TailgateEr
 
 def refuse(cursor: Parser) -> None:
     """Raises 0A000 if the next words begin an unsupported statement of another system."""
-    words = _known(cursor, STATEMENTS)
+    words = _longest_match(cursor, STATEMENTS)
     # a single word such as `list` is a typo or an incomplete statement
     if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
         raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
@@ -126,7 +126,7 @@ def refuse_create(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for CREATE with an unsupported or unknown object."""
     if cursor.tokens[cursor.index - 1].value in ("source", "sink"):
         cursor.index -= 1
-    words = _known(cursor, CREATIONS)
+    words = _longest_match(cursor, CREATIONS)
     if words is None:
         return cursor.error()
     if words == ("or", "replace"):
@@ -137,7 +137,7 @@ def refuse_create(cursor: Parser, start: int) -> TailgateError:
 
 def refuse_drop(cursor: Parser, start: int) -> TailgateError:
     """Returns the error for DROP with an unsupported or unknown object."""
-    words = _known(cursor, CREATIONS)
+    words = _longest_match(cursor, CREATIONS)
     if words is None or words[0] in ("or", "recursive", "unlogged"):
         return cursor.error()
     return unsupported("DROP " + " ".join(words).upper(), start, None)
@@ -145,6 +145,6 @@ def refuse_drop(cursor: Parser, start: int) -> TailgateError:
 
 def refuse_show(cursor: Parser, position: int) -> None:
     """Raises 0A000 for an unsupported SHOW of another system."""
-    words = _known(cursor, SHOWINGS)
+    words = _longest_match(cursor, SHOWINGS)
     if words is not None:
         raise unsupported("SHOW " + " ".join(words).upper(), position, SHOWINGS[words])

@@ -90,7 +90,7 @@ def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     return tuple(columns)
 
 
-def _given(cursor: Parser) -> InsertValue:
+def _value_or_default(cursor: Parser) -> InsertValue:
     """Parses an expression or DEFAULT."""
     at = cursor.position
     if cursor.accept_word("default"):
@@ -104,7 +104,7 @@ def _rows(cursor: Parser) -> tuple[tuple[InsertValue, ...], ...]:
     rows: list[tuple[InsertValue, ...]] = []
     while True:
         cursor.expect("(")
-        row = cursor.listed(_given)
+        row = cursor.listed(_value_or_default)
         cursor.expect(")")
         rows.append(tuple(row))
         if not cursor.accept(","):
@@ -171,7 +171,7 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             if at_query(cursor):
                 raise unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
             cursor.expect("(")
-            values = cursor.listed(_given)
+            values = cursor.listed(_value_or_default)
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
@@ -181,7 +181,7 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             if cursor.at("[") or cursor.at("."):
                 raise unsupported("assigning to a part of a column", cursor.position)
             cursor.expect("=")
-            assignments.append(Assignment(column, _given(cursor), at))
+            assignments.append(Assignment(column, _value_or_default(cursor), at))
         if not cursor.accept(","):
             return tuple(assignments)
 

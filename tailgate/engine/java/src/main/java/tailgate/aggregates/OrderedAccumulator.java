@@ -72,8 +72,8 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   @Override public Object result(long rows, GroupValues kept) {
     return switch (call.function) {
       case "array_agg" -> {
-        List<Object> found = list(kept);
-        yield found.isEmpty() ? null : new GenericArrayData(found.toArray());
+        List<Object> elements = list(kept);
+        yield elements.isEmpty() ? null : new GenericArrayData(elements.toArray());
       }
       case "mode" -> mode(kept);
       case "percentile_disc" -> {
@@ -114,15 +114,15 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   }
 
   private List<Object> list(GroupValues kept) {
-    List<Object> found = new ArrayList<>();
+    List<Object> elements = new ArrayList<>();
     long[] size = {0};
     each(kept, (v, times) -> {
       size[0] = Math.addExact(size[0], times * (v[0] instanceof UTF8String s ? s.numBytes() : v[0] instanceof byte[] b ? b.length : 16));
       check(size[0]);
-      for (long i = 0; i < times; i++) found.add(v[0]);
+      for (long i = 0; i < times; i++) elements.add(v[0]);
       return true;
     });
-    return found;
+    return elements;
   }
 
   /**
@@ -156,13 +156,13 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
    * repeated.
    */
   private Object[] at(GroupValues kept, long place, int count) {
-    Object[] found = new Object[count];
+    Object[] elements = new Object[count];
     long[] seen = {0};
     each(kept, (v, times) -> {
-      for (int i = 0; i < count; i++) if (place + i >= seen[0]) found[i] = v[0];
+      for (int i = 0; i < count; i++) if (place + i >= seen[0]) elements[i] = v[0];
       return (seen[0] += times) < place + count;
     });
-    return found;
+    return elements;
   }
 
   private Double between(GroupValues kept, double place) {

@@ -32,9 +32,9 @@ public final class Statistics {
   }
 
   /** Adds the report of one tick. */
-  synchronized void add(Circuit circuit, List<Sent> told) {
+  synchronized void add(Circuit circuit, List<Sent> sent) {
     Map<Integer, long[]> sums = new TreeMap<>();
-    for (Sent s : told) {
+    for (Sent s : sent) {
       ByteBuffer in = ByteBuffer.wrap(s.bytes());
       long[] sum = sums.computeIfAbsent(s.to(), n -> new long[ENTRIES]);
       for (int i = 0; i < ENTRIES; i++) sum[i] += in.getLong();

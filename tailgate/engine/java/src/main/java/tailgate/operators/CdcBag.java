@@ -103,9 +103,9 @@ final class CdcBag extends Operator {
     }
   }
 
-  private void weigh(Tick tick, byte[] origin, byte[] kept, long weight) {
-    tick.state.weigh(id, ROWS, origin, kept, weight);
-    tick.emit(this, Rows.row(growing.row(kept), row.length()), weight);
+  private void weigh(Tick tick, byte[] origin, byte[] bytes, long weight) {
+    tick.state.weigh(id, ROWS, origin, bytes, weight);
+    tick.emit(this, Rows.row(growing.row(bytes), row.length()), weight);
   }
 
   private void clear(Tick tick, byte[] origin) {

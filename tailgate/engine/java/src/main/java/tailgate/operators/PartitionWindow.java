@@ -135,12 +135,12 @@ final class PartitionWindow {
   // ---- frames -----------------------------------------------------------------------------------
 
   private Object framed(int i) {
-    long wanted = 0;
+    long position = 0;
     if (call.is("nth_value")) {
       if (rows.get(i).row.isNullAt(call.columns[1])) return null;
-      wanted = rows.get(i).row.getInt(call.columns[1]);
-      if (wanted <= 0) throw new SqlError("22016", "argument of nth_value must be greater than zero");
-      wanted--;
+      position = rows.get(i).row.getInt(call.columns[1]);
+      if (position <= 0) throw new SqlError("22016", "argument of nth_value must be greater than zero");
+      position--;
     }
     int start = start(i), end = Math.max(end(i), start);
     int[] out = excluded(i, start, end);  // two ranges to exclude
@@ -151,8 +151,8 @@ final class PartitionWindow {
     }
     for (int s = 0; s < 6; s += 2) {
       int length = seen[s + 1] - seen[s];
-      if (wanted < length) return argument(0, seen[s] + (int) wanted);
-      wanted -= length;
+      if (position < length) return argument(0, seen[s] + (int) position);
+      position -= length;
     }
     return null;
   }

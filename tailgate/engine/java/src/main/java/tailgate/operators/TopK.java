@@ -74,21 +74,21 @@ final class TopK extends Partitioned {
       return shown;
     }
     try (State.Entries entries = state.entries(id, ROWS, partition)) {
-      long seen = 0;
+      long passed = 0;
       while (entries.next()) {
         long weight = State.weight(entries.value());
         if (weight <= 0) continue;
         byte[] place = entries.row();
-        if (seen >= until) {
+        if (passed >= until) {
           if (!ties || !SortKeyCodec.begins(place, shown.last)) {
             shown.full = true;
             break;
           }
         } else shown.last = ties ? Arrays.copyOf(place, sorted(place)) : place;
-        long n = ties ? Math.min(weight, seen + weight - from) : Math.min(until, seen + weight) - Math.max(from, seen);
+        long n = ties ? Math.min(weight, passed + weight - from) : Math.min(until, passed + weight) - Math.max(from, passed);
         if (n > 0) shown.rows.put(new Bytes(place), n);
-        seen += weight;
-        if (seen >= until && !ties) {
+        passed += weight;
+        if (passed >= until && !ties) {
           shown.full = true;
           break;
         }

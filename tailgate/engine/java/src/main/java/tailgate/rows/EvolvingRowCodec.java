@@ -46,11 +46,11 @@ public final class EvolvingRowCodec implements Serializable {
   }
 
   /** Decodes a row to all columns. */
-  public byte[] row(byte[] kept) {
-    if (first == row.length()) return kept;
-    boolean more = kept.length % Long.BYTES != 0;
-    int width = more ? ByteBuffer.wrap(kept).getInt(kept.length - Integer.BYTES) : first;
-    byte[] bytes = more ? Arrays.copyOf(kept, kept.length - Integer.BYTES) : kept;
+  public byte[] row(byte[] stored) {
+    if (first == row.length()) return stored;
+    boolean more = stored.length % Long.BYTES != 0;
+    int width = more ? ByteBuffer.wrap(stored).getInt(stored.length - Integer.BYTES) : first;
+    byte[] bytes = more ? Arrays.copyOf(stored, stored.length - Integer.BYTES) : stored;
     if (width == row.length()) return bytes;
     UnsafeRow narrow = Rows.row(bytes, width);
     Object[] values = new Object[row.length()];

@@ -73,14 +73,14 @@ public final class TopicBackfill implements AutoCloseable {
       Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
       rows.forEach((source, of) -> {
         List<Place> from = places.get(source);
-        List<Change> kept = new ArrayList<>(of.size());
+        List<Change> remaining = new ArrayList<>(of.size());
         List<Place> still = new ArrayList<>(of.size());
         for (int i = 0; i < of.size(); i++)
           if (from.get(i).partition != partition || !out.contains(from.get(i).offset)) {
-            kept.add(of.get(i));
+            remaining.add(of.get(i));
             still.add(from.get(i));
           }
-        rows.put(source, kept);
+        rows.put(source, remaining);
         places.put(source, still);
       });
       failed.removeIf(r -> r.getInt(Circuit.PARTITION) == partition && out.contains(r.getLong(Circuit.OFFSET)));
@@ -94,7 +94,7 @@ public final class TopicBackfill implements AutoCloseable {
   private final Thread thread = new Thread(this::read, "tailgate-history");
   // pieces; at the end an exception, or this object
   private final BlockingQueue<Object> pieces = new SynchronousQueue<>();
-  private volatile int wanted = 1;
+  private volatile int pieceRows = 1;
   private volatile boolean closed;
   private Piece taken;
 
@@ -130,7 +130,7 @@ public final class TopicBackfill implements AutoCloseable {
    */
   public Piece next(int rows, long millis) throws InterruptedException {
     forget();
-    wanted = rows;
+    pieceRows = rows;
     Object next = closed ? null : pieces.poll(millis, TimeUnit.MILLISECONDS);
     if (next == null) return null;
     if (next instanceof Piece piece) {
@@ -185,8 +185,8 @@ public final class TopicBackfill implements AutoCloseable {
       piece.rows.put(s.id, new ArrayList<>());
       piece.places.put(s.id, new ArrayList<>());
     }
-    long heard = System.nanoTime();
-    while (!end.isEmpty() && piece.records() < wanted && piece.size < BYTES_MAX) {
+    long lastAnswer = System.nanoTime();
+    while (!end.isEmpty() && piece.records() < pieceRows && piece.size < BYTES_MAX) {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
       for (ConsumerRecord<byte[], byte[]> r : records)
         if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L))
@@ -196,8 +196,8 @@ public final class TopicBackfill implements AutoCloseable {
       end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());
       before.keySet().forEach(p -> piece.at.put(Integer.toString(p.partition()), consumer.position(p)));
       if (end.size() < before.size()) consumer.assign(end.keySet());
-      if (!records.isEmpty()) heard = System.nanoTime();
-      else if (System.nanoTime() - heard > SILENCE.toNanos())
+      if (!records.isEmpty()) lastAnswer = System.nanoTime();
+      else if (System.nanoTime() - lastAnswer > SILENCE.toNanos())
         throw new org.apache.kafka.common.errors.TimeoutException("nothing came for "
             + SILENCE.toSeconds() + " s from "
             + end.keySet().stream().map(Object::toString).collect(Collectors.joining(", ")));

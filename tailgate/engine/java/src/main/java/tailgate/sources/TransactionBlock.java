@@ -46,17 +46,17 @@ final class TransactionBlock {
   private final Format avro;
 
   /**
-   * `said`: {"type": "json"}, or {"type": "avro", "schema", "registry", "wire", "access"} as for
+   * `format`: {"type": "json"}, or {"type": "avro", "schema", "registry", "wire", "access"} as for
    * {@link Format}.
    */
-  TransactionBlock(JsonNode said) {
-    if (said.get("type").textValue().equals("json")) avro = null;
-    else if (said.path("registry").asText().isEmpty())
-      avro = Formats.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
-    else avro = Formats.avro(said.get("schema").textValue(), said.get("registry").textValue(), said.path("access").asText());
+  TransactionBlock(JsonNode format) {
+    if (format.get("type").textValue().equals("json")) avro = null;
+    else if (format.path("registry").asText().isEmpty())
+      avro = Formats.avroInline(format.get("schema").textValue(), format.path("wire").asBoolean(true));
+    else avro = Formats.avro(format.get("schema").textValue(), format.get("registry").textValue(), format.path("access").asText());
   }
 
-  private static String id(String said) { return POSTGRES.matcher(said).matches() ? said.substring(0, said.indexOf(':')) : said; }
+  private static String id(String text) { return POSTGRES.matcher(text).matches() ? text.substring(0, text.indexOf(':')) : text; }
 
   /**
    * Returns the block of a change event, or null if there is none or it is invalid. Throws
@@ -103,13 +103,13 @@ final class TransactionBlock {
     }
   }
 
-  private static Mark mark(JsonNode said) {
-    if (said.has("payload")) said = said.get("payload");
-    if (!said.path("id").isTextual()) return null;
-    String id = id(said.get("id").textValue());
-    if (!said.path("status").asText().equals("END")) return new Mark(id, null);
+  private static Mark mark(JsonNode value) {
+    if (value.has("payload")) value = value.get("payload");
+    if (!value.path("id").isTextual()) return null;
+    String id = id(value.get("id").textValue());
+    if (!value.path("status").asText().equals("END")) return new Mark(id, null);
     Map<String, Long> counts = new HashMap<>();
-    for (JsonNode c : said.path("data_collections")) counts.put(c.path("data_collection").asText(), c.path("event_count").asLong());
+    for (JsonNode c : value.path("data_collections")) counts.put(c.path("data_collection").asText(), c.path("event_count").asLong());
     return new Mark(id, counts);
   }
 

@@ -101,10 +101,10 @@ final class TransactionScan implements AutoCloseable {
   synchronized String warning() {
     long now = System.currentTimeMillis();
     if (letIn == 0 || now - warned < WARN_MS) return null;
-    String told = letIn + (letIn == 1 ? " transaction is" : " transactions are") + " not kept whole, the last: " + last;
+    String message = letIn + (letIn == 1 ? " transaction is" : " transactions are") + " not kept whole, the last: " + last;
     warned = now;
     letIn = 0;
-    return told;
+    return message;
   }
 
   // ---- the thread -------------------------------------------------------------------------------

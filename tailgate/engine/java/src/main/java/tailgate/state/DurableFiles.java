@@ -132,9 +132,9 @@ public final class DurableFiles extends LocalFileSystem {
       if (!kept(path)) return super.mkdirs(path);
       List<java.nio.file.Path> above = new ArrayList<>();
       for (java.nio.file.Path p = local(path); p != null && !Files.exists(p); p = p.getParent()) above.add(p.getParent());
-      boolean made = super.mkdirs(path);
+      boolean created = super.mkdirs(path);
       for (java.nio.file.Path p : above) sync(p);
-      return made;
+      return created;
     }
   }
 

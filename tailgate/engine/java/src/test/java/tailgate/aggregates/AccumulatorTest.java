@@ -166,7 +166,7 @@ class AccumulatorTest {
     assertEquals(List.of(2), g.with(1, 1, false).with(1, 2, true).with(1, 3, null).result());
   }
 
-  /** The order of bytes is the order of values, whatever is asked for, and the values come back. */
+  /** The order of bytes is the order of values, for every direction and order of nulls, and the values are decoded. */
   @Test
   void orderOfSeveralColumns() {
     StructType row = StructType.fromDDL("a string, b double, c array<int>");

@@ -19,12 +19,13 @@ import tailgate.state.State;
 import tailgate.state.StateIds;
 
 /**
- * Ticks of a circuit straight over its state stores, in the thread of the caller: without a streaming query, jobs and shuffles.
+ * Runs ticks of a circuit directly over its state stores, in the thread of the caller: without a
+ * streaming query, jobs and shuffles.
  *
- * <p>The operators, edges, state and its versions are the engine's own. What is done here is what
- * {@link Stages} does with RDDs: open each store at the version that the
- * log names, run {@link Tick}'s parts in order, and carry what is sent between levels to its
- * partition. It comes there in a random order, as a shuffle may bring it.
+ * <p>The operators, edges, state and its versions are those of the engine. This class replaces
+ * {@link Stages}, which uses RDDs: it opens each store at the version of the log, runs the parts of
+ * {@link Tick} in order, and moves rows between levels to their partitions, in a random order, as a
+ * shuffle may do.
  *
  * <p>A tick enters the log only when the caller says so; until then running it again is as after a lost attempt.
  */
@@ -86,13 +87,13 @@ public final class CircuitDriver {
         .mapToInt(Map.Entry::getKey).toArray();
   }
 
-  /** Of the last tick that entered the log. */
+  /** The ids of the state after the last tick in the log. */
   public String ids() { return ids.toString(); }
 
-  /** What Spark does in the background: snapshots go to the folder of the state, old versions go from it. */
+  /** Does Spark's background work: uploads snapshots to the folder of the state, and removes old versions. */
   public void maintain() { stores.values().forEach(RocksDBStateStoreProvider::doMaintenance); }
 
-  /** As after the end of the process: all that is left is files. */
+  /** Discards everything but the files, like the end of the process. */
   public void restart() {
     stores.values().forEach(RocksDBStateStoreProvider::close);
     stores.clear();
@@ -131,7 +132,7 @@ public final class CircuitDriver {
     return placed;
   }
 
-  /** What is made of a partition of a store, opened at the version of the log. A task that fails leaves its store as it was. */
+  /** Applies a function to a partition of a store at the version of the log. A failure leaves the store unchanged. */
   private <T> T in(int level, int partition, java.util.function.Function<State, T> use) {
     StateIds.Store at = ids.store(level);
     RocksDBStateStoreProvider provider = stores.computeIfAbsent(List.of(level, partition), this::open);

@@ -208,7 +208,7 @@ class CircuitTest {
         "another number of partitions");
   }
 
-  /** What the optimizer folds away: a filter that is never true. */
+  /** A filter that is never true, which the optimizer removes. */
   @Test
   void nothingPasses() {
     Circuit c = new Circuit();

@@ -135,7 +135,7 @@ public final class Lab {
     final Path folder;
     final int partitions;
     String ids = "";
-    /** Of the next tick. */
+    /** The time of the next tick. */
     public long time;
     public final Map<Integer, Bag> relations = new HashMap<>();
     public TickResult last;
@@ -177,7 +177,7 @@ public final class Lab {
       return last = result;
     }
 
-    /** As after a restart: nothing is loaded, all is read from files. */
+    /** Unloads all stores, like a restart: their state is then read from files. */
     public void restart() { StateStore.stop(); }
   }
 

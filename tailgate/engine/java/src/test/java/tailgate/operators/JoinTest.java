@@ -12,7 +12,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import tailgate.circuit.Circuit;
 import tailgate.sources.Decoder;
 
-/** Every kind of join, with a key, a condition, both and neither: what was emitted in all is the join of the sums of its inputs. */
+/**
+ * Every kind of join, with a key, a condition, both and neither: the sum of the output is the join of
+ * the sums of the inputs.
+ */
 class JoinTest {
   static final StructType LEFT = schema("k int, v int"), RIGHT = schema("k int, w int"), BOTH = schema("k int, v int, k2 int, w int");
   static final List<String> KINDS = List.of("inner", "left", "right", "full", "semi", "anti");
@@ -151,7 +154,7 @@ class JoinTest {
     anyOrder(partitions, false, false, false, false, false);
   }
 
-  /** What is said to be one row a key is right also while it is more. */
+  /** An input with one declared row per key is joined correctly also while it has more. */
   @Test
   void oneRowAKey() {
     anyOrder(1, true, false, false, false, false, new boolean[] {true, true});

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import tailgate.circuit.Circuit;
 import tailgate.sources.Decoder;
 
-/** The law: whatever the order and however it is cut into ticks, what was emitted in all is the query over the sum of the input. */
+/** The law: in every order and division into ticks, the sum of the output is the query over the sum of the input. */
 class OperatorsTest {
   static final StructType LEFT = schema("k int, v int"), RIGHT = schema("k int, s string"), BOTH = schema("k int, v int, k2 int, s string");
   static final StructType USERS = schema("id int, name string"),

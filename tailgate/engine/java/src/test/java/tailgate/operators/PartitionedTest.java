@@ -13,8 +13,8 @@ import tailgate.circuit.Operator;
 import tailgate.sources.Decoder;
 
 /**
- * Operators that keep the rows of a partition in order: what they have emitted in all is a function
- * of the sum of their input, in whatever order it came.
+ * Operators that keep the rows of a partition in order: the sum of the output depends only on the sum
+ * of the input, not on its order.
  */
 class PartitionedTest {
   private static final StructType ROW = schema("k int, v int, w int");

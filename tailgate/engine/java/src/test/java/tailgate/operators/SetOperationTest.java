@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import tailgate.circuit.Circuit;
 import tailgate.sources.Decoder;
 
-/** INTERSECT and EXCEPT, each of sets and of bags: in any order, what was emitted in all is that of the sums of the inputs. */
+/** INTERSECT and EXCEPT, of sets and of bags: in any order, the sum of the output is that of the sums of the inputs. */
 class SetOperationTest {
   static final StructType ROW = schema("k int, d double");
 

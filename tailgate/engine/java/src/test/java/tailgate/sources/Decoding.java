@@ -16,16 +16,16 @@ import tailgate.circuit.Node;
 import tailgate.circuit.Tick;
 import tailgate.rows.Steps;
 
-/** What decoding costs: records of one source, again and again, in a task of Spark. For bench/decode.py. */
+/** Measures decoding: the records of one source, repeatedly, in a task of Spark. For bench/decode.py. */
 public final class Decoding {
   private Decoding() {}
 
   private record Work(Node.Source source, byte[] values, double seconds) implements Serializable {}
 
   /**
-   * {rows, nanoseconds of the task's CPU, nanoseconds by the clock, nanoseconds of CPU of decoding
-   * without what a source makes of it}; `values`: messages, key and value
-   * behind their lengths in four bytes each. `seconds` are of CPU; the first half is for the compiler and does not count.
+   * Returns {rows, nanoseconds of the task's CPU, nanoseconds by the clock, nanoseconds of CPU of
+   * decoding alone}. `values`: messages, each with key and value after their lengths of four bytes.
+   * `seconds`: CPU time; the first half warms up the compiler and does not count.
    */
   public static double[] measured(SparkSession session, Decoder decoder, Dataset<Row> shape, byte[] values, double seconds) {
     Work work = new Work(new Node.Source("t", decoder, new Steps(shape), "dead letter"), values, seconds);

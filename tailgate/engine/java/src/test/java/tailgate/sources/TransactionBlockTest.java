@@ -15,7 +15,7 @@ import org.apache.avro.generic.GenericDatumWriter;
 import org.apache.avro.io.EncoderFactory;
 import org.junit.jupiter.api.Test;
 
-/** What messages say of transactions, in Avro and JSON. The schemas are Debezium's, but for names and documentation. */
+/** Transactions in messages, in Avro and JSON. The schemas are Debezium's, except for names and documentation. */
 class TransactionBlockTest {
   private static final Schema ROW = new Schema.Parser()
       .parse("{'type': 'record', 'name': 'Envelope', 'fields': [{'name': 'after', 'type': ['null', 'string']}, {'name': 'transaction', 'type': ['null', {'type': 'record', 'name': 'block', 'fields': [{'name': 'id', 'type': 'string'}, {'name': 'total_order', 'type': 'long'}, {'name': 'data_collection_order', 'type': 'long'}]}], 'default': null}]}".replace('\'', '"'));

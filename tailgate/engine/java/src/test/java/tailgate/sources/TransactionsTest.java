@@ -18,7 +18,10 @@ class TransactionsTest {
   private static final List<TopicPartition> FEW = List.of(MARKS, USERS, OTHERS, ITEMS), ALL = List.of(MARKS, MORE, USERS, OTHERS, ITEMS);
   private static final Transactions.Limits LIMITS = new Transactions.Limits(1000, 1 << 20, 60_000, 1000);
 
-  /** Of changes: `order` in its collection, 0 for a record of none. Of the transaction topic: counts, null of a BEGIN. */
+  /**
+   * A message. For a change, `order` is its position in its collection, 0 without a transaction. For the
+   * transaction topic, `counts` is null for a BEGIN.
+   */
   private record Sent(TopicPartition to, String id, int order, Map<String, Long> counts) {}
 
   // ---- the property ---------------------------------------------------------------------------------------------------------------
@@ -47,7 +50,7 @@ class TransactionsTest {
     return all;
   }
 
-  /** What the partitions hold in the end. */
+  /** Returns the final contents of the partitions. */
   private static Map<TopicPartition, List<Sent>> logs(Random random, List<List<Sent>> database) {
     List<Sent> line = database.stream().flatMap(List::stream).toList();
     Map<TopicPartition, List<Sent>> logs = new HashMap<>();

@@ -44,7 +44,7 @@ final class DateFields {
   ZoneId zone;
   boolean summerTime;
   String word = "";  // such as epoch or infinity
-  String unit = "";  // what the next number is, if a word said it
+  String unit = "";  // the unit of the next number, if a word has named it
   private int year;
   private int month;
   private int day;
@@ -84,10 +84,10 @@ final class DateFields {
       month = word.number();
       added |= MONTH;
     }
-    boolean named = added != 0;
+    boolean monthName = added != 0;
     for (String part : parts) {
       if (!Character.isDigit(part.charAt(0))) continue;
-      int fields = number(part, named, mask | added);
+      int fields = number(part, monthName, mask | added);
       if ((fields & (mask | added)) != 0) throw new BadFormat();
       added |= fields;
     }
@@ -95,30 +95,30 @@ final class DateFields {
     return added;
   }
 
-  /** Decodes a number by the fields of the date that are known. */
-  int number(String text, boolean named, int known) throws BadFormat, FieldOverflow {
+  /** Decodes a number by the {@code earlier} fields of the date. */
+  int number(String text, boolean monthName, int earlier) throws BadFormat, FieldOverflow {
     Number number = DateTokens.integer(text);
     String rest = number.rest();
     if (rest.startsWith(".")) {
-      if (text.length() - rest.length() > 2) return runTogether(text, known | DATE);
+      if (text.length() - rest.length() > 2) return runTogether(text, earlier | DATE);
       micros = Clock.micros(rest);
     } else if (!rest.isEmpty()) {
       throw new BadFormat();
     }
     int value = (int) number.value();
-    int date = known & DATE;
+    int date = earlier & DATE;
     if (text.length() == 3 && date == YEAR && value >= 1 && value <= 366) {
       dayOfYear = value;
       return DAY_OF_YEAR | MONTH | DAY;
     }
-    if (date == (YEAR | MONTH) && named && text.length() >= 3 && shortYear) {
+    if (date == (YEAR | MONTH) && monthName && text.length() >= 3 && shortYear) {
       day = year;  // the first number was the day
       year = value;
       shortYear = false;
       return DAY;
     }
-    if (date == DATE) return runTogether(text, known);
-    int field = next(date, named, text.length());
+    if (date == DATE) return runTogether(text, earlier);
+    int field = next(date, monthName, text.length());
     if (field == YEAR) {
       year = value;
       shortYear = text.length() <= 2;
@@ -131,10 +131,10 @@ final class DateFields {
   }
 
   /** Returns the field of a number, by the fields before it. */
-  private static int next(int known, boolean named, int length) {
-    return switch (known) {
+  private static int next(int earlier, boolean monthName, int length) {
+    return switch (earlier) {
       case 0 -> length >= 3 ? YEAR : MONTH;
-      case MONTH -> named && length >= 3 ? YEAR : DAY;
+      case MONTH -> monthName && length >= 3 ? YEAR : DAY;
       case YEAR, DAY -> MONTH;
       case YEAR | MONTH -> DAY;
       default -> YEAR;
@@ -142,19 +142,19 @@ final class DateFields {
   }
 
   /** Decodes a date such as {@code 20210426}, or a time such as {@code 101112.5}. */
-  int runTogether(String text, int known) throws BadFormat, FieldOverflow {
+  int runTogether(String text, int earlier) throws BadFormat, FieldOverflow {
     int point = text.indexOf('.');
     int length = point < 0 ? text.length() : point;
     if (point >= 0) {
       micros = Clock.micros(text.substring(point));
-    } else if ((known & DATE) != DATE && length >= 6) {
+    } else if ((earlier & DATE) != DATE && length >= 6) {
       year = (int) DateTokens.integer(text.substring(0, length - 4)).value();
       month = Integer.parseInt(text.substring(length - 4, length - 2));
       day = Integer.parseInt(text.substring(length - 2));
       shortYear |= length == 6;
       return DATE;
     }
-    if ((known & TIME) == TIME || length != 4 && length != 6) throw new BadFormat();
+    if ((earlier & TIME) == TIME || length != 4 && length != 6) throw new BadFormat();
     hour = Integer.parseInt(text.substring(0, 2));
     minute = Integer.parseInt(text.substring(2, 4));
     second = length == 6 ? Integer.parseInt(text.substring(4, 6)) : 0;

@@ -168,7 +168,7 @@ public final class DateFormats {
 
   private static String number(DatePattern.Part p, long value, int width) {
     String digits = String.valueOf(Math.abs(value));
-    // In these fields the minus sign takes the place of a digit.
+    // The minus sign takes the place of a digit in these fields.
     boolean signInWidth = p.field().equals("DD") || p.field().equals("DDD") || p.field().equals("WW");
     int digitWidth = value < 0 && signInWidth ? width - 1 : width;
     String zeros = p.fillMode() ? "" : "0".repeat(Math.max(digitWidth - digits.length(), 0));

@@ -59,41 +59,41 @@ final class DateTokens {
 
   /** Splits a text into tokens. `words` are those that a digit or plus sign may follow. */
   static List<Token> tokens(String text, Set<String> words) throws BadFormat {
-    List<Token> found = new ArrayList<>();
+    List<Token> result = new ArrayList<>();
     Matcher m = TOKEN.matcher(text);
     for (int at = 0; at < text.length(); ) {
       m.region(at, text.length());
-      if (!m.lookingAt() || found.size() > TOKENS_MAX) throw new BadFormat();
+      if (!m.lookingAt() || result.size() > TOKENS_MAX) throw new BadFormat();
       at = m.end();
       if (m.group("word") != null) {
         Token token = word(text, m.group("word").toLowerCase(Locale.ROOT), at, words);
         at = m.start("word") + token.text.length();
-        found.add(token);
+        result.add(token);
       } else if (m.group("numeric") != null) {
         boolean date = m.group("third") != null || !m.group("delimiter").equals(".");
         String third = m.group("third") == null ? "" : m.group("third");
-        found.add(new Token(date ? Kind.DATE : Kind.NUMBER, m.group("numeric") + third));
+        result.add(new Token(date ? Kind.DATE : Kind.NUMBER, m.group("numeric") + third));
       } else if (m.group("mixed") != null) {
-        found.add(new Token(Kind.DATE, m.group("mixed").toLowerCase(Locale.ROOT)));
+        result.add(new Token(Kind.DATE, m.group("mixed").toLowerCase(Locale.ROOT)));
       } else if (m.group("signed") != null) {
-        found.add(new Token(Kind.SIGNED, m.group("sign") + m.group("signed")));
+        result.add(new Token(Kind.SIGNED, m.group("sign") + m.group("signed")));
       } else if (m.group("special") != null) {
-        found.add(new Token(Kind.SPECIAL, m.group("sign") + m.group("special").toLowerCase(Locale.ROOT)));
+        result.add(new Token(Kind.SPECIAL, m.group("sign") + m.group("special").toLowerCase(Locale.ROOT)));
       } else if (m.group("time") != null) {
-        found.add(new Token(Kind.TIME, m.group("time")));
+        result.add(new Token(Kind.TIME, m.group("time")));
       } else if (m.group("number") != null) {
-        found.add(new Token(Kind.NUMBER, m.group("number")));
+        result.add(new Token(Kind.NUMBER, m.group("number")));
       }
     }
-    int length = found.stream().mapToInt(token -> token.text.length() + 1).sum();
-    if (found.size() > TOKENS_MAX || length > LENGTH_MAX + TOKENS_MAX) throw new BadFormat();
-    return found;
+    int length = result.stream().mapToInt(token -> token.text.length() + 1).sum();
+    if (result.size() > TOKENS_MAX || length > LENGTH_MAX + TOKENS_MAX) throw new BadFormat();
+    return result;
   }
 
   private static Token word(String text, String word, int at, Set<String> words) {
     char next = at < text.length() ? text.charAt(at) : ' ';
-    boolean known = words.contains(word.substring(0, Math.min(word.length(), WORD_LENGTH)));
-    if ("-/.".indexOf(next) < 0 && (known || "+0123456789".indexOf(next) < 0)) return new Token(Kind.STRING, word);
+    boolean isWord = words.contains(word.substring(0, Math.min(word.length(), WORD_LENGTH)));
+    if ("-/.".indexOf(next) < 0 && (isWord || "+0123456789".indexOf(next) < 0)) return new Token(Kind.STRING, word);
     Matcher rest = AFTER_WORD.matcher(text).region(at, text.length());
     return new Token(Kind.DATE, word + (rest.lookingAt() ? rest.group().toLowerCase(Locale.ROOT) : ""));
   }

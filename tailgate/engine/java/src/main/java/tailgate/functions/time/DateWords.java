@@ -53,7 +53,7 @@ final class DateWords {
 
   static Set<String> names() { return WORDS.keySet(); }
 
-  /** Returns what a word stands for, or null. Only its first ten characters count. */
+  /** Returns the meaning of a word, or null. Only its first ten characters count. */
   static Word find(String word) {
     return WORDS.get(word.substring(0, Math.min(word.length(), DateTokens.WORD_LENGTH)));
   }

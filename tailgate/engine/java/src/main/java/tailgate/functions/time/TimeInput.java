@@ -161,12 +161,12 @@ public final class TimeInput {
   }
 
   /** Decodes a time such as {@code 101112-08}. */
-  private static int timeWithZone(DateFields fields, String text, int known, String all)
+  private static int timeWithZone(DateFields fields, String text, int earlier, String all)
       throws BadFormat, FieldOverflow {
     int hyphen = text.indexOf('-');
     if (hyphen < 0) throw new BadFormat();
     fields.offset(text.substring(hyphen), all);
-    return fields.runTogether(text.substring(0, hyphen), known) | DateFields.ZONE;
+    return fields.runTogether(text.substring(0, hyphen), earlier) | DateFields.ZONE;
   }
 
   private static int number(DateFields fields, String text) throws BadFormat, FieldOverflow {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 
 
-def said(connection: psycopg.Connection, text: str) -> tuple[str | None, list[tuple[object, ...]]]:
+def answer(connection: psycopg.Connection, text: str) -> tuple[str | None, list[tuple[object, ...]]]:
     """Runs a statement. Returns its command tag, or its SQLSTATE, and its rows."""
     try:
         cursor = connection.execute(text.encode())
@@ -18,5 +18,5 @@ def same(ours: str, theirs: str, *steps: str) -> None:
     """Asserts that each step has the same answer and leaves the same transaction status on both servers."""
     with psycopg.connect(ours, autocommit=True) as one, psycopg.connect(theirs, autocommit=True) as other:
         for step in steps:
-            assert said(one, step) == said(other, step), step
+            assert answer(one, step) == answer(other, step), step
             assert one.info.transaction_status == other.info.transaction_status, step
