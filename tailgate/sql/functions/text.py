@@ -109,8 +109,12 @@ ROWS = (
     udf("to_hex", ("int8",), T, "to_hex_int8"),
     udf("quote_ident", (T,), T),
     udf("quote_literal", (T,), T),
-    Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}), 'NULL')", strict=False),
-    Function("pg_typeof", ("any",), T, "'{name0}'", "'{name0}'", strict=False, note="the result is text, not regtype"),
+    # DuckDB: a copy, see `Dialect.copied`
+    Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}) || '', 'NULL')",
+        strict=False),
+    # DuckDB: the argument may be the only place of a parameter
+    Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END",
+        strict=False, note="the result is text, not regtype"),
     udf("unistr", (T,), T),
     udf("normalize", (T,), T, order=(0, "'NFC'")),
     udf("normalize", (T, T), T),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tailgate.lake.types import Type
@@ -36,6 +36,7 @@ class Dialect:
     plain_lists: bool  # whether integers in IN (…) take the type of the left operand
     let: str
     macros: Macros
+    copied: Mapping[str, str]  # by the engine's type: a copy of an operand of coalesce
 
 
 def _backslashed(text: str) -> str:
@@ -61,6 +62,7 @@ SPARK = Dialect(
     plain_lists=False,
     let="element_at(transform(array({value}), {variable} -> {text}), 1)",
     macros=NO_MACROS,
+    copied={},
 )
 DUCKDB = Dialect(
     template=lambda f: f.duckdb,
@@ -80,4 +82,6 @@ DUCKDB = Dialect(
     plain_lists=True,
     let="list_transform([{value}], lambda {variable}: {text})[1]",
     macros=Macros(MACROS),
+    # DuckDB 1.5 frees the texts of a function in Python when coalesce has passed them on.
+    copied={"VARCHAR": "({} || '')", "BLOB": "({} || ''::BLOB)"},
 )

@@ -97,7 +97,7 @@ class _Renderer:
             case Case(branches=branches, otherwise=otherwise):
                 return self._case(branches, otherwise)
             case Coalesce(arguments=arguments):
-                return self._format("coalesce({})", *arguments)
+                return self._coalesce(arguments)
             case GreatestLeast(which=which, arguments=arguments):
                 return self._format(f"{which}({{}})", *arguments)
             case _:
@@ -123,6 +123,17 @@ class _Renderer:
         for variable, value in lets.items():
             text = dialect.let.format(value=value, variable=variable, text=text)
         return SqlText(checked_length(text), own_size(template, dialect.macros) + size)
+
+    def _coalesce(self, arguments: Sequence[Scalar]) -> SqlText:
+        texts = [
+            t if isinstance(a, Column | Literal) else self._copied(t, a.type)
+            for a, t in zip(arguments, map(self.render, arguments), strict=True)
+        ]
+        return SqlText(checked_length(f"coalesce({', '.join(t.text for t in texts)})"), sum(t.size + 2 for t in texts) + len("coalesce()"))
+
+    def _copied(self, text: SqlText, type: Type) -> SqlText:
+        copy = self.dialect.copied.get(self.dialect.type(type))
+        return text if copy is None else SqlText(checked_length(copy.format(text.text)), text.size + len(copy))
 
     def _format(self, format: str, *parts: Scalar, between: str = ", ") -> SqlText:
         """Fills a format that has one place for all parts. Each part is evaluated once."""

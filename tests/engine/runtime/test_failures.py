@@ -29,13 +29,13 @@ from tests.lake.life import short_history
 
 STEPS = ("create table", "create view", "insert", "replace view", "drop view", "round", "sweep")
 CASES = 10  # in the short form
-OPERATIONS_MAX = 300  # in one step; a round has the most
+OPERATIONS_MAX = 120  # in one step; a round has the most
 SETTLED_S = 60.0
 CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FROM t GROUP BY v"
 
 
 class Fault:
-    """A context manager that makes one operation of the lake's files fail.
+    """A context manager that makes one operation of the lake's files fail, before it runs or after it has succeeded.
 
     `failed` names the operation, or is None if there were fewer operations.
     """
@@ -54,13 +54,19 @@ class Fault:
         files.hook = None
 
     def _operation(self, name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if not self._after:
+            self._maybe_fail(name, path)
+        result = action()
+        if self._after:
+            self._maybe_fail(name, path)
+        return result
+
+    def _maybe_fail(self, name: str, path: Path) -> None:
         with self._lock:
             failing = next(self._count) == self._number
-        result = action() if self._after or not failing else None
         if failing:
             self.failed = name, path
             raise OSError(self._code, os.strerror(self._code), str(path))
-        return result
 
 
 class World:
@@ -109,6 +115,7 @@ class World:
         elif name in ("replace view", "drop view") and not view:
             self.inside.execute(CREATE_VIEW.format(0))
         elif name in ("round", "sweep"):
+            self.inside.round()  # the step has the operations of one round
             for _ in range(3):
                 self.insert()
                 if name == "sweep":
