@@ -25,6 +25,7 @@ IDLE = psycopg.pq.TransactionStatus.IDLE
 STRIDE = 1_000_000_000  # the ids of a writer begin at its number times this
 AGAIN_S = 0.2  # after an error
 KEPT = 5_000  # newest rows of a writer, which it changes and deletes
+UNSEEN = "canceling wait for the commit"  # the rows are durable, but another connection may not see them yet
 CERTAIN = {"40001", "23505"}  # SQLSTATEs after which a COMMIT or a single statement has changed nothing
 
 Connect: TypeAlias = Callable[[], "psycopg.Connection[Any]"]
@@ -46,6 +47,7 @@ class Writer(threading.Thread):
         self._own: list[int] = []  # rows that certainly exist, newest last
         self.possible: dict[int, set[Amount]] = {}
         self.inserted: dict[int, bool | None] = {}  # whether the block with the id was committed; None: unknown
+        self._unseen = False  # whether the newest commit was acknowledged with a warning, before its rows are readable
         self.acknowledged = self.refused = self.unanswered = 0
         self.errors: Counter[str] = Counter()
         self.error: BaseException | None = None
@@ -55,7 +57,7 @@ class Writer(threading.Thread):
         try:
             while not self._ended.wait(self._random.expovariate(self._rate)):
                 try:
-                    connection = connection or self._connect()
+                    connection = connection or self._open()
                     self._one(connection)
                 except (psycopg.Error, OSError) as error:
                     self.errors[described(error)] += 1
@@ -74,6 +76,14 @@ class Writer(threading.Thread):
         assert not self.is_alive(), f"{self.name} waits for ever"
         if self.error is not None:
             raise self.error
+
+    def _open(self) -> psycopg.Connection[Any]:
+        connection = self._connect()
+        connection.add_notice_handler(self._notice)
+        return connection
+
+    def _notice(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+        self._unseen |= diagnostic.message_primary == UNSEEN
 
     def _one(self, connection: psycopg.Connection[Any]) -> None:
         chance = self._random.random()
@@ -106,13 +116,15 @@ class Writer(threading.Thread):
             self.inserted[id] = committed
             if committed is not False:
                 self.possible[id] = {amount} if committed else {None, amount}
-        if committed:
+        if committed and not self._unseen:
             self._own = [*self._own, *ids][-KEPT:]
 
     def _alone(self, connection: psycopg.Connection[Any], text: str, id: int, amount: Amount) -> None:
         outcome = self._ask(connection, text)
         if outcome:
             self.possible[id] = {amount}
+            if self._unseen and id in self._own:
+                self._own.remove(id)
         elif outcome is None:
             self.possible[id] |= {amount}
             if id in self._own:
@@ -122,6 +134,7 @@ class Writer(threading.Thread):
 
     def _ask(self, connection: psycopg.Connection[Any], text: str) -> bool | None:
         """Runs a statement. Returns whether it took effect; None if unknown."""
+        self._unseen = False
         try:
             connection.execute(text)  # type: ignore[call-overload]
         except psycopg.Error as error:

@@ -19,7 +19,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 
-NAMING = (m.Query, m.Parse, m.Bind, m.Execute)  # messages whose statements refer to catalog objects
+NAMING = (m.Parse, m.Bind, m.Execute)  # messages that refer to catalog objects; a Query catches up before each of its statements
 
 Work = Coroutine[Any, Any, None]
 Handler = Callable[[Session, Any], "Awaitable[None] | None"]
