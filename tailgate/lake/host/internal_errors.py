@@ -34,7 +34,7 @@ RESTARTING = "Look whether the statement took effect before sending it again."
 KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
 NO_THREAD = "can't start new thread"  # Python's words: there is no memory for its stack
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 log = logging.getLogger("tailgate.internal")
 

@@ -8,6 +8,7 @@ only the requested order in OVER; they sort peers inside the aggregate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.aggregates import COLLECTING, STRICT
@@ -43,18 +44,34 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     if framed and call.frame.mode == "range" and _has_offset(call.frame):
         sorted_by = [_range_term(node, spell)]
     split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""
-    frame = _frame(call.frame, node, spell) if framed else ""
-    over = f" OVER ({split}{order_by(sorted_by)}{frame})"
     texts = [spell(a) for a in call.arguments]
     conditions = [] if call.filter is None else [spell(call.filter)]
     present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(name, (0,)) if i < len(texts)]
-    marks = {
-        "distinct": "",
-        "order": order_by(order_terms + values) if name in SHOWN and not rows else "",
-        "filter": filter_clause(conditions) + over,
-        "present": filter_clause([*conditions, *present]) + over,
-    }
-    return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
+
+    def over(frame: Frame) -> str:
+        clause = f" OVER ({split}{order_by(sorted_by)}{_frame(frame, node, spell) if framed else ''})"
+        marks = {
+            "distinct": "",
+            "order": order_by(order_terms + values) if name in SHOWN and not rows else "",
+            "filter": filter_clause(conditions) + clause,
+            "present": filter_clause([*conditions, *present]) + clause,
+        }
+        return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
+
+    if not framed or call.frame.exclude != "ties" or not _without_current_row(call.frame):
+        text = over(call.frame)
+    else:  # DuckDB would add the current row to the frame
+        text = over(replace(call.frame, exclude="group"))
+        if call.frame.mode == "range":  # with an offset from NULL, the frame has the current row and its peers
+            text = f"(CASE WHEN {spell(node.order[0].expression)} IS NULL THEN {over(call.frame)} ELSE {text} END)"
+    if name == "count" and framed and call.frame.start.offset is not None and call.frame.start.kind == call.frame.end.kind:
+        text = f"greatest({text}, 0)"  # DuckDB subtracts the bounds, also if the frame ends before it starts
+    return text
+
+
+def _without_current_row(frame: Frame) -> bool:
+    """Returns whether a frame ends before the current row or starts after it."""
+    return _beyond(frame.start, "following") or _beyond(frame.end, "preceding")
 
 
 def _has_offset(frame: Frame) -> bool:
@@ -80,10 +97,7 @@ def _frame(frame: Frame, node: Window, spell: Spell) -> str:
     text = f" {frame.mode.upper()} BETWEEN {_bound(frame.start, frame, node, spell)} AND {_bound(frame.end, frame, node, spell)}"
     if frame == Frame():
         return text if node.order else ""
-    exclude = frame.exclude
-    if exclude == "ties" and (_beyond(frame.start, "following") or _beyond(frame.end, "preceding")):
-        exclude = "group"  # the frame does not contain the current row, but DuckDB would add it
-    return text + (f" EXCLUDE {exclude.upper()}" if exclude != "no others" else "")
+    return text + (f" EXCLUDE {frame.exclude.upper()}" if frame.exclude != "no others" else "")
 
 
 def _beyond(bound: Bound, kind: str) -> bool:
