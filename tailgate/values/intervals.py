@@ -21,7 +21,7 @@ from tailgate.values.date_fields import clock
 from tailgate.values.date_tokens import BadFormat, FieldOverflow, Token
 from tailgate.values.dates import fraction, write_time
 from tailgate.values.style import DEFAULT, Style
-from tailgate.values.units import DAY, HOUR, MINUTE, SECOND
+from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, UNITS_BY_SPELLING
 
 Interval: TypeAlias = tuple[int, int, int]
 
@@ -29,24 +29,8 @@ DAYS_PER_MONTH = 30
 MONTHS = {"month": 1, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
 DAYS = {"day": 1, "week": 7}
 MICROS = {"hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": 1_000, "microsecond": 1}
-SPELLINGS = {
-    spelling: unit
-    for unit, spellings in {
-        "microsecond": "us usec usecond useconds usecs microsecon",
-        "millisecond": "ms msec mseconds msecs millisecon",
-        "second": "s sec second seconds secs",
-        "minute": "m min mins minute minutes",
-        "hour": "h hour hours hr hrs",
-        "day": "d day days",
-        "week": "w week weeks",
-        "month": "mon mons month months",
-        "year": "y year years yr yrs",
-        "decade": "dec decade decades decs",
-        "century": "c cent centuries century",
-        "millennium": "mil millennia millennium mils",
-    }.items()
-    for spelling in spellings.split()
-}
+# the words that may follow a number, cut as the tokens are
+SPELLINGS = {word[: d.WORD_LENGTH]: unit for word, unit in UNITS_BY_SPELLING.items() if unit in {**MONTHS, **DAYS, **MICROS}}
 _SUBSECONDS = frozenset({"second", "millisecond", "microsecond"})
 _CLOCK = frozenset({"hour", "minute", "second"})
 

@@ -32,8 +32,6 @@ from tailgate.lake.tables.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
 
-REPORT = "This is a defect of Tailgate; please report it. CREATE OR REPLACE MATERIALIZED VIEW makes the view run again."
-
 
 class Isolation:
     """Removes failed views from the circuit. Thread safe."""

@@ -31,6 +31,5 @@ FILE = parsed(
     enum NullValue { NULL_VALUE = 0; }
     """
 )
-IMPORTS = "google/protobuf/"
 _WRAPPED = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 WRAPPERS = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)

@@ -1,4 +1,4 @@
-"""Spark for the tests of a module, and PostgreSQL with the table that the module declares."""
+"""One task at a time in Spark, and PostgreSQL with the table that the module declares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
+def cores() -> int:
+    return 1
 
 
 @pytest.fixture

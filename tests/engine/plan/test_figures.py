@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,8 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 2)
-    yield running
-    running.stop()
+def cores() -> int:
+    return 2
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

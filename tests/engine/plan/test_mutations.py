@@ -40,21 +40,16 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Yields a session whose JVM allows classes to be replaced."""
-    from tailgate.engine.runtime import session
-
+def session(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Returns a session whose JVM allows classes to be replaced."""
     folder = tmp_path_factory.mktemp("agent")
     manifest = folder / "manifest"
     manifest.write_text("Agent-Class: tailgate.Mutant\nCan-Redefine-Classes: true\n")
     classes = ROOT / "tailgate" / "engine" / "java" / "target" / "test-classes"
     subprocess.run(["jar", "cfm", folder / "agent.jar", manifest, "-C", classes, "tailgate/Mutant.class"], check=True)
-    running = session.start(folder / "spark", 1)
-    assert running._jvm is not None
-    pid = running._jvm.java.lang.ProcessHandle.current().pid()
+    pid = session._jvm.java.lang.ProcessHandle.current().pid()
     subprocess.run(["jcmd", str(pid), "JVMTI.agent_load", folder / "agent.jar"], check=True, stdout=subprocess.DEVNULL)
-    yield running
-    running.stop()
+    return session
 
 
 NODES: dict[str, type] = {

@@ -190,15 +190,6 @@ def names(catalog: Any) -> set[str]:
     return {i.name for i in catalog.visible if i.ready}
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 2)
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     short_history(monkeypatch)

@@ -57,15 +57,6 @@ class World:
         self.kafka.stop()
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 2)
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def world(session: Any, tmp_path: Path) -> Iterator[World]:
     made = World(session, tmp_path)

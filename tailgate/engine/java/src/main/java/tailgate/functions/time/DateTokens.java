@@ -37,7 +37,7 @@ final class DateTokens {
 
   private static final int TOKENS_MAX = 25;
   private static final int LENGTH_MAX = 128;
-  static final int WORD_LENGTH = 10;  // characters of a word that count
+  private static final int WORD_LENGTH = 10;  // characters of a word that count
   private static final String SPACES = "[ \\t\\n\\r\\f\\x0B]";
   // A repeated group takes stack for each repetition, so its length is bounded; a longer token is refused in any case.
   private static final String REPEATED = "{0," + (LENGTH_MAX + TOKENS_MAX) + "}";
@@ -56,6 +56,9 @@ final class DateTokens {
   private static final Pattern FRACTION = Pattern.compile("\\.\\d*");
 
   private DateTokens() {}
+
+  /** Returns the characters of a word that count. */
+  static String firstCharacters(String word) { return word.substring(0, Math.min(word.length(), WORD_LENGTH)); }
 
   /** Splits a text into tokens. `words` are those that a digit or plus sign may follow. */
   static List<Token> tokens(String text, Set<String> words) throws BadFormat {
@@ -92,7 +95,7 @@ final class DateTokens {
 
   private static Token word(String text, String word, int at, Set<String> words) {
     char next = at < text.length() ? text.charAt(at) : ' ';
-    boolean isWord = words.contains(word.substring(0, Math.min(word.length(), WORD_LENGTH)));
+    boolean isWord = words.contains(firstCharacters(word));
     if ("-/.".indexOf(next) < 0 && (isWord || "+0123456789".indexOf(next) < 0)) return new Token(Kind.STRING, word);
     Matcher rest = AFTER_WORD.matcher(text).region(at, text.length());
     return new Token(Kind.DATE, word + (rest.lookingAt() ? rest.group().toLowerCase(Locale.ROOT) : ""));

@@ -55,6 +55,6 @@ final class DateWords {
 
   /** Returns the meaning of a word, or null. Only its first ten characters count. */
   static Word find(String word) {
-    return WORDS.get(word.substring(0, Math.min(word.length(), DateTokens.WORD_LENGTH)));
+    return WORDS.get(DateTokens.firstCharacters(word));
   }
 }

@@ -3,6 +3,7 @@ package tailgate.functions.time;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -22,29 +23,27 @@ import tailgate.functions.time.DateTokens.Token;
  */
 public final class IntervalInput {
   private enum Unit {
-    MICROSECOND(0, 0, 1, "us usec usecond useconds usecs microsecon"),
-    MILLISECOND(0, 0, 1_000, "ms msec mseconds msecs millisecon"),
-    SECOND(0, 0, TimeUnits.SECOND, "s sec second seconds secs"),
-    MINUTE(0, 0, TimeUnits.MINUTE, "m min mins minute minutes"),
-    HOUR(0, 0, TimeUnits.HOUR, "h hour hours hr hrs"),
-    DAY(0, 1, 0, "d day days"),
-    WEEK(0, 7, 0, "w week weeks"),
-    MONTH(1, 0, 0, "mon mons month months"),
-    YEAR(12, 0, 0, "y year years yr yrs"),
-    DECADE(120, 0, 0, "dec decade decades decs"),
-    CENTURY(1200, 0, 0, "c cent centuries century"),
-    MILLENNIUM(12_000, 0, 0, "mil millennia millennium mils");
+    MICROSECOND(0, 0, 1),
+    MILLISECOND(0, 0, 1_000),
+    SECOND(0, 0, TimeUnits.SECOND),
+    MINUTE(0, 0, TimeUnits.MINUTE),
+    HOUR(0, 0, TimeUnits.HOUR),
+    DAY(0, 1, 0),
+    WEEK(0, 7, 0),
+    MONTH(1, 0, 0),
+    YEAR(12, 0, 0),
+    DECADE(120, 0, 0),
+    CENTURY(1200, 0, 0),
+    MILLENNIUM(12_000, 0, 0);
 
     final int months;
     final int days;
     final long micros;
-    final String spellings;
 
-    Unit(int months, int days, long micros, String spellings) {
+    Unit(int months, int days, long micros) {
       this.months = months;
       this.days = days;
       this.micros = micros;
-      this.spellings = spellings;
     }
   }
 
@@ -56,7 +55,9 @@ public final class IntervalInput {
 
   static {
     for (Unit unit : Unit.values()) {
-      for (String spelling : unit.spellings.split(" ")) UNITS_BY_SPELLING.put(spelling, unit);
+      for (String spelling : TimeUnits.spellings(unit.name().toLowerCase(Locale.ROOT))) {
+        UNITS_BY_SPELLING.put(DateTokens.firstCharacters(spelling), unit);
+      }
     }
   }
 
@@ -138,8 +139,7 @@ public final class IntervalInput {
       if (token.kind() == Kind.STRING || token.kind() == Kind.SPECIAL) {
         afterAgo = token.text().equals("ago");
         ago |= afterAgo;
-        String spelling = token.text().substring(0, Math.min(token.text().length(), DateTokens.WORD_LENGTH));
-        if (!afterAgo) unit = UNITS_BY_SPELLING.get(spelling);
+        if (!afterAgo) unit = UNITS_BY_SPELLING.get(DateTokens.firstCharacters(token.text()));
         if (unit == null) throw new BadFormat();
         continue;
       }

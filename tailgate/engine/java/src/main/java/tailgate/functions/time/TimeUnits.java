@@ -1,6 +1,7 @@
 package tailgate.functions.time;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -54,6 +55,11 @@ final class TimeUnits {
   static String unit(UTF8String word) {
     String lower = word.toString().toLowerCase(Locale.ROOT);
     return UNITS_BY_SPELLING.getOrDefault(lower, lower);
+  }
+
+  /** Returns the words that spell a unit. */
+  static List<String> spellings(String unit) {
+    return UNITS_BY_SPELLING.entrySet().stream().filter(e -> e.getValue().equals(unit)).map(Map.Entry::getKey).toList();
   }
 
   /**
