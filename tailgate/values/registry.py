@@ -16,6 +16,7 @@ from tailgate.values.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
 from tailgate.values.floats import DOUBLE_PRECISION, REAL
 from tailgate.values.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.intervals import INTERVAL
+from tailgate.values.json_texts import JSON
 from tailgate.values.jsonb import JSONB
 from tailgate.values.numerics import NUMERIC
 from tailgate.values.stored import stored
@@ -49,6 +50,7 @@ CODECS: dict[str, Codec] = {
     "timestamptz": TIMESTAMPTZ,
     "interval": INTERVAL,
     "uuid": UUID,
+    "json": JSON,
     "jsonb": JSONB,
     "record": records.codec_of(codec),
 }
