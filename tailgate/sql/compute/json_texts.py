@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from json.decoder import scanstring
 from typing import NamedTuple
 
 from tailgate.lake.errors import InvalidParameterValue, of
@@ -55,9 +54,9 @@ def _parts(text: str, start: int) -> Iterator[Part]:
     at = _skip_blanks(text, start + 1)
     while text[at] not in "]}":
         if has_keys:
-            key, at = scanstring(text, at + 1)
+            key, at = DECODER.raw_decode(text, at)
             at = _skip_blanks(text, _skip_blanks(text, at) + 1)  # after the colon
-        _, end = DECODER.scan_once(text, at)
+        _, end = DECODER.raw_decode(text, at)
         yield Part(key, at, end)
         at = _skip_blanks(text, end)
         if text[at] == ",":
@@ -108,7 +107,7 @@ def _text(text: str, part: Part | None) -> str | None:
     if part is None or text[part.start] == "n":
         return None
     if text[part.start] == '"':
-        string: str = scanstring(text, part.start + 1)[0]
+        string: str = DECODER.raw_decode(text, part.start)[0]
         return string
     return text[part.start : part.end]
 

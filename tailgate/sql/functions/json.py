@@ -27,7 +27,7 @@ def _comparisons() -> list[Function]:
 
 def _to_jsonb() -> list[Function]:
     """Returns to_jsonb() for each type: numbers and booleans as is, other values as strings."""
-    rows = [_both("to_jsonb", (J,), J, "{0}")]
+    rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", ("json",), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
     for t in ("text", "varchar", "name", "uuid"):
@@ -89,7 +89,7 @@ def _to_json() -> list[Function]:
     """Returns to_json() for each type; jsonb has the same text, except of floats."""
     rows = [Function("to_json", (W,), W, "{0}", "{0}")]
     for row in JSONB_ROWS:
-        if row.name == "to_jsonb":
+        if row.name == "to_jsonb" and row.arguments != (W,):
             (type,) = row.arguments
             rows.append(
                 _float(type) if type in ("float4", "float8") else Function("to_json", (type,), W, row.spark, row.duckdb, note=row.note)
