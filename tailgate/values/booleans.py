@@ -49,4 +49,8 @@ def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
     return true if pc.all(pc.or_(true, false)).as_py() in (True, None) else None
 
 
-BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary, read_column)
+def column_text(array: pa.Array, type: Type, style: Style) -> pa.Array:
+    return pc.if_else(array, b"t", b"f").cast(pa.binary())
+
+
+BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary, read_column, column_text)

@@ -10,7 +10,7 @@ import re
 from tailgate.lake.types import Type
 from tailgate.values.binary import check_size
 from tailgate.values.codec import Codec
-from tailgate.values.columns import spelled
+from tailgate.values.columns import same_bytes, spelled
 from tailgate.values.style import Style
 from tailgate.values.texts import invalid
 
@@ -37,4 +37,4 @@ def write_binary(value: bytes) -> bytes:
     return bytes.fromhex(value.decode().replace("-", ""))
 
 
-UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON))
+UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON), same_bytes)
