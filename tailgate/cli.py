@@ -14,8 +14,9 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 LISTEN = "127.0.0.1:6875"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -115,8 +116,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _command(commands, name, help, run):  # type: ignore[no-untyped-def]  # argparse has no public type for subparsers
-    command = commands.add_parser(name, help=help, description=help)
+def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
+    command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
     command.set_defaults(run=run)
     return command
 

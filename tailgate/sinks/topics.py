@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # exported, not declared
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tailgate.sinks.failures import kafka
 

@@ -21,9 +21,10 @@ VARIABLE = re.compile(r"(?<![:\w']):([a-z]\w*)")  # does not match a cast
 
 
 class Terminal:
-    """A connection for typed statements."""
+    """A connection for typed statements. `null` is printed for NULL."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, null: str = "NULL") -> None:
+        self._null = null
         self._connection = psycopg.connect(dsn, autocommit=True)
         self._notices: list[str] = []
         self._variables: dict[str, str] = {}
@@ -57,12 +58,12 @@ class Terminal:
             result = self._last(wire)
             if INTERRUPT in out:
                 return (*self._notices, *out)
-            return (*self._notices, *out, *([] if result.status == pq.ExecStatus.COMMAND_OK else printed(result)))
+            return (*self._notices, *out, *([] if result.status == pq.ExecStatus.COMMAND_OK else printed(result, self._null)))
         if gset and result.status == pq.ExecStatus.TUPLES_OK:
             for c in range(result.nfields):
-                self._variables[(result.fname(c) or b"").decode()] = _cell(result.get_value(0, c))
+                self._variables[(result.fname(c) or b"").decode()] = _cell(result.get_value(0, c), self._null)
             return tuple(self._notices)
-        return (*self._notices, *out, *printed(result))
+        return (*self._notices, *out, *printed(result, self._null))
 
     def _value(self, match: re.Match[str]) -> str:
         return self._variables.get(match[1], match[0])
@@ -98,22 +99,22 @@ class _Diagnostic:
         self.context = field(pq.DiagnosticField.CONTEXT)
 
 
-def printed(result: PGresult) -> list[str]:
+def printed(result: PGresult, null: str) -> list[str]:
     if result.status == pq.ExecStatus.FATAL_ERROR:
         diagnostic = _Diagnostic(result)
         return _diagnostic_lines(diagnostic.severity, diagnostic.sqlstate, diagnostic.message_primary, diagnostic)
     if result.status == pq.ExecStatus.TUPLES_OK:
         tag = (result.command_status or b"").decode()
-        return [*table(result), *([tag] if re.match(r"INSERT|UPDATE|DELETE", tag) else [])]
+        return [*table(result, null), *([tag] if re.match(r"INSERT|UPDATE|DELETE", tag) else [])]
     return [(result.command_status or b"").decode()] if result.status == pq.ExecStatus.COMMAND_OK else []
 
 
-def table(result: PGresult) -> list[str]:
+def table(result: PGresult, null: str) -> list[str]:
     """Returns psql's aligned table with its footer."""
     columns = range(result.nfields)
     names = [(result.fname(c) or b"").decode() for c in columns]
     right = [result.ftype(c) in NUMBERS for c in columns]
-    rows = [[_cell(result.get_value(r, c)) for c in columns] for r in range(result.ntuples)]
+    rows = [[_cell(result.get_value(r, c), null) for c in columns] for r in range(result.ntuples)]
     widths = [max(len(names[c]), *(len(line) for row in rows for line in row[c].split("\n")), 0) for c in columns]
     out = ["|".join(f" {_centred(names[c], widths[c])} " for c in columns).rstrip(), "+".join("-" * (w + 2) for w in widths)]
     for row in rows:
@@ -129,8 +130,8 @@ def table(result: PGresult) -> list[str]:
     return [*out, f"({len(rows)} row{'' if len(rows) == 1 else 's'})"]
 
 
-def _cell(value: bytes | None) -> str:
-    return "NULL" if value is None else value.decode()
+def _cell(value: bytes | None, null: str) -> str:
+    return null if value is None else value.decode()
 
 
 def _centred(text: str, width: int) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.decoders import ArrowDecoder, DecoderSpec, FormatSpec
@@ -256,7 +257,8 @@ def _apply(frame: DataFrame, linear: Steps) -> DataFrame:
             case Unnest(array, fields, outer):
                 width = len(frame.columns)
                 frame = frame.selectExpr("*", f"posexplode{'_outer' if outer else ''}({array}) AS (place, element)")
-                element_columns = [f"element.`{f.name}`" for f in frame.schema["element"].dataType.fields] if fields else ["element"]
+                names = cast(StructType, frame.schema["element"].dataType).names if fields else ()
+                element_columns = [f"element.`{name}`" for name in names] or ["element"]
                 numbered = [*element_columns, "CAST(place AS BIGINT) + 1"]
                 frame = frame.selectExpr(*(f"c{i}" for i in range(width)), *(f"{e} AS c{width + i}" for i, e in enumerate(numbered)))
     return frame

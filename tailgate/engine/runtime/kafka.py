@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic, time_ns
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -110,7 +110,8 @@ class Identities:
 
     def __init__(self, brokers: str, settings: Mapping[str, str]) -> None:
         self._brokers, self._heard = brokers, _Heard()
-        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(settings)})
+        options: dict[str, Any] = {"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(settings)}
+        self._admin = AdminClient(options)
 
     def of(self, topics: Iterable[str]) -> dict[str, str | None]:
         """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""
@@ -219,24 +220,17 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
             if not messages and monotonic() - last_message > IDLE_S:
                 raise ConnectionFailure(f"Kafka at {brokers} sent nothing for {IDLE_S:.0f} s while topic {topic} was read")
             for message in messages:
-                error, partition = message.error(), message.partition()
+                error, partition, offset = message.error(), cast(int, message.partition()), cast(int, message.offset())
                 if error is not None:
                     if error.code() != KafkaError._PARTITION_EOF:
                         raise ConnectionFailure(f"Kafka at {brokers}, topic {topic}: {error.str()}")
                     # the remaining offsets before `end` are transaction markers, not records
                     open_.pop(partition, None)
                 elif partition in open_:
-                    if message.offset() < open_[partition]:
-                        yield Record(
-                            topic,
-                            message.key(),
-                            message.value(),
-                            partition,
-                            message.offset(),
-                            message.timestamp()[1],
-                            tuple(message.headers() or ()),
-                        )
-                    if message.offset() + 1 >= open_[partition]:
+                    if offset < open_[partition]:
+                        headers = cast(list[tuple[str, bytes | None]], message.headers() or [])
+                        yield Record(topic, message.key(), message.value(), partition, offset, message.timestamp()[1], tuple(headers))
+                    if offset + 1 >= open_[partition]:
                         del open_[partition]
             if messages:
                 # taken after the yields, since the caller may take long to process the records

@@ -114,7 +114,7 @@ class Letters:
             for piece in _pieces(rows):
                 having = _Having(self._engine, source, self._backfills)
                 self._enter(source, [_again(f"{RETRY}{node}", row, having(row)) for row in piece])
-        return rows.num_rows
+        return int(rows.num_rows)
 
     def delete(self, source: Source, chosen: Callable[[pa.Table], pa.Table]) -> int:
         """Deletes the letters that `chosen` selects from the table. Returns their number."""
@@ -123,7 +123,7 @@ class Letters:
             channel = f"{FORGET}{nodes.upsert_node(of_source(source, self._engine.catalog))}"
             for piece in _pieces(rows):
                 self._enter(source, [Record(channel, row["topic"].encode(), None, row["partition"], row["offset"]) for row in piece])
-        return rows.num_rows
+        return int(rows.num_rows)
 
     def _rows(self, source: Source) -> pa.Table:
         """Returns the letters in record order, after all earlier inbox entries are read."""

@@ -89,7 +89,7 @@ def _unwatched(session: SparkSession) -> None:
 
     They take 5 ms of CPU per tick.
     """
-    context = session.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    context = session.sparkContext._jsc.sc()
     for store in (context.statusStore(), session._jsparkSession.sharedState().statusStore()):
         listener = store.listener()
         if listener.isDefined():

@@ -28,6 +28,7 @@ from tailgate.engine.runtime.kafka import Offsets
 from tailgate.engine.runtime.ticked import Ticked, ticked
 
 CLOCK_MS = 10_000  # interval of ticks of an idle engine, so that time advances
+TICK_INTERVAL_MS = 25  # shortest time between the starts of two ticks: more of them would only cost CPU
 
 
 class LoopEnded(RuntimeError):
@@ -60,7 +61,7 @@ class TickLoop:
         jvm: Any = session._jvm
         with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:
             path = str(Path(folder) / "ticks")
-            self._java = jvm.tailgate.circuit.TickLoop(session._jsparkSession, path, str(inbox), consumed, CLOCK_MS)
+            self._java = jvm.tailgate.circuit.TickLoop(session._jsparkSession, path, str(inbox), consumed, CLOCK_MS, TICK_INTERVAL_MS)
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.connect(path)
         self._circuit: Any = None

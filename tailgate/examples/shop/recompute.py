@@ -68,8 +68,9 @@ class Topics:
         finally:
             consumer.close()
 
-    def decode(self, value: bytes) -> Any:
+    def decode(self, value: bytes | None) -> Any:
         """Decodes a value in Confluent's wire format."""
+        assert value is not None
         (id,) = struct.unpack(">I", value[1:5])
         if id not in self._schemas:
             with SchemaRegistryClient({"url": self._registry}) as registry:
@@ -82,13 +83,14 @@ class Topics:
         count = 0
         for message in self.messages(USERS):
             count += 1
-            if message.value() is not None:
+            key = message.key()
+            if key is not None and message.value() is not None:
                 change = self.decode(message.value())
                 if change["op"] == "d":
-                    users.pop(message.key(), None)
+                    users.pop(key, None)
                 else:
-                    users[message.key()] = change["after"]
-        views = [json.loads(m.value()) for m in self.messages(PAGEVIEWS)]
+                    users[key] = change["after"]
+        views = [json.loads(m.value() or b"") for m in self.messages(PAGEVIEWS)]
         schema = pa.schema([("user_id", pa.int64()), ("channel", pa.string()), ("received_at", pa.int64())])
         with duckdb.connect() as db:
             db.execute("SET TimeZone = 'UTC'")

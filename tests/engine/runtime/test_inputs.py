@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,27 @@ def test_a_reader_gets_more_topics_and_loses_none_of_its_records(world: World) -
     world.send("a", *map(str, range(200, 300)))
     until(lambda: world.texts("a") == sorted(map(str, range(300))))
     until(lambda: world.texts("b") == ["first"])
+
+
+def test_a_source_with_a_rate_advances_beside_a_busy_one(world: World) -> None:
+    world.source("slow", LIMITED)
+    world.source("busy")
+    world.connected("slow", "busy")
+    done = threading.Event()
+
+    def load() -> None:
+        while not done.wait(0.002):
+            world.send("busy", "x")
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        for n in range(10):
+            world.send("slow", str(n))
+            until(lambda n=n: len(world.texts("slow")) == n + 1)  # type: ignore[misc]
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_a_tick_without_an_entry_is_repeated_from_the_same_positions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.classic.SparkSession;
@@ -53,6 +55,8 @@ public final class TickLoop implements AutoCloseable {
   private final Queue<Input> removed = new ArrayDeque<>();
   private final Map<String, Throwable> failures = new ConcurrentHashMap<>();
   private final ServerSocketChannel server;
+  private final long intervalNanos;
+  private long began;  // when the last tick started
   private final Thread thread = new Thread(this::serve, "tailgate-ticks");
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
@@ -61,14 +65,12 @@ public final class TickLoop implements AutoCloseable {
   private static final class Input {
     final String name;
     final MicroBatchStream stream;
-    final AutoCloseable watch;
     Offset start, end;
 
-    Input(String name, MicroBatchStream stream, String start, AutoCloseable watch) {
+    Input(String name, MicroBatchStream stream, String start) {
       this.name = name;
       this.stream = stream;
       this.start = this.end = stream.deserializeOffset(start);
-      this.watch = watch;
     }
 
     /**
@@ -104,19 +106,25 @@ public final class TickLoop implements AutoCloseable {
 
     void stop() {
       try {
-        if (watch != null) watch.close();
         stream.stop();
-      } catch (Exception e) {
+      } catch (RuntimeException e) {
         LogManager.getLogger(TickLoop.class).warn("closing the reader {}", name, e);
       }
     }
   }
 
-  /** Listens at this socket. The inbox is read from behind the entry `consumed`. */
-  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis) throws IOException {
+  /**
+   * Listens at this socket.
+   *
+   * @param consumed the entry behind which the inbox is read
+   * @param intervalMillis shortest time between the starts of two ticks
+   */
+  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis) throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
-    this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]", null);
+    this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);
+    this.began = System.nanoTime() - intervalNanos;
+    this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]");
     server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     server.bind(UnixDomainSocketAddress.of(socket));
     thread.setDaemon(true);
@@ -135,7 +143,7 @@ public final class TickLoop implements AutoCloseable {
    */
   public void add(String name, KafkaReader reader, String offsets) {
     SparkSession.setActiveSession(session);
-    Input input = new Input(name, reader.stream(folder), offsets, reader.watch(folder));
+    Input input = new Input(name, reader.stream(folder), offsets);
     remove(name);
     readers.add(input);
     InboxSource.look(folder);
@@ -207,24 +215,29 @@ public final class TickLoop implements AutoCloseable {
   /** Waits until there is a reason for a tick. Returns the names of readers that failed, as JSON. */
   private byte[] news() throws IOException {
     ArrayNode failed = JSON.createArrayNode();
-    boolean reason = false;
-    while (!reason && !closed) {
-      stopRemoved();
-      reason = inbox.look() | woken;
-      for (Input reader : readers) {
-        try {
-          reason |= reader.look();
-        } catch (Exception e) {  // Scala throws checked exceptions without declaring them
-          if (closed || !readers.remove(reader)) continue;  // it was removed meanwhile
-          failures.put(reader.name, e);
-          failed.add(reader.name);
-          inBackground(reader::stop);
-          reason = true;
-        }
-      }
-    }
+    long left = began + intervalNanos - System.nanoTime();
+    if (left > 0 && !woken) LockSupport.parkNanos(left);
+    while (!look(failed) && !closed) {}
     woken = false;
     return JSON.writeValueAsBytes(failed);
+  }
+
+  /** Fixes the end of each input. Returns whether there is a reason for a tick. */
+  private boolean look(ArrayNode failed) {
+    stopRemoved();
+    boolean reason = inbox.look() | woken;
+    for (Input reader : readers) {
+      try {
+        reason |= reader.look();
+      } catch (Exception e) {  // Scala throws checked exceptions without declaring them
+        if (closed || !readers.remove(reader)) continue;  // it was removed meanwhile
+        failures.put(reader.name, e);
+        failed.add(reader.name);
+        inBackground(reader::stop);
+        reason = true;
+      }
+    }
+    return reason;
   }
 
   private void stopRemoved() {
@@ -244,6 +257,7 @@ public final class TickLoop implements AutoCloseable {
   }
 
   private void tick(SocketChannel channel, DataInputStream in) throws IOException {
+    began = System.nanoTime();
     long time = in.readLong();
     int partitions = in.readInt();
     String statePath = text(in), stateIds = text(in);

@@ -117,11 +117,6 @@ public final class InboxSource {
    */
   public static MicroBatchStream stream(String folder, long start, long clockMillis) { return new Entering(folder, start, clockMillis); }
 
-  /** Rings when one of the topics has new records, until closed. */
-  static AutoCloseable watch(String folder, String brokers, List<String> topics, Map<String, String> clients) {
-    return inbox(folder).doorbell.watch(brokers, topics, clients);
-  }
-
   // ---- the stream, in the driver ----------------------------------------------------------------
 
   private static final class Entering implements MicroBatchStream {

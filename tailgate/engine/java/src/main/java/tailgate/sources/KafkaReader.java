@@ -8,15 +8,15 @@ import org.apache.spark.sql.kafka010.KafkaSourceProvider;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A reader of topics of one broker: Spark's Kafka stream, with a rate limit or whole transactions
- * if they are wanted.
+ * A reader of topics of one broker: a feed that fetches ahead ({@link KafkaFeed}), with a rate limit
+ * if it is wanted; or Spark's Kafka stream, cut at whole transactions.
  */
 public final class KafkaReader {
-  // limit per tick: 0.5 s of work, so that a source that catches up delays others little
+  // limit of a tick with whole transactions: 0.5 s of work
   private static final long ROWS_PER_TICK = 50_000;
   // longest wait for a broker; its sources are then stalled, and ticks of the others continue
   private static final String ANSWER_MS = "3000";
-  // the default makes every tick at a low rate 500 ms longer
+  // of Spark's consumer: the default makes every tick at a low rate 500 ms longer
   private static final String FETCH_WAIT_MS = "10";
   private final String name, brokers;
   private final List<String> topics;
@@ -45,22 +45,20 @@ public final class KafkaReader {
 
   /** Opens the stream. `inbox` is the folder whose doorbell starts ticks. */
   public MicroBatchStream stream(String inbox) {
+    if (!transactions.isEmpty()) return new TransactedKafka(sparkStream(inbox), name, transactions, consumer(), inbox);
+    KafkaFeed feed = new KafkaFeed(topics, consumer(), inbox);
+    return rate > 0 ? new RatedKafka(feed, rate, inbox) : feed;
+  }
+
+  private MicroBatchStream sparkStream(String inbox) {
     Map<String, String> options = new HashMap<>(Map.of("kafka.bootstrap.servers", brokers, "subscribe", String.join(",", topics),
         "maxOffsetsPerTrigger", Long.toString(ROWS_PER_TICK), "failOnDataLoss", "true", "includeHeaders", "true", "fetchOffset.numRetries", "1"));
     consumer().forEach((setting, value) -> options.put("kafka." + setting, value.toString()));
     CaseInsensitiveStringMap all = new CaseInsensitiveStringMap(options);
     KafkaSourceProvider kafka = new KafkaSourceProvider();
     SupportsRead table = (SupportsRead) kafka.getTable(kafka.inferSchema(all), new Transform[0], options);
-    MicroBatchStream stream = table.newScanBuilder(all).build().toMicroBatchStream(inbox + "/" + name);
-    if (!transactions.isEmpty()) return new TransactedKafka(stream, name, transactions, consumer(), inbox);
-    return rate > 0 ? new RatedKafka(stream, rate, inbox) : stream;
+    return table.newScanBuilder(all).build().toMicroBatchStream(inbox + "/" + name);
   }
-
-  /**
-   * Returns the watch that rings the doorbell of the inbox when there are new records, or null for
-   * a reader with transactions, whose scan rings it.
-   */
-  public AutoCloseable watch(String inbox) { return transactions.isEmpty() ? InboxSource.watch(inbox, brokers, topics, clients) : null; }
 
   private Map<String, Object> consumer() {
     Map<String, Object> all = new HashMap<>(Map.of("bootstrap.servers", brokers, "isolation.level", "read_committed", "fetch.max.wait.ms", FETCH_WAIT_MS,

@@ -4,7 +4,7 @@ import java.util.concurrent.*;
 import org.apache.spark.sql.connector.read.streaming.*;
 
 /**
- * Spark's Kafka stream with a limit in records per second, which Spark lacks.
+ * A feed with a limit in records per second.
  *
  * <pre>   look ──► has a slice of a second passed? ──no──► nothing new; ring when it has
  *                └─yes─► as many records as the rate allows since the last ones, at most those of one second</pre>

@@ -5,7 +5,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
 
 /**
- * Spark's Kafka stream with another choice of the end of a tick: it delegates all but {@link
+ * A Kafka stream with another choice of the end of a tick: it delegates all but {@link
  * #latestOffset(Offset, ReadLimit)}. Used by the loop's thread only.
  */
 abstract class WrappedKafka implements MicroBatchStream, SupportsAdmissionControl {

@@ -46,7 +46,7 @@ class TickLoopTest {
       inbox = Files.createDirectory(folder.resolve("inbox"));
       state = Files.createDirectory(folder.resolve("state"));
       this.partitions = partitions;
-      loop = new TickLoop(spark(), folder.resolve("socket").toString(), inbox.toString(), 0, 600_000);
+      loop = new TickLoop(spark(), folder.resolve("socket").toString(), inbox.toString(), 0, 600_000, 0);
       loop.use(circuit);
       channel = SocketChannel.open(StandardProtocolFamily.UNIX);
       channel.connect(UnixDomainSocketAddress.of(folder.resolve("socket")));

@@ -1,0 +1,331 @@
+package tailgate.sources;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.clients.consumer.*;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.*;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A stream of Kafka records that are fetched while ticks run. A thread polls the consumer; a tick
+ * reads what has arrived, and its ends are the positions directly after that.
+ *
+ * <pre>   broker ──poll──► queue, bounded ──► latestOffset(): as much as a tick may have
+ *                       └─ring─► the loop        commit(): the records of the committed tick go</pre>
+ *
+ * <p>Records stay in the queue until the tick that read them is committed, so a tick can be
+ * repeated. Only committed records are read; aborted ones and the markers of transactions advance
+ * the positions. The tasks read the queue, so they must run in this process.
+ */
+final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  // limits of a tick: 0.5 s of work, so that a source that catches up delays others little
+  private static final int TICK_RECORDS_MAX = 50_000;
+  private static final long TICK_BYTES_MAX = 32L << 20;
+  // limits of the queue, after which nothing is polled: two ticks, so that the next one need not wait
+  private static final int QUEUE_RECORDS_MAX = 2 * TICK_RECORDS_MAX;
+  private static final long QUEUE_BYTES_MAX = 2 * TICK_BYTES_MAX;
+  // limit of all queues of this process; a feed with an empty queue may always poll once
+  private static final long QUEUES_BYTES_MAX = 128L << 20;
+  private static final AtomicLong QUEUES_BYTES = new AtomicLong();
+  private static final long ROOM_MS = 50;  // longest wait for room, which other feeds do not announce
+  private static final int POLL_RECORDS_MAX = 1_000;
+  private static final int FETCH_BYTES_MAX = 16 << 20;  // what the consumer may hold besides the queue, compressed
+  private static final int RECORD_BYTES = 250;  // overhead of a record in memory
+  private static final Duration POLL = Duration.ofMillis(500);
+  // pause before the next poll at an ordinary rate, so that a poll returns several records
+  private static final long PAUSE_MS = 4;
+  // interval of requests that detect a broker that is down, a deleted topic, and new partitions
+  private static final long PROBE_MS = 2_000;
+  private static final Duration ANSWER = Duration.ofSeconds(3);
+  private static final String METADATA_MS = "10000";  // delay until added partitions are seen
+  private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
+  private static final AtomicLong NUMBERS = new AtomicLong();
+
+  /** A record, or null for offsets without a record, and the next offset of its partition. */
+  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next) {}
+
+  /** The next offset of each partition, and how many entries of the queue come before. */
+  private static final class At extends Offset {
+    final SortedMap<TopicPartition, Long> next = new TreeMap<>(ORDER);
+    final int entries;
+
+    At(Map<TopicPartition, Long> next, int entries) {
+      this.next.putAll(next);
+      this.entries = entries;
+    }
+
+    @Override public String json() {
+      ObjectNode all = JSON.createObjectNode();
+      next.forEach((p, offset) -> all.withObjectProperty(p.topic()).put(Integer.toString(p.partition()), offset));
+      return all.toString();
+    }
+
+    @Override public boolean equals(Object other) { return other instanceof At at && at.next.equals(next); }
+    @Override public int hashCode() { return next.hashCode(); }
+  }
+
+  private static final Comparator<TopicPartition> ORDER = Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
+
+  private final String inbox;
+  private final Map<String, Object> settings;
+  private final Set<String> topics;
+  private final Thread thread = new Thread(this::run, "tailgate-feed");
+  private final Map<TopicPartition, Long> fetched = new HashMap<>();  // positions after the last poll; used by the thread
+  // the following are guarded by this object
+  private final ArrayDeque<Fetched> queue = new ArrayDeque<>();
+  private final List<Long> planned = new ArrayList<>();  // the numbers of the parts of the tick that is not committed
+  private Map<TopicPartition, Long> committed;  // positions before the queue
+  private KafkaConsumer<byte[], byte[]> consumer;
+  private long queuedBytes;
+  private RuntimeException failure;
+  private boolean closed;
+
+  /**
+   * Describes a feed. It starts when the loop gives the position.
+   *
+   * @param settings those of the consumer
+   * @param inbox the folder whose doorbell starts ticks
+   */
+  KafkaFeed(Collection<String> topics, Map<String, Object> settings, String inbox) {
+    this.topics = Set.copyOf(topics);
+    this.inbox = inbox;
+    this.settings = new HashMap<>(settings);
+    this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false, ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none",
+        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
+        ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
+    this.settings.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // no tick waits for a fetch
+    thread.setDaemon(true);
+  }
+
+  /** Returns the size of the queues of all feeds. */
+  public static long queuedBytes() { return QUEUES_BYTES.get(); }
+
+  // ---- the thread -------------------------------------------------------------------------------
+
+  private void run() {
+    KafkaConsumer<byte[], byte[]> opened = null;
+    try {
+      opened = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+      synchronized (this) { consumer = opened; }
+      opened.assign(fetched.keySet());
+      fetched.forEach(opened::seek);
+      poll(opened);
+    } catch (WakeupException | InterruptedException | InterruptException e) {
+      fail(new IllegalStateException("the feed is closed", e));
+    } catch (RuntimeException e) {
+      fail(e);
+    } catch (Throwable e) {  // a feed that ended without a failure would stop its sources silently
+      fail(new IllegalStateException(e));
+    } finally {
+      if (opened != null) opened.close(Duration.ZERO);  // otherwise it waits for the open fetch
+    }
+  }
+
+  private void poll(KafkaConsumer<byte[], byte[]> consumer) throws InterruptedException {
+    long probed = System.nanoTime();
+    while (!isClosed()) {
+      ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+      List<Fetched> news = news(consumer, records);
+      if (!news.isEmpty()) {
+        add(news);
+        InboxSource.look(inbox);
+      }
+      if (System.nanoTime() - probed > PROBE_MS * 1_000_000) {
+        probe(consumer);
+        probed = System.nanoTime();
+      }
+      if (!records.isEmpty() && records.count() < POLL_RECORDS_MAX) Thread.sleep(PAUSE_MS);
+    }
+  }
+
+  private void fail(RuntimeException e) {
+    synchronized (this) { failure = e; }
+    InboxSource.look(inbox);
+  }
+
+  private synchronized boolean isClosed() { return closed; }
+
+  /** Returns the records of a poll, and the positions that have advanced without a record. */
+  private List<Fetched> news(KafkaConsumer<byte[], byte[]> consumer, ConsumerRecords<byte[], byte[]> records) {
+    List<Fetched> news = new ArrayList<>(records.count());
+    for (TopicPartition p : records.partitions()) {
+      UTF8String topic = UTF8String.fromString(p.topic());
+      for (ConsumerRecord<byte[], byte[]> r : records.records(p)) {
+        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1));
+        fetched.put(p, r.offset() + 1);
+      }
+    }
+    for (TopicPartition p : consumer.assignment()) {
+      long position = consumer.position(p);
+      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position));
+    }
+    return news;
+  }
+
+  /** Adds to the queue when it has room. */
+  private synchronized void add(List<Fetched> news) throws InterruptedException {
+    while (!closed && !queue.isEmpty() && (queue.size() >= QUEUE_RECORDS_MAX || queuedBytes >= QUEUE_BYTES_MAX || QUEUES_BYTES.get() >= QUEUES_BYTES_MAX)) wait(ROOM_MS);
+    if (closed) return;
+    queue.addAll(news);
+    hold(news.stream().mapToLong(Fetched::bytes).sum());
+  }
+
+  private void hold(long bytes) {
+    queuedBytes += bytes;
+    QUEUES_BYTES.addAndGet(bytes);
+  }
+
+  private static InternalRow row(UTF8String topic, ConsumerRecord<byte[], byte[]> r) {
+    List<Object> headers = new ArrayList<>();
+    for (Header h : r.headers()) headers.add(new GenericInternalRow(new Object[] {UTF8String.fromString(h.key()), h.value()}));
+    return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000, r.timestampType().id,
+        headers.isEmpty() ? null : new GenericArrayData(headers.toArray())});
+  }
+
+  private static long bytes(ConsumerRecord<byte[], byte[]> r) {
+    long bytes = RECORD_BYTES + Math.max(0, r.serializedKeySize()) + Math.max(0, r.serializedValueSize());
+    for (Header h : r.headers()) bytes += RECORD_BYTES + h.key().length() + (h.value() == null ? 0 : h.value().length);
+    return bytes;
+  }
+
+  /** Asks the broker for the topics. New partitions are read from their first record. */
+  private void probe(KafkaConsumer<byte[], byte[]> consumer) {
+    Set<TopicPartition> all = new HashSet<>(consumer.assignment()), added = new HashSet<>();
+    consumer.endOffsets(all, ANSWER);
+    for (String topic : topics)
+      for (PartitionInfo p : consumer.partitionsFor(topic, ANSWER)) {
+        TopicPartition partition = new TopicPartition(topic, p.partition());
+        if (all.add(partition)) added.add(partition);
+      }
+    if (added.isEmpty()) return;
+    Map<TopicPartition, Long> first = consumer.beginningOffsets(added, ANSWER);
+    consumer.assign(all);
+    first.forEach(consumer::seek);
+    fetched.putAll(first);
+    synchronized (this) { committed.putAll(first); }
+  }
+
+  // ---- the stream, used by the loop's thread ----------------------------------------------------
+
+  /** Returns a position, and starts to fetch from the first one. */
+  @Override public synchronized Offset deserializeOffset(String json) {
+    Map<TopicPartition, Long> at = new HashMap<>();
+    try {
+      for (var t : JSON.readTree(json).properties())
+        for (var p : t.getValue().properties()) at.put(new TopicPartition(t.getKey(), Integer.parseInt(p.getKey())), p.getValue().longValue());
+    } catch (IOException e) {
+      throw new IllegalArgumentException(json, e);
+    }
+    if (committed == null) {
+      committed = at;
+      fetched.putAll(at);
+      thread.start();
+    }
+    return new At(at, 0);
+  }
+
+  @Override public ReadLimit getDefaultReadLimit() { return ReadLimit.maxRows(TICK_RECORDS_MAX); }
+
+  /** Returns the position after what has arrived, up to the limits. Throws what ended the thread. */
+  @Override public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
+    if (failure != null) throw failure;
+    long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
+    Map<TopicPartition, Long> next = new HashMap<>(committed);
+    int entries = 0;
+    for (Fetched f : queue) {
+      bytes += f.bytes;
+      if (f.row != null && --records < 0 || bytes > TICK_BYTES_MAX && entries > 0) break;
+      next.put(f.partition, f.next);
+      entries++;
+    }
+    return new At(next, entries);
+  }
+
+  /** Plans a part for each of Kafka's partitions, in which records keep their order. */
+  @Override public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
+    forget();
+    Map<TopicPartition, List<InternalRow>> rows = new TreeMap<>(ORDER);
+    int left = ((At) end).entries;
+    for (Fetched f : queue) {
+      if (left-- == 0) break;
+      if (f.row != null) rows.computeIfAbsent(f.partition, p -> new ArrayList<>()).add(f.row);
+    }
+    List<InputPartition> parts = new ArrayList<>();
+    for (List<InternalRow> part : rows.values()) {
+      long number = NUMBERS.incrementAndGet();
+      PLANNED.put(number, part);
+      planned.add(number);
+      parts.add(new Part(number));
+    }
+    return parts.toArray(InputPartition[]::new);
+  }
+
+  @Override public PartitionReaderFactory createReaderFactory() { return new Opens(); }
+
+  /** Removes the records of a tick whose log entry is durable. */
+  @Override public synchronized void commit(Offset end) {
+    forget();
+    for (int left = ((At) end).entries; left > 0 && !queue.isEmpty(); left--) hold(-queue.poll().bytes);
+    committed.putAll(((At) end).next);
+    notifyAll();
+  }
+
+  @Override public synchronized void stop() {
+    closed = true;
+    if (consumer != null) consumer.wakeup();
+    forget();
+    queue.clear();
+    hold(-queuedBytes);
+    notifyAll();
+  }
+
+  private void forget() {
+    planned.forEach(PLANNED::remove);
+    planned.clear();
+  }
+
+  @Override public Offset latestOffset() { throw new UnsupportedOperationException("without a limit"); }
+  @Override public Offset initialOffset() { throw new UnsupportedOperationException("the log has the positions"); }
+
+  // ---- the rows, in a task ----------------------------------------------------------------------
+
+  /** Rows in the memory of this process. */
+  private record Part(long number) implements InputPartition {}
+
+  private static final class Opens implements PartitionReaderFactory {
+    private static final long serialVersionUID = 1;
+    @Override public PartitionReader<InternalRow> createReader(InputPartition partition) {
+      Iterator<InternalRow> rows = PLANNED.get(((Part) partition).number).iterator();
+      return new PartitionReader<>() {
+        private InternalRow row;
+
+        @Override public boolean next() {
+          if (!rows.hasNext()) return false;
+          row = rows.next();
+          return true;
+        }
+
+        @Override public InternalRow get() { return row; }
+        @Override public void close() {}
+      };
+    }
+  }
+}

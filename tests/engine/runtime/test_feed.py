@@ -1,0 +1,202 @@
+"""The feed of Kafka records: its ranges repeat exactly, have only committed records, and are bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from py4j.protocol import Py4JJavaError
+
+from tailgate.embedded.kafka import Kafka
+from tests.engine.runtime.parts import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+RECORDS_MAX = 50_000  # of a tick
+BYTES_MAX = 32 << 20  # of a tick
+VALUE, OFFSET = 1, 4  # columns
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from tailgate.engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 2)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    running = Kafka(tmp_path_factory.mktemp("kafka"))
+    running.start()
+    yield running
+    running.stop()
+
+
+class Feed:
+    """A feed of one topic with one partition, used as the tick loop uses it."""
+
+    def __init__(self, session: Any, kafka: Kafka, topic: str, start: int = 0) -> None:
+        self._jvm, self._topic = session._jvm, topic
+        reader = self._jvm.tailgate.sources.KafkaReader("r", kafka.address, [topic], {})
+        self._stream = reader.stream(f"/nowhere/{topic}")
+        self._start = self._stream.deserializeOffset(json.dumps({topic: {"0": start}}))
+
+    def end(self) -> Any:
+        """Returns the position after what a tick would read now."""
+        return self._stream.latestOffset(self._start, self._stream.getDefaultReadLimit())
+
+    def next(self, end: Any) -> int:
+        return int(json.loads(end.json())[self._topic]["0"])
+
+    def until(self, next: int) -> Any:
+        """Returns the end of a tick when it has reached this offset."""
+        until(lambda: self.next(self.end()) >= next)
+        return self.end()
+
+    def rows(self, end: Any) -> list[tuple[int, bytes]]:
+        """Returns offset and value of the records up to `end`, which a tick reads."""
+        rows = []
+        for part in self._stream.planInputPartitions(self._start, end):
+            reader = self._stream.createReaderFactory().createReader(part)
+            while reader.next():
+                row = reader.get()
+                rows.append((row.getLong(OFFSET), bytes(row.getBinary(VALUE))))
+        return rows
+
+    def commit(self, end: Any) -> None:
+        self._stream.commit(end)
+        self._start = end
+
+    def stop(self) -> None:
+        self._stream.stop()
+
+
+@pytest.fixture
+def feed(session: Any, kafka: Kafka, request: pytest.FixtureRequest) -> Iterator[Feed]:
+    """A feed of the topic "x-<name of the test>"."""
+    kafka.create_topic(topic(request))
+    running = Feed(session, kafka, topic(request))
+    yield running
+    running.stop()
+    until(lambda: feeds(session) == 0)
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    return topic(request)
+
+
+def topic(request: pytest.FixtureRequest) -> str:
+    return f"x-{request.node.name}"
+
+
+def feeds(session: Any) -> int:
+    """Returns the number of threads of feeds."""
+    return sum(t.getName() == "tailgate-feed" for t in session._jvm.java.lang.Thread.getAllStackTraces().keySet())
+
+
+def produce(kafka: Kafka, topic: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": kafka.address, "message.max.bytes": 2 << 20, "queue.buffering.max.messages": 1_000_000})
+    for value in values:
+        producer.produce(topic, value)
+    producer.flush()
+
+
+def test_a_repeated_tick_reads_what_its_first_attempt_has_read(feed: Feed, kafka: Kafka, name: str) -> None:
+    produce(kafka, name, b"1", b"2")
+    end = feed.until(2)
+    assert feed.rows(end) == [(0, b"1"), (1, b"2")]
+    produce(kafka, name, b"3")
+    feed.until(3)
+    assert feed.rows(end) == [(0, b"1"), (1, b"2")]
+    feed.commit(end)
+    end = feed.until(3)
+    assert feed.rows(end) == [(2, b"3")]
+    feed.commit(end)
+    assert feed.rows(feed.end()) == []
+
+
+def test_only_committed_records_are_read_and_the_position_passes_the_others(feed: Feed, kafka: Kafka, name: str) -> None:
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
+    producer.init_transactions()
+
+    def transaction(*values: bytes) -> None:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(name, value)
+        producer.flush()
+
+    transaction(b"1", b"2")
+    producer.commit_transaction()  # offset 2 is its marker
+    transaction(b"aborted")
+    producer.abort_transaction()  # offset 4
+    end = feed.until(5)
+    assert feed.rows(end) == [(0, b"1"), (1, b"2")]
+    feed.commit(end)
+    transaction(b"aborted")
+    producer.abort_transaction()  # offset 6; nothing else comes
+    end = feed.until(7)
+    assert feed.rows(end) == []
+    feed.commit(end)
+    transaction(b"open")
+    produce(kafka, name, b"behind an open transaction")
+    assert feed.next(feed.end()) == 7
+    producer.commit_transaction()  # offset 9
+    end = feed.until(10)
+    assert feed.rows(end) == [(7, b"open"), (8, b"behind an open transaction")]
+
+
+def test_a_tick_has_a_limit_of_records(feed: Feed, kafka: Kafka, name: str) -> None:
+    total = 2 * RECORDS_MAX + 5_000
+    produce(kafka, name, *(b"x" for _ in range(total)))
+    read = 0
+    while read < total:
+        end = feed.until(min(read + RECORDS_MAX, total))
+        assert feed.next(end) == min(read + RECORDS_MAX, total)
+        read = feed.next(end)
+        feed.commit(end)
+
+
+def test_a_tick_has_a_limit_of_bytes(feed: Feed, kafka: Kafka, name: str) -> None:
+    size, total = 900_000, 80
+    produce(kafka, name, *(bytes(size) for _ in range(total)))
+    read = 0
+    while read < total:
+        end = feed.until(min(read + BYTES_MAX // size - 1, total))
+        assert read < feed.next(end) <= read + BYTES_MAX // size + 1
+        read = feed.next(end)
+        feed.commit(end)
+
+
+def test_the_queue_is_bounded(feed: Feed, kafka: Kafka, name: str, session: Any) -> None:
+    produce(kafka, name, *(bytes(900_000) for _ in range(150)))
+    feed.until(BYTES_MAX // 900_000 - 1)
+    held = session._jvm.tailgate.sources.KafkaFeed.queuedBytes
+    until(lambda: held() >= 2 * BYTES_MAX)
+    assert held() < 2 * BYTES_MAX + (20 << 20), "two ticks and one poll"
+
+
+def test_deleted_records_fail_the_feed(session: Any, kafka: Kafka, name: str) -> None:
+    kafka.create_topic(name)
+    produce(kafka, name, b"1", b"2", b"3")
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    (deleted,) = admin.delete_records([TopicPartition(name, 0, 2)]).values()
+    deleted.result(10)
+    feed = Feed(session, kafka, name, start=1)
+
+    def failure() -> str:
+        try:
+            feed.end()
+        except Py4JJavaError as e:
+            return str(e.java_exception.toString())
+        return ""
+
+    until(lambda: "OffsetOutOfRange" in failure())
+    until(lambda: feeds(session) == 0)
+    feed.stop()
