@@ -8,20 +8,21 @@ import pyarrow as pa
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.values import arrays, raw, records
+from tailgate.values import raw
 from tailgate.values.booleans import BOOLEAN
-from tailgate.values.byte_strings import BYTEA
-from tailgate.values.codec import Codec, Value, Writer
-from tailgate.values.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
-from tailgate.values.floats import DOUBLE_PRECISION, REAL
-from tailgate.values.integers import BIGINT, INTEGER, OID, SMALLINT
-from tailgate.values.intervals import INTERVAL
-from tailgate.values.jsonb import JSONB
-from tailgate.values.numerics import NUMERIC
+from tailgate.values.codec.codec import Codec, Value, Writer
+from tailgate.values.codec.style import DEFAULT, Style
+from tailgate.values.composites import arrays, records
+from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
+from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
+from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
-from tailgate.values.strings import CHARACTER, NAME, TEXT, VARCHAR
-from tailgate.values.style import DEFAULT, Style
-from tailgate.values.uuids import UUID
+from tailgate.values.strings.byte_strings import BYTEA
+from tailgate.values.strings.jsonb import JSONB
+from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
+from tailgate.values.strings.uuids import UUID
+from tailgate.values.times.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
+from tailgate.values.times.intervals import INTERVAL
 
 
 def codec(type: Type) -> Codec:

@@ -8,7 +8,7 @@ import pytest
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
 from tailgate.values.raw import values as raw_values
 from tailgate.values.registry import read_text, text_writer
 from tailgate.values.stored import stored

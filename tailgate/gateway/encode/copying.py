@@ -17,8 +17,8 @@ from tailgate.gateway.encode.rows import FEW_ROWS, RowEncoder, buffer_of, sized
 from tailgate.gateway.protocol.backend import copy_data, copy_out_response
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field, Type
-from tailgate.values.columns import fixed_width
-from tailgate.values.style import Style
+from tailgate.values.codec.columns import fixed_width
+from tailgate.values.codec.style import Style
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0\0\0\0" + b"\0\0\0\0"
 TRAILER = b"\xff\xff"

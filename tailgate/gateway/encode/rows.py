@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from tailgate.gateway.protocol.backend import Column
 from tailgate.lake.types import Field
 from tailgate.values import raw
-from tailgate.values.columns import fixed_width
+from tailgate.values.codec.columns import fixed_width
+from tailgate.values.codec.style import Style
 from tailgate.values.registry import binary_column, binary_writer, text_column, text_writer
-from tailgate.values.style import Style
 
 # Below this a call into Arrow per column costs more than it saves (measured: equal at 40 to 60 rows of 5 columns).
 FEW_ROWS = 48

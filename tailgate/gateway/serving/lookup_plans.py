@@ -17,8 +17,8 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.indexes import KEY_TYPES, indexes
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
+from tailgate.values.codec.style import Style
 from tailgate.values.raw import values as raw_values
-from tailgate.values.style import Style
 
 Constant = plan.Literal | plan.Parameter
 KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more

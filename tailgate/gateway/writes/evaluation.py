@@ -30,8 +30,8 @@ from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.sql.binder.writes.targets import constraint_of
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
 from tailgate.sql.render.duckdb import arguments
+from tailgate.values.codec.style import Style
 from tailgate.values.registry import text_column
-from tailgate.values.style import Style
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from tailgate.lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation, StatementTooComplex, TailgateError, of
 from tailgate.lake.types import Type
-from tailgate.values import numerics
-from tailgate.values.binary import insufficient
-from tailgate.values.codec import Codec
-from tailgate.values.columns import same_bytes
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
+from tailgate.values.codec.binary import insufficient
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import same_bytes
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
+from tailgate.values.numbers import numerics
 
 Json: TypeAlias = Any  # None, bool, Decimal, str, list or dict
 _VERSION = b"\1"  # of the binary form

@@ -9,9 +9,9 @@ import re
 
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, TailgateError
 from tailgate.lake.types import Type
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import same_bytes
-from tailgate.values.style import Style
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import same_bytes
+from tailgate.values.codec.style import Style
 
 _HEX_DIGITS = "0123456789abcdefABCDEF"
 _HEX_BLANKS = " \t\n\r"

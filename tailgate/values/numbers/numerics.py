@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidBinaryRepresentation, NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import NUMERIC_PRECISION, Type
-from tailgate.values.binary import TrailingData, insufficient
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import arrow_text, spelled
-from tailgate.values.floats import NUMBER, SPECIAL_NUMBERS
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import TrailingData, insufficient
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import arrow_text, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
+from tailgate.values.numbers.floats import NUMBER, SPECIAL_NUMBERS
 
 SHORT = 1_000  # characters of a number that needs no check of its size
 DIGITS_MAX = 131_072  # before the decimal point

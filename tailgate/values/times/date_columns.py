@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.types import Type
-from tailgate.values.calendar import DAY, DAYS_TO_2000, MICROS_TO_2000, SECOND, days
-from tailgate.values.columns import arrow_text, numbers_of, packed_numbers, with_nulls, within
-from tailgate.values.style import Style
-from tailgate.values.zones import offset, offset_text
+from tailgate.values.codec.columns import arrow_text, numbers_of, packed_numbers, with_nulls, within
+from tailgate.values.codec.style import Style
+from tailgate.values.times.calendar import DAY, DAYS_TO_2000, MICROS_TO_2000, SECOND, days
+from tailgate.values.times.zones import offset, offset_text
 
 _FIRST_DAY, _LAST_DAY = days(1, 1, 1) + 1, days(9999, 12, 31) - 1
 _QUARTER_HOUR = 900  # s: no zone has changed its offset at any other second since 1975

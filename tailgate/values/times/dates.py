@@ -15,9 +15,12 @@ from typing import TypeVar
 
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
 from tailgate.lake.types import Type
-from tailgate.values import zones
-from tailgate.values.binary import check_size, leading, packed
-from tailgate.values.calendar import (
+from tailgate.values.codec.binary import check_size, leading, packed
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import packed_column, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.times import zones
+from tailgate.values.times.calendar import (
     DAY,
     DAYS_TO_2000,
     INFINITIES_DATE,
@@ -26,12 +29,9 @@ from tailgate.values.calendar import (
     SECOND,
     civil,
 )
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import packed_column, spelled
-from tailgate.values.date_columns import date_binary, date_text, timestamp_binary, timestamp_text, timestamptz_text
-from tailgate.values.date_decoding import Moment, date_and_time, time_of_day
-from tailgate.values.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
-from tailgate.values.style import Style
+from tailgate.values.times.date_columns import date_binary, date_text, timestamp_binary, timestamp_text, timestamptz_text
+from tailgate.values.times.date_decoding import Moment, date_and_time, time_of_day
+from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
 
 DATE_YEAR_MAX, TIMESTAMP_YEAR_MAX = 5_874_897, 294_276
 YEAR_MIN = -4713  # 4714 BC

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from tailgate.lake.errors import StringDataRightTruncation, of
 from tailgate.lake.types import Type
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import ColumnReader, same_bytes, texts_themselves
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import ColumnReader, same_bytes, texts_themselves
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
 
 NAME_BYTES_MAX = 63
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any, TypeAlias, Union
 
 from tailgate.lake.types import Type
-from tailgate.values.columns import ColumnBinaryWriter, ColumnReader, ColumnTextWriter, value_by_value
-from tailgate.values.style import Style
+from tailgate.values.codec.columns import ColumnBinaryWriter, ColumnReader, ColumnTextWriter, value_by_value
+from tailgate.values.codec.style import Style
 
 # A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
 # UTC, interval a tuple of months, days and µs, uuid and jsonb canonical text, an array a tuple.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.types import Type
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
 
 ColumnReader: TypeAlias = Callable[[pa.ChunkedArray, Type], pa.ChunkedArray | None]
 # These return arrays of bytes; NULL stays NULL.

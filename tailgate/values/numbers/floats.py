@@ -14,11 +14,11 @@ import numpy as np
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
-from tailgate.values.binary import fixed, packed
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import packed_column, spelled
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import fixed, packed
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import packed_column, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # What strtod() of C reads besides decimal numbers.

@@ -9,11 +9,11 @@ import re
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
-from tailgate.values.binary import fixed, packed
-from tailgate.values.codec import Codec
-from tailgate.values.columns import ColumnReader, arrow_text, packed_column, spelled, value_by_value
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import fixed, packed
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import ColumnReader, arrow_text, packed_column, spelled, value_by_value
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
 
 RANGES = {
     "int2": (-(2**15), 2**15 - 1),
