@@ -134,10 +134,12 @@ def _serve(pipe: Connection) -> None:
         for changes in {"tail": _tail, "select": _select, "topic": _topic}[output.kind](output):
             now = time.monotonic()
             copy.apply(changes, now)
+            changed = bool(changes)
             if request is None and pipe.poll():
                 request = pipe.recv()
                 deadline = now + (request[-1] if len(request) > 1 else 0.0)
-            if request is not None and (changes or now > deadline or request[0] == "received"):
+                changed = True  # the copy may be complete already
+            if request is not None and (changed or now > deadline):
                 answer = _answered(copy, request, now, deadline)
                 if answer is not None:
                     pipe.send(answer)

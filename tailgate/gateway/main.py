@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailgate.gateway.resources.memory import Memory, begin, default
+from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
 from tailgate.gateway.server.pressure import Pressure
 from tailgate.gateway.server.server import Server
@@ -62,6 +63,7 @@ async def _serve(options: Options) -> None:
     memory = options.memory or default()
     begin()
     cpu_limit.enable()
+    asyncio.get_running_loop().set_default_executor(started(BLOCKING, "tailgate-blocking"))
     serving = Serving(lake, memory)
     await serving.start()
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it

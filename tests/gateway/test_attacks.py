@@ -1,4 +1,4 @@
-"""Attacks on a gateway: small ones always, full ones in the long tests; `tools/attack.py` prints their figures."""
+"""Attacks on a gateway: small ones always, full ones in the long tests; `attack_table` prints their figures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A Spark session for the tests that read a sink's messages back."""
 
-from tests.engine.ddl.conftest import session
+from tests.engine.conftest import cores, session
 
-__all__ = ["session"]
+__all__ = ["cores", "session"]

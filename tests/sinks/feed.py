@@ -213,8 +213,18 @@ class Process:
         self.process.wait(10)
 
     def stop(self) -> int:
+        """Stops the process, when it has started, and returns its exit code."""
+        until(self._handles_sigterm)
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
+
+    def _handles_sigterm(self) -> bool:
+        """Returns whether the process handles SIGTERM, or has ended. A process that still imports modules does not."""
+        if self.process.poll() is not None:
+            return True
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (caught,) = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(caught >> signal.SIGTERM - 1 & 1)
 
     def wait_killed(self, seconds: float = 60) -> None:
         assert self.process.wait(seconds) == -signal.SIGKILL

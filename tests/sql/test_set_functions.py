@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import psycopg
+import pytest
 
 from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
@@ -93,3 +94,18 @@ def test_every_set_function(server: psycopg.Connection[Any], engine: duckdb.Duck
             raise AssertionError(f"{function} is not accepted") from error
         wrong += comparison.differences()
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_series_of_literals_is_no_array(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> None:
+    """An array would be in memory that DuckDB does not count."""
+    last = 2**63 - 1
+    for arguments in ("1, 3", "3, 1", "3, 1, -1", "-7, 8, 5", "1, 0", "2147483647, 2147483647", "1, 10, 4", f"{last - 1}, {last}"):
+        for extra in ("", " WITH ORDINALITY"):
+            query = f"SELECT * FROM generate_series({arguments}){extra}"
+            text = render(bind_query(query, Catalog()).plan)
+            assert "unnest" not in text
+            assert engine.execute(text).fetchall() == server.execute(query).fetchall(), query  # type: ignore[arg-type]
+    with pytest.raises(duckdb.Error, match="22023"):
+        engine.execute(render(bind_query("SELECT * FROM generate_series(1, 2, 0)", Catalog()).plan))
+    with pytest.raises(duckdb.Error, match="54000"):
+        engine.execute(render(bind_query("SELECT * FROM generate_series(1, 100000000)", Catalog()).plan))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from tailgate.gateway.mirrors.entries import Entries
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.resources.concurrency import REQUESTER, Quota
+from tailgate.gateway.resources.threads import started
 from tailgate.gateway.serving import following
 from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.feeds import Feed, QueryResultFeed, feed_of
@@ -38,7 +38,7 @@ class Followers:
     def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, progress: Progress) -> None:
         self._lake, self._sandbox, self._entries, self._progress = lake, sandbox, entries, progress
         self.jobs = Jobs("tailgate-followed", 4, 2, 8, 3)
-        self._threads = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
+        self._threads = started(FOLLOWING_THREADS, "tailgate-follow")
         self._quota = Quota("followed queries", FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE)
         self.feeds: dict[object, tuple[Feed, int]] = {}
         self._lock = threading.Lock()

@@ -12,10 +12,10 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from tailgate.gateway.resources.concurrency import NOBODY, REQUESTER, RESERVE, Limiter, Requester
+from tailgate.gateway.resources.threads import started
 from tailgate.gateway.serving.failures import translated
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, TailgateError
 from tailgate.sql import interruption
@@ -72,7 +72,7 @@ class Jobs:
     def __init__(self, name: str, most: int = AT_ONCE, each: int = EACH, long: int = LONG, long_each: int = LONG_EACH) -> None:
         self.turns = Limiter(most, each, long, long_each)
         self._running: dict[Job, asyncio.Future[Any]] = {}
-        self._pool = ThreadPoolExecutor(most + long + 2 * RESERVE, name)
+        self._pool = started(most + long + 2 * RESERVE, name)
 
     async def run(self, work: Callable[[Job], Result], timeout: float | None = None) -> Result:
         """Returns the result of `work`, which runs on a thread in the context of the current task.

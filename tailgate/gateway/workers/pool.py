@@ -15,10 +15,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from tailgate.gateway.resources.concurrency import REQUESTER, RESERVE, Limiter
+from tailgate.gateway.resources.threads import started
 from tailgate.gateway.workers import cpu_limit, messages
 from tailgate.lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
 
@@ -153,7 +153,7 @@ class Workers:
     def __init__(self, size: int = WORKER_BYTES) -> None:
         self._size = size
         self._turns = Limiter(AT_ONCE, EACH)
-        self._threads = ThreadPoolExecutor(AT_ONCE + RESERVE + 1, "tailgate-worker")
+        self._threads = started(AT_ONCE + RESERVE + 1, "tailgate-worker")
         self._runs: set[_Run] = set()
 
     async def run_bounded(

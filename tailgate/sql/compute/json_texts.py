@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 from tailgate.lake.errors import InvalidParameterValue, of
 from tailgate.sql.compute.registry import udf
-from tailgate.values import json_texts
-from tailgate.values.integers import INTEGER_TEXT
-from tailgate.values.json_texts import DECODER, check_strings, parse
-from tailgate.values.jsonb import dump
+from tailgate.values.numbers.integers import INTEGER_TEXT
+from tailgate.values.strings.json_texts import DECODER, check_strings, checked, parse, without_nulls
+from tailgate.values.strings.jsonb import dump
 
 BLANKS = re.compile(r"[ \t\n\r]*")
 
-udf("text", to="json", name="text_to_json")(json_texts.checked)
+udf("text", to="json", name="text_to_json")(checked)
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ def json_array_length(text: str) -> int:
 def json_strip_nulls(text: str) -> str:
     tree = parse(text)
     check_strings(tree)
-    return json_texts.without_nulls(tree)
+    return without_nulls(tree)
 
 
 # --- sets of rows --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import assert_never
 
 from tailgate.lake.types import WEIGHT
+from tailgate.sql.functions.set_returning import SERIES_MAX
 from tailgate.sql.plan import (
     AggregateCall,
     Distinct,
@@ -22,6 +23,7 @@ from tailgate.sql.plan import (
     Generate,
     Join,
     Limit,
+    Literal,
     Project,
     Recursive,
     Reduce,
@@ -210,6 +212,8 @@ class _Renderer:
         return text if aggregates else text + " LIMIT 1"
 
     def _generate(self, plan: Generate) -> str:
+        if (series := _literal_series(plan)) is not None:
+            return series
         width = len(plan.input.columns)
         texts = [self.scalar(a) for a in plan.arguments]
         types = [a.type for a in plan.arguments]
@@ -262,6 +266,24 @@ class _Renderer:
     def scalar(self, s: Scalar) -> str:
         """Returns the SQL of a scalar over columns c0, c1, …"""
         return render_scalar(s, DUCKDB, now=self.now, constants=self.constants)
+
+
+def _literal_series(plan: Generate) -> str | None:
+    """Returns the SQL of a series of integer literals by DuckDB's table function, or None for anything else.
+
+    The table function gives rows as they are read. An array of them would be in memory that DuckDB does not count.
+    """
+    bounds = [a.value for a in plan.arguments if isinstance(a, Literal) and a.type.name in ("int4", "int8") and isinstance(a.value, int)]
+    one_row = isinstance(plan.input, Values) and not plan.input.columns
+    if plan.function.name != "generate_series" or plan.kind != "inner" or not one_row or len(bounds) != len(plan.arguments):
+        return None
+    first, last, step = (*bounds, 1)[:3]
+    if step == 0 or abs(last - first) >= abs(step) * SERIES_MAX:
+        return None  # the general form raises the error
+    terms = [f"CAST(generate_series AS {plan.outputs[0].type.duckdb}) AS c0"]
+    if plan.ordinality:
+        terms.append(f"(generate_series - ({first})) // ({step}) + 1 AS c1")
+    return f"SELECT {', '.join(terms)} FROM generate_series(CAST({first} AS BIGINT), {last}, {step})"
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

@@ -22,15 +22,6 @@ VALUE, OFFSET = 1, 4  # columns
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 2)
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     running = Kafka(tmp_path_factory.mktemp("kafka"))
     running.start()

@@ -13,10 +13,7 @@ import pytest
 from tailgate.engine.runtime.fills import AT_ONCE, Fill
 from tailgate.lake.readers import reading
 from tests.engine.runtime.inside import Inside
-from tests.engine.runtime.test_failures import session
 from tests.lake.life import short_history
-
-__all__ = ["session"]
 
 pytestmark = pytest.mark.spark
 

@@ -32,7 +32,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
 from tailgate.sql.plan.sort_keys import has_equal_forms
-from tailgate.values.units import TRUNCATABLE, UNITS_BY_SPELLING
+from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
 BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}

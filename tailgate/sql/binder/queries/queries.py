@@ -121,9 +121,9 @@ class Queries(QueryBinder):
         level = Level(self, names)
         source = self._from(tree, level)
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
+        outputs = self._outputs(tree, binder, source, side)  # before WHERE, for PostgreSQL's order of errors
         if (where := tree.args.get("where")) is not None:
             plan = Filter(plan, binder.within("WHERE").boolean(where.this, "WHERE"))
-        outputs = self._outputs(tree, binder, source, side)
         groups = self._groups(tree, binder, outputs)
         order = tree.args.get("order")
         ordered = order_of(order.expressions if order is not None else [], outputs, binder)

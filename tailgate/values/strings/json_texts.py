@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 from tailgate.lake.errors import StatementTooComplex, of
 from tailgate.lake.types import Type
-from tailgate.values.codec import Codec
-from tailgate.values.jsonb import dump, invalid
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import same_bytes
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
+from tailgate.values.strings.jsonb import dump, invalid
 
 Tree: TypeAlias = Any  # None, bool, Number, str, list or Members
 
@@ -97,4 +98,4 @@ def _read_binary(data: bytes, type: Type) -> str:
     return checked(utf8(data))
 
 
-JSON = Codec(_read, _read_binary, lambda type, style: bytes, lambda type: bytes)
+JSON = Codec(_read, _read_binary, lambda type, style: bytes, lambda type: bytes, column_text=same_bytes, column_binary=same_bytes)
