@@ -166,3 +166,8 @@ class Control:
 
     def stop(self) -> None:
         self._server.socket.close()
+
+
+def notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    """Returns a notice as the control interface encodes it."""
+    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}
