@@ -17,13 +17,14 @@ from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.attending import Attending
-from tailgate.engine.runtime.control import Client, notice
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.fill_waits import await_fills
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.readers import apart, reader_name
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.control import Client, notice
+from tailgate.engine.runtime.control.fill_waits import await_fills
+from tailgate.engine.runtime.control.source_statements import Attending
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import apart, reader_name
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
 from tailgate.lake.catalog.resolution import Resolution

@@ -25,15 +25,15 @@ from tailgate.engine.plan.views.replacements import group, readers, stored_input
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import kafka
-from tailgate.engine.runtime.differences import differences, sums
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.engine_log import Changes
-from tailgate.engine.runtime.fills import Fill, History
-from tailgate.engine.runtime.letters import Letters
-from tailgate.engine.runtime.preparation import first_offsets, prepared, replacements_of, sources_to_read
-from tailgate.engine.runtime.readers import merged, reader_name
-from tailgate.engine.runtime.restoring import remove_lost, restored
+from tailgate.engine.runtime.backfill.differences import differences, sums
+from tailgate.engine.runtime.backfill.fills import Fill, History
+from tailgate.engine.runtime.backfill.letters import Letters
+from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
+from tailgate.engine.runtime.backfill.restoring import remove_lost, restored
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.readers import merged, reader_name
+from tailgate.engine.runtime.ticks.engine import CatalogEntry, Engine
+from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
 from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from tailgate.lake.log.entry import Header, stream
@@ -156,9 +156,8 @@ class Installation:
         views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         error_parts = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
-            header = engine.install(
-                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ()
-            )
+            entry = CatalogEntry(change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ())
+            header = engine.install(graph, live, forgotten, entry)
         with engine.committed_change():
             for id in change.drop:
                 if (dropped_fill := self.fills.pop(id, None)) is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tailgate.engine.runtime.control import Client, notice
-from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.lake.catalog import Change, Item
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.errors import AdminShutdown, QueryCanceled, UndefinedTable

@@ -14,9 +14,10 @@ from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.replacements import replacement, stored_inputs
 from tailgate.engine.plan.views.sizes import with_sizes
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.readers import beginning, reader_name
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import beginning, reader_name
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source
 from tailgate.lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.readers.failed import failure
