@@ -1,4 +1,4 @@
-"""What type json, which has no comparisons, refuses, compared with PostgreSQL 15."""
+"""Errors of type json, which has no comparisons, compared with PostgreSQL 15."""
 
 from __future__ import annotations
 

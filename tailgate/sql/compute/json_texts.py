@@ -64,8 +64,8 @@ def _parts(text: str, start: int) -> Iterator[Part]:
 
 def _member(text: str, key: str) -> Part | None:
     start = _root(text).start
-    found = [part for part in _parts(text, start) if part.key == key] if text[start] == "{" else []
-    return found[-1] if found else None
+    members = [part for part in _parts(text, start) if part.key == key] if text[start] == "{" else []
+    return members[-1] if members else None
 
 
 def _element(text: str, start: int, index: int) -> Part | None:
@@ -82,8 +82,8 @@ def _part_at_path(text: str, part: Part, path: list[str]) -> Part | None:
         return _part_at_path(text, element, rest) if element else None
     if text[part.start] != "{":
         return None
-    found = [_part_at_path(text, member, rest) for member in _parts(text, part.start) if member.key == step]
-    return next((p for p in reversed(found) if p is not None), None)
+    values = [_part_at_path(text, member, rest) for member in _parts(text, part.start) if member.key == step]
+    return next((p for p in reversed(values) if p is not None), None)
 
 
 def _path(text: str, path: list[str | None]) -> Part | None:

@@ -121,9 +121,9 @@ public final class JsonTexts {
 
   private static int member(byte[] b, UTF8String key) {
     int start = afterBlanks(b, 0);
-    int found = -1;
-    if (b[start] == '{') for (Part part : parts(b, start)) if (part.key.equals(key)) found = part.start;
-    return found;
+    int last = -1;
+    if (b[start] == '{') for (Part part : parts(b, start)) if (part.key.equals(key)) last = part.start;
+    return last;
   }
 
   private static int element(byte[] b, int start, int index) {
@@ -144,13 +144,13 @@ public final class JsonTexts {
       int element = element(b, start, Integer.parseInt(name.toString().strip()));
       return element < 0 ? -1 : valueAtPath(b, element, path, step + 1);
     }
-    int found = -1;
-    if (b[start] != '{') return found;
+    int last = -1;
+    if (b[start] != '{') return last;
     for (Part part : parts(b, start)) {
       int value = part.key.equals(name) ? valueAtPath(b, part.start, path, step + 1) : -1;
-      if (value >= 0) found = value;
+      if (value >= 0) last = value;
     }
-    return found;
+    return last;
   }
 
   /**
