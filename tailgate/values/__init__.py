@@ -4,8 +4,9 @@
     binary ──read_binary──►                               ──binary_writer──► binary
     texts  ──read_column──► Arrow, whole columns
 
-A file per family of types; `registry` has the codec of each type. Literals, parameters, COPY,
-casts and results use the same functions.
+The codec of each type is in `registry`, its functions in a folder of its family: `numbers`, `times`,
+`strings`, `composites`. `codec` says what a codec is, and `raw` how Arrow holds values. Literals,
+parameters, COPY, casts and results use the same functions.
 
 Source: PostgreSQL 15, the types' input, output, receive and send functions.
 """

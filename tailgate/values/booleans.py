@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from tailgate.lake.errors import ProtocolViolation
 from tailgate.lake.types import Type
-from tailgate.values.binary import TrailingData
-from tailgate.values.codec import Codec
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import TrailingData
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
 
 WORDS = {word[:length]: True for word in ("true", "yes") for length in range(1, len(word) + 1)}
 WORDS |= {word[:length]: False for word in ("false", "no") for length in range(1, len(word) + 1)}
@@ -49,4 +49,8 @@ def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
     return true if pc.all(pc.or_(true, false)).as_py() in (True, None) else None
 
 
-BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary, read_column)
+def column_text(array: pa.Array, type: Type, style: Style) -> pa.Array:
+    return pc.if_else(array, b"t", b"f").cast(pa.binary())
+
+
+BOOLEAN = Codec(read, read_binary, lambda type, style: write, lambda type: write_binary, read_column, column_text)

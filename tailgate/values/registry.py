@@ -8,20 +8,21 @@ import pyarrow as pa
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.values import arrays, records
+from tailgate.values import raw
 from tailgate.values.booleans import BOOLEAN
-from tailgate.values.byte_strings import BYTEA
-from tailgate.values.codec import Codec, Value, Writer
-from tailgate.values.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
-from tailgate.values.floats import DOUBLE_PRECISION, REAL
-from tailgate.values.integers import BIGINT, INTEGER, OID, SMALLINT
-from tailgate.values.intervals import INTERVAL
-from tailgate.values.jsonb import JSONB
-from tailgate.values.numerics import NUMERIC
+from tailgate.values.codec.codec import Codec, Value, Writer
+from tailgate.values.codec.style import DEFAULT, Style
+from tailgate.values.composites import arrays, records
+from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
+from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
+from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
-from tailgate.values.strings import CHARACTER, NAME, TEXT, VARCHAR
-from tailgate.values.style import DEFAULT, Style
-from tailgate.values.uuids import UUID
+from tailgate.values.strings.byte_strings import BYTEA
+from tailgate.values.strings.jsonb import JSONB
+from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
+from tailgate.values.strings.uuids import UUID
+from tailgate.values.times.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
+from tailgate.values.times.intervals import INTERVAL
 
 
 def codec(type: Type) -> Codec:
@@ -95,6 +96,24 @@ def order_key(value: Value, type: Type) -> Any:
     True
     """
     return codec(type).order_key(value)
+
+
+def text_column(array: pa.Array, type: Type, style: Style = DEFAULT) -> pa.Array:
+    """Returns the texts of an array in stored form, as bytes; NULL stays NULL."""
+    functions = codec(type)
+    column = functions.column_text(array, type, style)
+    return column if column is not None else _each(functions.text_writer(type, style), array, type)
+
+
+def binary_column(array: pa.Array, type: Type) -> pa.Array:
+    """Returns the binary forms of an array in stored form; NULL stays NULL."""
+    functions = codec(type)
+    column = functions.column_binary(array, type)
+    return column if column is not None else _each(functions.binary_writer(type), array, type)
+
+
+def _each(write: Writer, array: pa.Array, type: Type) -> pa.Array:
+    return pa.array([None if value is None else write(value) for value in raw.values(array, type)], pa.binary())
 
 
 def text_writer(type: Type, style: Style = DEFAULT) -> Writer:

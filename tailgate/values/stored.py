@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from tailgate.lake.types import Type
-from tailgate.values import numerics
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
+from tailgate.values.numbers import numerics
 
 INTERVAL_FIELDS = ("months", "days", "micros")
 

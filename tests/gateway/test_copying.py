@@ -12,7 +12,7 @@ from tailgate.gateway.encode.copying import CSV, CopyEncoder, CopyOptions
 from tailgate.lake import types as t
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
 
 FIELDS = [Field("a", t.INT4), Field("b c", t.TEXT), Field("d", t.BYTEA), Field("e", t.TEXT.array()), Field("f", t.FLOAT8)]
 ROWS: list[tuple[Any, ...]] = [

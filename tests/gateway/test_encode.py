@@ -14,7 +14,7 @@ from tailgate.gateway.encode.rows import FEW_ROWS, RowEncoder
 from tailgate.gateway.protocol.backend import data_row
 from tailgate.lake import types as t
 from tailgate.lake.types import Field, Type
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
 
 INT = (t.INT2, t.INT4, t.INT8)
 

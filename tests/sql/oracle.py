@@ -25,7 +25,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
-from tailgate.values.numerics import EXACT
+from tailgate.values.numbers.numerics import EXACT
 from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import declared, lists
 

@@ -6,10 +6,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tailgate.gateway.encode.raw import values as raw_values
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
+from tailgate.values.raw import values as raw_values
 from tailgate.values.registry import read_text, text_writer
 from tailgate.values.stored import stored
 from tests.values.golden import TYPES, Golden, load, recorded

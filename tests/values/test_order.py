@@ -8,7 +8,7 @@ import pytest
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
 from tailgate.values.registry import order_key, read_text
 from tests.values.golden import TYPES, load
 

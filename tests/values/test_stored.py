@@ -11,9 +11,9 @@ import pytest
 from tailgate.lake import types as t
 from tailgate.lake.errors import InvalidBinaryRepresentation, ProtocolViolation
 from tailgate.lake.types import Type
+from tailgate.values.codec.style import Style
 from tailgate.values.registry import read_binary, read_text
 from tailgate.values.stored import stored
-from tailgate.values.style import Style
 
 READ = [
     (t.BOOL, " yes ", True),

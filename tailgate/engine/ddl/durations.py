@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.values.intervals import read_fields
+from tailgate.values.times.intervals import read_fields
 
 DAY_MS = 24 * 3_600_000
 MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration

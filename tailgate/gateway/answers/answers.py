@@ -22,7 +22,7 @@ from tailgate.gateway.resources.background import Background
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.sql.authorization import Authorized, Plan
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
 
 
 @dataclass(slots=True)

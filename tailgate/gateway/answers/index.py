@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode import raw
 from tailgate.gateway.serving.lookup_plans import AccessPath
 from tailgate.lake.types import Field
+from tailgate.values import raw
 
 Row = tuple[Any, ...]  # of raw values
 ROW_BYTES = 300  # memory of a row without its values

@@ -34,8 +34,8 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import OutOfMemory, TailgateError
 from tailgate.sql import plan
 from tailgate.sql.authorization import Authorized, Followed, Plan, shared
+from tailgate.values.codec.style import Style
 from tailgate.values.registry import binary_writer, text_writer
-from tailgate.values.style import Style
 
 log = logging.getLogger("tailgate.gateway")
 

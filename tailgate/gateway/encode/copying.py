@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode import columns
 from tailgate.gateway.encode.rows import FEW_ROWS, RowEncoder, buffer_of, sized
 from tailgate.gateway.protocol.backend import copy_data, copy_out_response
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field, Type
-from tailgate.values.style import Style
+from tailgate.values.codec.columns import fixed_width
+from tailgate.values.codec.style import Style
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0\0\0\0" + b"\0\0\0\0"
 TRAILER = b"\xff\xff"
@@ -158,7 +158,7 @@ class CopyEncoder:
         heads["letter"], heads["length"] = b"d", total + (6 if self.binary else 4)
         if self.binary:
             heads["width"] = len(fields)
-        return buffer_of(pc.binary_join_element_wise(columns.fixed(heads), *parts, b""))
+        return buffer_of(pc.binary_join_element_wise(fixed_width(heads), *parts, b""))
 
     def _column(self, array: pa.Array, type: Type, forced: bool) -> pa.Array:
         """Returns `_field` of every value, and the word for null."""

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode import columns, raw
 from tailgate.gateway.protocol.backend import Column
 from tailgate.lake.types import Field
-from tailgate.values.registry import binary_writer, text_writer
-from tailgate.values.style import Style
+from tailgate.values import raw
+from tailgate.values.codec.columns import fixed_width
+from tailgate.values.codec.style import Style
+from tailgate.values.registry import binary_column, binary_writer, text_column, text_writer
 
 # Below this a call into Arrow per column costs more than it saves (measured: equal at 40 to 60 rows of 5 columns).
 FEW_ROWS = 48
@@ -55,7 +56,7 @@ class RowEncoder:
         out = []
         for index, (type, code) in enumerate(zip(self.types, self.formats, strict=True)):
             array = raw.stored(table.column(index), type)
-            out.append(columns.binary_column(array, type) if code else columns.text_column(array, type, self.style))
+            out.append(binary_column(array, type) if code else text_column(array, type, self.style))
         return out
 
     def data_rows(self, table: pa.Table) -> bytes:
@@ -86,7 +87,7 @@ def sized(fields: list[pa.Array]) -> tuple[list[pa.Array], np.ndarray[Any, Any]]
     for array in fields:
         lengths = np.asarray(pc.binary_length(array).fill_null(-1))
         total += np.maximum(lengths, 0) + 4
-        parts += [columns.fixed(lengths.astype(">i4")), array.fill_null(b"") if array.null_count else array]
+        parts += [fixed_width(lengths.astype(">i4")), array.fill_null(b"") if array.null_count else array]
     return parts, total
 
 
@@ -94,7 +95,7 @@ def join(fields: list[pa.Array]) -> bytes:
     parts, total = sized(fields)
     heads = np.empty(len(total), dtype=[("letter", "S1"), ("length", ">u4"), ("width", ">u2")])
     heads["letter"], heads["length"], heads["width"] = b"D", total + 6, len(fields)
-    return buffer_of(pc.binary_join_element_wise(columns.fixed(heads), *parts, b""))
+    return buffer_of(pc.binary_join_element_wise(fixed_width(heads), *parts, b""))
 
 
 def buffer_of(joined: pa.BinaryArray) -> bytes:

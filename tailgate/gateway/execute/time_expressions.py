@@ -22,11 +22,11 @@ from tailgate.lake.types import Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
-from tailgate.values.intervals import order_key, read_fields
+from tailgate.values.codec.style import Style
 from tailgate.values.registry import read_text
 from tailgate.values.stored import stored
-from tailgate.values.style import Style
-from tailgate.values.units import SECOND
+from tailgate.values.times.intervals import order_key, read_fields
+from tailgate.values.times.units import SECOND
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not

@@ -26,12 +26,12 @@ from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
-from tailgate.values.binary import TrailingData
-from tailgate.values.codec import Value
+from tailgate.values.codec.binary import TrailingData
+from tailgate.values.codec.codec import Value
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
 from tailgate.values.registry import read_binary, read_text
 from tailgate.values.stored import stored
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
 
 LONG_VALUE_BYTES = 16 << 10  # larger parameters are decoded in another process: an array of this size takes 5 ms
 COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values are copied, not parsed

@@ -23,7 +23,7 @@ from tailgate.gateway.session.statement_cache import ParsedStatement
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
-from tailgate.values.texts import utf8
+from tailgate.values.codec.texts import utf8
 
 
 def ready_answer(session: Session, raw: bytes) -> bytes | None:

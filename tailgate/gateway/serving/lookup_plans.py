@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.encode.raw import values as raw_values
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.indexes import KEY_TYPES, indexes
 from tailgate.lake.types import Field, Type
 from tailgate.sql import plan
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
+from tailgate.values.raw import values as raw_values
 
 Constant = plan.Literal | plan.Parameter
 KEYS_MAX = 1000  # keys that one statement may look up with IN; DuckDB scans for more
@@ -189,7 +189,7 @@ def _same(scalar: plan.Scalar) -> plan.Scalar:
 
 
 def raw_key(value: object, type: Type) -> Any:
-    """Converts a stored value to the raw form of `encode.raw`."""
+    """Converts a stored value to the raw form of `values.raw`."""
     if type.name in ("int2", "int4", "int8", "bool"):
         return value
     if isinstance(value, str):

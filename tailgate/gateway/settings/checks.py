@@ -17,8 +17,8 @@ from tailgate.lake.errors import (
     TailgateError,
 )
 from tailgate.lake.types import TIMESTAMPTZ
-from tailgate.values import zones
 from tailgate.values.registry import read_text
+from tailgate.values.times import zones
 
 VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
 

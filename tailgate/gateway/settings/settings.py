@@ -19,7 +19,7 @@ from tailgate.lake.errors import (
     ProgramLimitExceeded,
     UndefinedObject,
 )
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
 
 CUSTOM_MAX = 100  # settings with a dot in their name, per session
 MODES = ("isolation", "read_only", "deferrable")  # the initial value of transaction_<mode> is default_transaction_<mode>

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.sql import plan
-from tailgate.values.integers import RANGES
+from tailgate.values.numbers.integers import RANGES
 
 _TEXTS = ("text", "varchar", "name")
 _PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())

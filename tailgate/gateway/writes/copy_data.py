@@ -20,10 +20,10 @@ from tailgate.gateway.encode.copying import SIGNATURE, CopyOptions
 from tailgate.gateway.writes.copy_context import CopyInput
 from tailgate.lake.errors import BadCopyFileFormat, TailgateError
 from tailgate.lake.types import Field
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
 from tailgate.values.registry import read_binary, read_column
 from tailgate.values.stored import stored
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
 
 _ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.)|$)", re.DOTALL)

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.encode.columns import text_column
 from tailgate.gateway.mirrors.mirror import conform
 from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.writes.hashes import hashes
@@ -31,7 +30,8 @@ from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.sql.binder.writes.targets import constraint_of
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
 from tailgate.sql.render.duckdb import arguments
-from tailgate.values.style import Style
+from tailgate.values.codec.style import Style
+from tailgate.values.registry import text_column
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 

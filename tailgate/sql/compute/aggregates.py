@@ -7,8 +7,8 @@ from decimal import Decimal
 from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
 from tailgate.sql.compute.numeric import moments
 from tailgate.sql.compute.registry import udf
-from tailgate.values.jsonb import object_text
-from tailgate.values.numerics import EXACT
+from tailgate.values.numbers.numerics import EXACT
+from tailgate.values.strings.jsonb import object_text
 
 udf("text", "text[]", "int4", to="text", name="variance")(moments.variance)
 udf("text", "float8[][]", to="float8", name="moments")(moments.moments)

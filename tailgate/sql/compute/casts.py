@@ -14,12 +14,12 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
-from tailgate.values import numerics
-from tailgate.values.arrays import elements, quote
-from tailgate.values.dates import write_time, write_timestamptz
-from tailgate.values.floats import write_double, write_single
-from tailgate.values.intervals import Interval, write_postgres
+from tailgate.values.composites.arrays import elements, quote
+from tailgate.values.numbers import numerics
+from tailgate.values.numbers.floats import write_double, write_single
 from tailgate.values.registry import read_text
+from tailgate.values.times.dates import write_time, write_timestamptz
+from tailgate.values.times.intervals import Interval, write_postgres
 
 EPOCH = datetime(1970, 1, 1)
 PARSED_TYPES = "bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid".split()

@@ -56,7 +56,7 @@ from tailgate.sql.plan.scalars import (
     WindowCall,
     nullable,
 )
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
 
 __all__ = [
     "AggregateCall",

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tailgate.lake.types import BOOL, Field, Type
 from tailgate.sql.functions.entry import Function
-from tailgate.values.codec import Value
+from tailgate.values.codec.codec import Value
 
 
 @dataclass(frozen=True, slots=True)

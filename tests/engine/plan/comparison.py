@@ -15,8 +15,8 @@ from tailgate.lake.types import WEIGHT, Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
-from tailgate.values.jsonb import order_key
 from tailgate.values.registry import read_text as parse
+from tailgate.values.strings.jsonb import order_key
 from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.worlds import Table, World

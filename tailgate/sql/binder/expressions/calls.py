@@ -31,7 +31,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
 from tailgate.sql.plan.sort_keys import has_equal_forms
-from tailgate.values.units import TRUNCATABLE, UNITS_BY_SPELLING
+from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions

@@ -19,7 +19,7 @@ from tailgate.sql.plan import (
     Literal,
     Scalar,
 )  # fmt: skip
-from tailgate.values.integers import RANGES
+from tailgate.values.numbers.integers import RANGES
 
 
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:

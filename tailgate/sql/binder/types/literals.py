@@ -5,8 +5,9 @@ from __future__ import annotations
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type, numeric
 from tailgate.sql.plan import Literal
-from tailgate.values import intervals, numerics
+from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text
+from tailgate.values.times import intervals
 
 NUMERIC_SCALE_MAX = 38
 

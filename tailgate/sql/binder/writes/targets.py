@@ -38,7 +38,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.statements.writes import ColumnName, Insert
-from tailgate.values.integers import RANGES
+from tailgate.values.numbers.integers import RANGES
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Table:

@@ -11,11 +11,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from tailgate.lake.errors import InvalidParameterValue, NumericValueOutOfRange
 from tailgate.lake.types import FLOAT4, FLOAT8, Type
 from tailgate.sql.compute.registry import udf
-from tailgate.values import floats, jsonb
-from tailgate.values.integers import INTEGER_TEXT, RANGES
-from tailgate.values.jsonb import Json, dump, load
-from tailgate.values.numerics import EXACT, scaled
-from tailgate.values.style import DEFAULT
+from tailgate.values.codec.style import DEFAULT
+from tailgate.values.numbers import floats
+from tailgate.values.numbers.integers import INTEGER_TEXT, RANGES
+from tailgate.values.numbers.numerics import EXACT, scaled
+from tailgate.values.strings import jsonb
+from tailgate.values.strings.jsonb import Json, dump, load
 
 MISSING = object()  # the result of looking for a value that does not exist; None is JSON's null
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from tailgate.lake.errors import InvalidParameterValue, of
 from tailgate.sql.compute.casts import float4_to_text, float8_to_text, micros_of
 from tailgate.sql.compute.registry import udf
-from tailgate.values.dates import write_timestamp
-from tailgate.values.jsonb import dump, load
+from tailgate.values.strings.jsonb import dump, load
+from tailgate.values.times.dates import write_timestamp
 
 # --- scalars -------------------------------------------------------------------------------------
 

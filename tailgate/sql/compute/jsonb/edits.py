@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, of
 from tailgate.sql.compute.registry import udf
-from tailgate.values.integers import INTEGER_TEXT
-from tailgate.values.jsonb import Json, dump, load, member_order
-from tailgate.values.texts import BLANKS
+from tailgate.values.codec.texts import BLANKS
+from tailgate.values.numbers.integers import INTEGER_TEXT
+from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
 # A change of the object or array that contains the last step of a path: container, step, level.
 Change: TypeAlias = Callable[[Json, str, int], None]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from tailgate.sql.compute.numeric.number_pattern import Pattern, parse
 from tailgate.sql.compute.registry import udf
-from tailgate.values.numerics import EXACT, exact
+from tailgate.values.numbers.numerics import EXACT, exact
 
 NUMBER_CHARACTERS = "0123456789.,+-"
 

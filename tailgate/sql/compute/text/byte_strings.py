@@ -12,7 +12,7 @@ import re
 
 from tailgate.lake.errors import CharacterNotInRepertoire, InvalidParameterValue, InvalidTextRepresentation, of
 from tailgate.sql.compute.registry import udf
-from tailgate.values.texts import utf8
+from tailgate.values.codec.texts import utf8
 
 ENCODINGS = {"utf8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
 BACKSLASH = ord("\\")

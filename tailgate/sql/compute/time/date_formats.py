@@ -13,7 +13,7 @@ from tailgate.sql.compute.numeric.numerals import ordinal_ending, roman
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, parse
 from tailgate.sql.compute.time.interval_functions import Interval, quotient, remainder
-from tailgate.values.units import HOUR, MINUTE, SECOND
+from tailgate.values.times.units import HOUR, MINUTE, SECOND
 
 JULIAN_DAY_0 = 1_721_425  # the Julian day before 0001-01-01
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from tailgate.lake.errors import DivisionByZero, TailgateError, of
 from tailgate.sql.compute.registry import udf
-from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
+from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
 
 Interval = tuple[int, int, int]
 MONTHS_PER_UNIT = {"millennium": 12000, "century": 1200, "decade": 120, "year": 12, "quarter": 3, "month": 1}

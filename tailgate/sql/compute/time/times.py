@@ -14,9 +14,9 @@ from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, of
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
-from tailgate.values.intervals import order_key
-from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
-from tailgate.values.zones import to_local, to_utc, zone
+from tailgate.values.times.intervals import order_key
+from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
+from tailgate.values.times.zones import to_local, to_utc, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 EPOCH_2000_S = 946_684_800  # PostgreSQL's epoch, in seconds since 1970

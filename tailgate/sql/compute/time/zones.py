@@ -8,8 +8,8 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.compute.casts import micros_of
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
-from tailgate.values.dates import write_timestamp
-from tailgate.values.zones import offset_text, to_local, to_utc, zone
+from tailgate.values.times.dates import write_timestamp
+from tailgate.values.times.zones import offset_text, to_local, to_utc, zone
 
 
 @udf("text", "timestamp", to="timestamptz")

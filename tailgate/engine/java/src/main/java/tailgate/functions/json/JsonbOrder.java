@@ -10,7 +10,7 @@ import tailgate.functions.json.JsonbTree.JsonNumber;
 
 /**
  * A jsonb as bytes whose unsigned order is PostgreSQL's order of jsonb. Equal values have equal
- * bytes. {@code tailgate/values/jsonb.py} computes the same.
+ * bytes. {@code tailgate/values/strings/jsonb.py} computes the same.
  *
  * <p>A value begins with its kind: null, string, number, boolean, array or object, in this order.
  * Strings end with a zero byte, which jsonb cannot contain. Arrays and objects begin with their

@@ -18,7 +18,7 @@ import tailgate.functions.time.DateTokens.Token;
 
 /**
  * The fields of a date and time, with DateStyle "ISO, MDY". A token adds fields; no field may be
- * given twice. {@code tailgate/values/date_fields.py} computes the same and names the source.
+ * given twice. {@code tailgate/values/times/date_fields.py} computes the same and names the source.
  */
 final class DateFields {
   static final int YEAR = 1;

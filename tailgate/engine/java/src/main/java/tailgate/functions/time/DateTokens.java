@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The tokens of a date, time or interval. {@code tailgate/values/date_tokens.py} computes the same
+ * The tokens of a date, time or interval. {@code tailgate/values/times/date_tokens.py} computes the same
  * and names the source.
  */
 final class DateTokens {

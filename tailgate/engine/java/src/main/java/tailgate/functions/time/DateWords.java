@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The words that stand for fields of a date. {@code tailgate/values/date_tokens.py} has the same. */
+/** The words that stand for fields of a date. {@code tailgate/values/times/date_tokens.py} has the same. */
 final class DateWords {
   enum Kind { MONTH, WEEKDAY, HALF, ERA, UNIT, RESERVED, IGNORED, SUMMER_TIME, ISO_TIME }
 

@@ -18,7 +18,7 @@ import tailgate.functions.time.DateTokens.Token;
 
 /**
  * The input function of interval: {@code 1 year 2 mons -3 days 04:05:06.7}, {@code 1-2}, {@code
- * P1Y2M3DT4H}, {@code P0001-02-03T04:05:06}. {@code tailgate/values/intervals.py} computes the same
+ * P1Y2M3DT4H}, {@code P0001-02-03T04:05:06}. {@code tailgate/values/times/intervals.py} computes the same
  * and names the source.
  */
 public final class IntervalInput {

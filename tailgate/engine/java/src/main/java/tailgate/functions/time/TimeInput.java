@@ -15,7 +15,7 @@ import tailgate.functions.time.DateTokens.Token;
 
 /**
  * The input functions of dates, timestamps and times, as PostgreSQL 15 reads them with DateStyle
- * "ISO, MDY". {@code tailgate/values/date_decoding.py} computes the same and names the source.
+ * "ISO, MDY". {@code tailgate/values/times/date_decoding.py} computes the same and names the source.
  *
  * <p>They throw 22007 for a syntax error, 22008 for a field out of range, 22009 for an offset out of
  * range and 22023 for an unknown zone. Infinity and words whose meaning depends on the current time

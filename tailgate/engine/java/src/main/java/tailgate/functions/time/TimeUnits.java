@@ -11,7 +11,7 @@ import tailgate.errors.SqlError;
 /**
  * Lengths of units of time in microseconds, and the spellings of units.
  *
- * <p>{@code tailgate/values/units.py} has the same spellings and names the source.
+ * <p>{@code tailgate/values/times/units.py} has the same spellings and names the source.
  */
 final class TimeUnits {
   static final long DAY = 86_400_000_000L;

@@ -20,7 +20,7 @@ import tailgate.functions.Returns;
  * Time zones by name, abbreviation or offset, and AT TIME ZONE.
  *
  * <p>Generated code calls the functions ({@code Functions}); arguments are not NULL. {@code
- * tailgate/values/zones.py} and {@code tailgate/sql/compute/time/zones.py} compute the same and name the sources.
+ * tailgate/values/times/zones.py} and {@code tailgate/sql/compute/time/zones.py} compute the same and name the sources.
  */
 public final class TimeZones {
   private static final Map<String, Integer> MINUTES_BY_ABBREVIATION = new HashMap<>();  // east of UTC

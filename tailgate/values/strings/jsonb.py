@@ -13,13 +13,17 @@ import json
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tailgate.lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation, StatementTooComplex, TailgateError, of
 from tailgate.lake.types import Type
-from tailgate.values import numerics
-from tailgate.values.binary import insufficient
-from tailgate.values.codec import Codec
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
+from tailgate.values.codec.binary import insufficient
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import same_bytes
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
+from tailgate.values.numbers import numerics
 
 Json: TypeAlias = Any  # None, bool, Decimal, str, list or dict
 _VERSION = b"\1"  # of the binary form
@@ -199,4 +203,16 @@ def write_binary(value: bytes) -> bytes:
     return _VERSION + value
 
 
-JSONB = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, order_key=order_key)
+def column_binary(array: pa.Array, type: Type) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(_VERSION), array.view(pa.binary()), b"")
+
+
+JSONB = Codec(
+    read,
+    read_binary,
+    lambda type, style: bytes,
+    lambda type: write_binary,
+    column_text=same_bytes,
+    column_binary=column_binary,
+    order_key=order_key,
+)

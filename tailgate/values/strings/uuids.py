@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from tailgate.lake.types import Type
-from tailgate.values.binary import check_size
-from tailgate.values.codec import Codec
-from tailgate.values.columns import spelled
-from tailgate.values.style import Style
-from tailgate.values.texts import invalid
+from tailgate.values.codec.binary import check_size
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import same_bytes, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import invalid
 
 _UUID = re.compile(r"(\{)?[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}(?(1)\})")
 _COMMON = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -37,4 +37,4 @@ def write_binary(value: bytes) -> bytes:
     return bytes.fromhex(value.decode().replace("-", ""))
 
 
-UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON))
+UUID = Codec(read, read_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON), same_bytes)

@@ -9,8 +9,9 @@ import re
 
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, TailgateError
 from tailgate.lake.types import Type
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.style import Style
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import same_bytes
+from tailgate.values.codec.style import Style
 
 _HEX_DIGITS = "0123456789abcdefABCDEF"
 _HEX_BLANKS = " \t\n\r"
@@ -71,4 +72,4 @@ def writer(type: Type, style: Style) -> Writer:
     return write_escaped if style.bytea_output == "escape" else write_hex
 
 
-BYTEA = Codec(read, lambda data, type: bytes(data), writer, lambda type: bytes)
+BYTEA = Codec(read, lambda data, type: bytes(data), writer, lambda type: bytes, column_binary=same_bytes)

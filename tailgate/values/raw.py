@@ -1,4 +1,4 @@
-"""An Arrow column as Python values that need no further look at its type: the input of `text` and `binary`.
+"""An Arrow column as Python values that need no further look at its type: the input of writers.
 
 bool, int, float │ str types, bytea: bytes │ date: days │ time, timestamp, timestamptz: µs since 1970
 numeric: the unscaled int │ interval: (months, days, µs) │ array: list of raw values │ record: tuple of raw values

@@ -11,13 +11,13 @@ from struct import pack, unpack_from
 import pyarrow as pa
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidBinaryRepresentation, NumericValueOutOfRange, TailgateError
-from tailgate.lake.types import Type
-from tailgate.values.binary import TrailingData, insufficient
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import spelled
-from tailgate.values.floats import NUMBER, SPECIAL_NUMBERS
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.lake.types import NUMERIC_PRECISION, Type
+from tailgate.values.codec.binary import TrailingData, insufficient
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import arrow_text, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
+from tailgate.values.numbers.floats import NUMBER, SPECIAL_NUMBERS
 
 SHORT = 1_000  # characters of a number that needs no check of its size
 DIGITS_MAX = 131_072  # before the decimal point
@@ -193,4 +193,8 @@ def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
     return spelled(digits)(texts, type) if precision > scale else None
 
 
-NUMERIC = Codec(read, read_binary, text_writer, binary_writer, read_column)
+def column_text(array: pa.Array, type: Type, style: Style) -> pa.Array | None:
+    return arrow_text(array) if type.decimal[1] == 0 and type.decimal[0] <= NUMERIC_PRECISION else None
+
+
+NUMERIC = Codec(read, read_binary, text_writer, binary_writer, read_column, column_text)

@@ -15,9 +15,12 @@ from typing import TypeVar
 
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
 from tailgate.lake.types import Type
-from tailgate.values import zones
-from tailgate.values.binary import check_size, leading, packed
-from tailgate.values.calendar import (
+from tailgate.values.codec.binary import check_size, leading, packed
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import packed_column, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.times import zones
+from tailgate.values.times.calendar import (
     DAY,
     DAYS_TO_2000,
     INFINITIES_DATE,
@@ -26,11 +29,9 @@ from tailgate.values.calendar import (
     SECOND,
     civil,
 )
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import spelled
-from tailgate.values.date_decoding import Moment, date_and_time, time_of_day
-from tailgate.values.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
-from tailgate.values.style import Style
+from tailgate.values.times.date_columns import date_binary, date_text, timestamp_binary, timestamp_text, timestamptz_text
+from tailgate.values.times.date_decoding import Moment, date_and_time, time_of_day
+from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
 
 DATE_YEAR_MAX, TIMESTAMP_YEAR_MAX = 5_874_897, 294_276
 YEAR_MIN = -4713  # 4714 BC
@@ -232,13 +233,30 @@ def write_timestamp_binary(value: int) -> bytes:
 _COMMON_DATE = "[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
 _COMMON_TIMESTAMP = _COMMON_DATE + r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 
-DATE = Codec(read_date, read_date_binary, lambda type, style: write_date, lambda type: write_date_binary, spelled(_COMMON_DATE))
-TIME = Codec(read_time, read_time_binary, lambda type, style: write_time, packed("!q"))
+DATE = Codec(
+    read_date,
+    read_date_binary,
+    lambda type, style: write_date,
+    lambda type: write_date_binary,
+    spelled(_COMMON_DATE),
+    date_text,
+    date_binary,
+)
+TIME = Codec(read_time, read_time_binary, lambda type, style: write_time, packed("!q"), column_binary=packed_column("!q"))
 TIMESTAMP = Codec(
     read_timestamp,
     read_timestamp_binary,
     lambda type, style: write_timestamp,
     lambda type: write_timestamp_binary,
     spelled(_COMMON_TIMESTAMP),
+    timestamp_text,
+    timestamp_binary,
 )
-TIMESTAMPTZ = Codec(read_timestamptz, read_timestamptz_binary, timestamptz_writer, lambda type: write_timestamp_binary)
+TIMESTAMPTZ = Codec(
+    read_timestamptz,
+    read_timestamptz_binary,
+    timestamptz_writer,
+    lambda type: write_timestamp_binary,
+    column_text=timestamptz_text,
+    column_binary=timestamp_binary,
+)

@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, of
 from tailgate.lake.types import Type
-from tailgate.values import date_tokens as d
-from tailgate.values.binary import check_size
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.date_fields import clock
-from tailgate.values.date_tokens import BadFormat, FieldOverflow, Token
-from tailgate.values.dates import fraction, write_time
-from tailgate.values.style import DEFAULT, Style
-from tailgate.values.units import DAY, HOUR, MINUTE, SECOND, UNITS_BY_SPELLING
+from tailgate.values.codec.binary import check_size
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.style import DEFAULT, Style
+from tailgate.values.times import date_tokens as d
+from tailgate.values.times.date_fields import clock
+from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, Token
+from tailgate.values.times.dates import fraction, write_time
+from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND, UNITS_BY_SPELLING
 
 Interval: TypeAlias = tuple[int, int, int]
 

@@ -11,10 +11,10 @@ import re
 from datetime import date, time, timedelta
 from typing import NamedTuple
 
-from tailgate.values import date_tokens as d
-from tailgate.values.calendar import SECOND
-from tailgate.values.date_fields import DATE, DAY, MONTH, SUMMER_TIME, TIME, ZONE, Fields, Zone, zone_offset
-from tailgate.values.date_tokens import BadFormat, Token, ZoneOverflow
+from tailgate.values.times import date_tokens as d
+from tailgate.values.times.calendar import SECOND
+from tailgate.values.times.date_fields import DATE, DAY, MONTH, SUMMER_TIME, TIME, ZONE, Fields, Zone, zone_offset
+from tailgate.values.times.date_tokens import BadFormat, Token, ZoneOverflow
 
 _MIDNIGHT = time()
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()

@@ -5,15 +5,17 @@ Source: PostgreSQL 15, src/backend/utils/adt/varlena.c, varchar.c, name.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.errors import StringDataRightTruncation, of
 from tailgate.lake.types import Type
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import texts_themselves
-from tailgate.values.style import Style
-from tailgate.values.texts import utf8
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import ColumnReader, same_bytes, texts_themselves
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import utf8
 
 NAME_BYTES_MAX = 63
 
@@ -89,7 +91,24 @@ def read_name_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | No
     return texts if (pc.max(pc.binary_length(texts)).as_py() or 0) <= NAME_BYTES_MAX else None
 
 
-TEXT = Codec(read_text, read_text_binary, lambda type, style: bytes, lambda type: bytes, texts_themselves)
-VARCHAR = Codec(read_limited, read_limited_binary, lambda type, style: bytes, lambda type: bytes, read_limited_column)
-CHARACTER = Codec(read_limited, read_limited_binary, character_writer, character_writer, order_key=without_blanks)
-NAME = Codec(read_name, read_name_binary, lambda type, style: bytes, lambda type: bytes, read_name_column)
+def character_column(array: pa.Array, type: Type, style: Style | None = None) -> pa.Array | None:
+    """Returns the bytes of a column of character; None if values must be padded."""
+    return None if type.modifiers else same_bytes(array)
+
+
+def _codec(read_text: Callable[[str, Type, Style], str], read_binary: Callable[[bytes, Type], str], read_column: ColumnReader) -> Codec:
+    return Codec(read_text, read_binary, lambda type, style: bytes, lambda type: bytes, read_column, same_bytes, same_bytes)
+
+
+TEXT = _codec(read_text, read_text_binary, texts_themselves)
+VARCHAR = _codec(read_limited, read_limited_binary, read_limited_column)
+NAME = _codec(read_name, read_name_binary, read_name_column)
+CHARACTER = Codec(
+    read_limited,
+    read_limited_binary,
+    character_writer,
+    character_writer,
+    column_text=character_column,
+    column_binary=character_column,
+    order_key=without_blanks,
+)

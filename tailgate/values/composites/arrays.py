@@ -19,10 +19,10 @@ from tailgate.lake.errors import (
     TailgateError,
 )
 from tailgate.lake.types import BY_OID, Type
-from tailgate.values.binary import TrailingData, insufficient, sized
-from tailgate.values.codec import Codec, Value, Writer
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS
+from tailgate.values.codec.binary import TrailingData, insufficient, sized
+from tailgate.values.codec.codec import Codec, Value, Writer
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS
 
 DIMENSIONS_MAX = 6
 ELEMENTS_MAX = 134_217_727

@@ -12,9 +12,9 @@ from typing import Any
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Type
-from tailgate.values.binary import sized
-from tailgate.values.codec import Codec, Value, Writer
-from tailgate.values.style import Style
+from tailgate.values.codec.binary import sized
+from tailgate.values.codec.codec import Codec, Value, Writer
+from tailgate.values.codec.style import Style
 
 _QUOTED = re.compile(rb'[(),"\\\s\v]|^$')
 

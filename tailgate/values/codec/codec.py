@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any, TypeAlias, Union
 
 from tailgate.lake.types import Type
-from tailgate.values.columns import ColumnReader, value_by_value
-from tailgate.values.style import Style
+from tailgate.values.codec.columns import ColumnBinaryWriter, ColumnReader, ColumnTextWriter, value_by_value
+from tailgate.values.codec.style import Style
 
 # A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
 # UTC, interval a tuple of months, days and µs, uuid and jsonb canonical text, an array a tuple.
@@ -32,8 +32,9 @@ class Codec:
 
     The readers apply the type's modifiers, such as a length. Errors have PostgreSQL's SQLSTATE and
     message. `read_binary` raises `TrailingData` if bytes follow the value. `read_column` reads texts
-    in a common spelling; it returns None if `read_text` must read each value. `order_key` returns a key
-    that compares like the value: keys are equal if PostgreSQL's `=` is true.
+    in a common spelling; it returns None if `read_text` must read each value. `column_text` and
+    `column_binary` write columns in stored form; they return None if the writer must write each value.
+    `order_key` returns a key that compares like the value: keys are equal if PostgreSQL's `=` is true.
     """
 
     read_text: Callable[[str, Type, Style], Value]
@@ -41,4 +42,6 @@ class Codec:
     text_writer: Callable[[Type, Style], Writer]
     binary_writer: Callable[[Type], Writer]
     read_column: ColumnReader = value_by_value
+    column_text: ColumnTextWriter = value_by_value
+    column_binary: ColumnBinaryWriter = value_by_value
     order_key: Callable[[Any], Any] = itself

@@ -14,11 +14,11 @@ from datetime import timedelta, tzinfo
 from typing import TypeAlias
 
 from tailgate.lake.errors import TailgateError
-from tailgate.values import calendar, zones
-from tailgate.values import date_tokens as d
-from tailgate.values.calendar import DAY as DAY_MICROS
-from tailgate.values.calendar import SECOND as SECOND_MICROS
-from tailgate.values.date_tokens import BadFormat, FieldOverflow, MonthOverflow, Token, ZoneOverflow
+from tailgate.values.times import calendar, zones
+from tailgate.values.times import date_tokens as d
+from tailgate.values.times.calendar import DAY as DAY_MICROS
+from tailgate.values.times.calendar import SECOND as SECOND_MICROS
+from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, MonthOverflow, Token, ZoneOverflow
 
 YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, ZONE, DAY_OF_YEAR, FRACTION, HALF, ERA, WEEKDAY, SUMMER_TIME = (1 << n for n in range(13))
 DATE, TIME = YEAR | MONTH | DAY, HOUR | MINUTE | SECOND

@@ -14,11 +14,11 @@ import numpy as np
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
-from tailgate.values.binary import fixed, packed
-from tailgate.values.codec import Codec, Writer
-from tailgate.values.columns import spelled
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import fixed, packed
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import packed_column, spelled
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # What strtod() of C reads besides decimal numbers.
@@ -184,5 +184,7 @@ def double_writer(type: Type, style: Style) -> Writer:
 
 _COMMON = r"-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?"
 
-REAL = Codec(read, fixed("!f"), single_writer, packed("!f"), order_key=order_key)
-DOUBLE_PRECISION = Codec(read, fixed("!d"), double_writer, packed("!d"), spelled(_COMMON), order_key)
+REAL = Codec(read, fixed("!f"), single_writer, packed("!f"), column_binary=packed_column("!f"), order_key=order_key)
+DOUBLE_PRECISION = Codec(
+    read, fixed("!d"), double_writer, packed("!d"), spelled(_COMMON), column_binary=packed_column("!d"), order_key=order_key
+)

@@ -9,11 +9,11 @@ import re
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
-from tailgate.values.binary import fixed, packed
-from tailgate.values.codec import Codec
-from tailgate.values.columns import ColumnReader, spelled, value_by_value
-from tailgate.values.style import Style
-from tailgate.values.texts import BLANKS, invalid
+from tailgate.values.codec.binary import fixed, packed
+from tailgate.values.codec.codec import Codec
+from tailgate.values.codec.columns import ColumnReader, arrow_text, packed_column, spelled, value_by_value
+from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS, invalid
 
 RANGES = {
     "int2": (-(2**15), 2**15 - 1),
@@ -46,7 +46,7 @@ _COMMON = spelled("-?[0-9]{1,18}")
 
 
 def _codec(format: str, read_column: ColumnReader) -> Codec:
-    return Codec(read, fixed(format), lambda type, style: write, packed(format), read_column)
+    return Codec(read, fixed(format), lambda type, style: write, packed(format), read_column, arrow_text, packed_column(format))
 
 
 SMALLINT, INTEGER, BIGINT = _codec("!h", _COMMON), _codec("!i", _COMMON), _codec("!q", _COMMON)

@@ -1,0 +1,1 @@
+"""What a codec is, and parts that several types share."""

@@ -1,0 +1,1 @@
+"""Character and byte strings, uuid and jsonb."""
