@@ -27,8 +27,8 @@ import fastavro
 from tailgate.engine.ddl import Registry, create_source
 from tailgate.engine.plan.views import catalog_graph
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import session as spark
-from tailgate.engine.runtime.circuits import Circuits
+from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.sql.statements import CreateSource, parse
 from tests.engine.ddl.cdc import messages, registry_of_fixtures, schemas

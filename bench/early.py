@@ -21,7 +21,7 @@ from typing import Any
 
 from operators import tasks_us  # a module of this folder
 
-from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.types import INT4, TEXT, Field, Type
 from tests.engine.plan.views import Views
 from tests.worlds import Row, Table, World

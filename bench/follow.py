@@ -28,7 +28,7 @@ from _processes import cpu_s
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tailgate.engine.runtime.control import Control  # noqa: E402
+from tailgate.engine.runtime.control.control import Answers, Control  # noqa: E402
 from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
 from tailgate.lake.folder import Lake  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
@@ -103,7 +103,7 @@ def main() -> None:
             header = writer.lake.log.wait(after, timeout) or writer.newest
             return {"n": header.n, "time": header.time}
 
-        control = Control(lambda *_: {}, newest, dict, lambda body: {})
+        control = Control(Answers(lambda *_: {}, newest, dict, lambda body: {}))
         control.start()
         Announcement.mine(writer.epoch, control.address, control.token, None).write(writer.lake)
         with socket.socket() as free:

@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.engine.runtime import kafka as broker
+from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.examples.shop.demo import statements
 from tailgate.examples.shop.load import CHANNELS, PAGEVIEWS, Load
 from tailgate.lake.folder import Lake

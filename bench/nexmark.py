@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 from operators import tasks_us  # a module of this folder
 
-from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.types import arrow_schema
 from tests.engine.plan.views import Views
 from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query

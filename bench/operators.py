@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.engine.plan.circuit.graph import Graph
-from tailgate.engine.runtime import session as spark
-from tailgate.engine.runtime.circuits import Circuits
+from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.types import INT4, INT8, TEXT, Field, Type
 from tests.engine.plan.views import Views
 from tests.worlds import Row, Table, World

@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 from operators import cpu_us  # a module of this folder
 
-from tailgate.engine.runtime import session as spark
+from tailgate.engine.runtime.spark import session as spark
 from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, TABLES, Shop, generated
 

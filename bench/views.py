@@ -27,7 +27,7 @@ from bench.w1.orders import Workload
 from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime import kafka as broker
+from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 

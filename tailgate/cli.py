@@ -236,7 +236,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _engine(options: argparse.Namespace) -> int:
-    from tailgate.engine.runtime.jvm import launched
+    from tailgate.engine.runtime.spark.jvm import launched
     from tailgate.lake.host.scratch import ROOT
 
     with launched(options.scratch or options.data / ROOT) as jvm:

@@ -1,6 +1,6 @@
 """The engine's statements without Spark and Kafka. Checks, name resolution and changes are the real code.
 
-    engine.runtime.statements ──► `Installation`: an entry of the log, and the rows of new views, by DuckDB
+    engine.runtime.control.statements ──► `Installation`: an entry of the log, and the rows of new views, by DuckDB
 
 Materialized views are backfilled once and do not change afterwards.
 """
@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.engine.plan.views.replacements import switch
-from tailgate.engine.runtime.statements import Statements
+from tailgate.engine.runtime.control.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans

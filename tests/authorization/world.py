@@ -1,7 +1,7 @@
 """Tailgate without Spark: the engine's statements, writes and control over a lake, and a gateway.
 
-    gateway ──POST /statement──► engine.runtime.statements ──► an entry of the log, rows of new views
-            ──POST /write──────► engine.runtime.writes ──► an entry of the log
+    gateway ──POST /statement──► engine.runtime.control.statements ──► an entry of the log, rows of new views
+            ──POST /write──────► engine.runtime.ticks.writes ──► an entry of the log
 
 All code that checks privileges is the product's.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 
-from tailgate.engine.runtime.control import Control
-from tailgate.engine.runtime.writes import Writes, written
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.engines import Announcement
 from tailgate.lake.writer.inbox import Inbox, Record
@@ -40,7 +40,7 @@ class World:
         self.execute = self.statements.execute  # called by the control interface; a test may replace it
         writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         self.control = Control(
-            lambda *arguments: self.execute(*arguments), self.statements.newest, lambda: {**self.errors, "ticks": 0}, writes.write
+            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, lambda: {**self.errors, "ticks": 0}, writes.write)
         )
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)

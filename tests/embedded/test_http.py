@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tailgate.embedded.registry import RegistryServer
-from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.gateway.presto.main import Server as Presto
 
 SERVERS = ("control", "presto", "registry")
@@ -20,7 +20,7 @@ Doors = dict[str, tuple[int, str]]  # port, and headers that authenticate a requ
 
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    control = Control(lambda *_: {}, lambda *_: {}, dict, lambda _: {})
+    control = Control(Answers(lambda *_: {}, lambda *_: {}, dict, lambda _: {}))
     control.start()
     presto, registry = Presto(0, "127.0.0.1:1"), RegistryServer(tmp_path_factory.mktemp("registry"), 0)
     for server in (presto, registry):

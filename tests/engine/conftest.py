@@ -20,7 +20,7 @@ def cores() -> int:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory, cores: int) -> Iterator[Any]:
-    from tailgate.engine.runtime import session
+    from tailgate.engine.runtime.spark import session
 
     running = session.start(tmp_path_factory.mktemp("spark"), cores)
     yield running

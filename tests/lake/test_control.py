@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.lake import control
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution
@@ -16,7 +16,7 @@ from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidPar
 
 @pytest.fixture
 def engine() -> Iterator[Control]:
-    server = Control(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda body: {})
+    server = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda body: {}))
     server.start()
     yield server
     server.stop()

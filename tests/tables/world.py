@@ -2,8 +2,8 @@
 
 A tick only commits the writes of the inbox.
 
-    gateway ──POST /statement──► engine.runtime.statements ──► log entry
-            ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► log entry
+    gateway ──POST /statement──► engine.runtime.control.statements ──► log entry
+            ──POST /write──► engine.runtime.ticks.writes ──► inbox ──► [tick] ──► log entry
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import uvloop
 
-from tailgate.engine.runtime.control import Control
-from tailgate.engine.runtime.writes import Writes, written
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
@@ -51,7 +51,7 @@ class Engine:
             self._going.set()
         self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
-        self.control = Control(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write)
+        self.control = Control(Answers(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write))
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.writer.engines import Announcement
 from tests.sparkless import Engine, WithoutKafka
@@ -27,7 +27,7 @@ class Statements:
         lake_writer = live.model
         self._statements = WithoutKafka(Engine(lake_writer.lake, lake_writer.writer, threading.RLock()), fills=False)
         status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
-        self._control = Control(self._statement, self._statements.newest, lambda: status, lambda body: {})
+        self._control = Control(Answers(self._statement, self._statements.newest, lambda: status, lambda body: {}))
         self._control.start()
         Announcement.mine(lake_writer.writer.epoch, self._control.address, self._control.token, None).write(lake_writer.lake)
 

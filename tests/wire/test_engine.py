@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.engine.runtime.control import Control
+from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DuplicateTable
 from tailgate.lake.writer.engines import Announcement
@@ -23,7 +23,7 @@ class Engine:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
-        self.control = Control(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {})
+        self.control = Control(Answers(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {}))
         self.control.start()
         Announcement.mine(live.model.writer.epoch, self.control.address, self.control.token, None).write(live.model.lake)
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from tailgate.engine.runtime import session as spark
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.jvm import CLASSES, JvmFailed, launched
-from tailgate.engine.runtime.statements import Statements
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.jvm import CLASSES, JvmFailed, launched
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sql.name_resolution import resolve

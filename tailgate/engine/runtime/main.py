@@ -11,18 +11,18 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailgate.engine.runtime import session as spark
-from tailgate.engine.runtime.control import Control
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.expiring import Expiring
-from tailgate.engine.runtime.follow import Follow
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.isolating import Isolation
-from tailgate.engine.runtime.jvm import Jvm
-from tailgate.engine.runtime.recency import Recency
-from tailgate.engine.runtime.statements import Statements
-from tailgate.engine.runtime.status import Status
-from tailgate.engine.runtime.writes import Writes
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.recency import Recency
+from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.control.status import Status
+from tailgate.engine.runtime.maintenance.follow import Follow
+from tailgate.engine.runtime.maintenance.isolation import Isolation
+from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
+from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.jvm import Jvm
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
@@ -64,7 +64,7 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-    control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), jvm.ended)
+    control = Control(Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine)), jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()

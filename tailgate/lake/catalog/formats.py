@@ -147,7 +147,7 @@ class Include:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata(Record):
-    """The metadata with which ticks read whole transactions of a source's database (`engine.runtime.transactions`).
+    """The metadata with which ticks read whole transactions of a source's database (`engine.runtime.kafka.transactions`).
 
     - `source`, `topic`, `topic_id`: the source of the transaction topic, and that topic.
     - `collection`: the name of the source's table in the transaction topic.

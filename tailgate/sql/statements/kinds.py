@@ -38,7 +38,19 @@ from tailgate.sql.statements.needs import (
     OwnSchemas,
     SeePlan,
 )
-from tailgate.sql.statements.parsers import alter, copying, create_table, cursors, objects, roles, schemas, session_parser, subscriptions
+from tailgate.sql.statements.parsers import (
+    alter,
+    copying,
+    create_table,
+    cursors,
+    functions,
+    indexes,
+    objects,
+    roles,
+    schemas,
+    session_parser,
+    subscriptions,
+)
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.references import named_connections
@@ -67,6 +79,16 @@ def after(words: str, parser: Parse) -> dict[str, Parse]:
         return parser(cursor)
 
     return {words: parse}
+
+
+def creating(parser: Parse, *kinds: str) -> dict[str, Parse]:
+    """Returns the entries of a CREATE for kinds of objects, whose parser begins after CREATE."""
+
+    def parse(cursor: Parser) -> Statement:
+        cursor.expect_word("create")
+        return parser(cursor)
+
+    return {f"CREATE {kind}": parse for kind in kinds}
 
 
 def nothing(statement: Any) -> Needs:
@@ -199,11 +221,29 @@ TABLE: tuple[Kind, ...] = (
     Kind(Empty, {}, SESSION),
     # items of the catalog
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
-    Kind(d.CreateFunction, {"CREATE": objects.create}, CATALOG, _function, tag="CREATE FUNCTION"),
-    Kind(d.CreateIndex, {"CREATE": objects.create}, CATALOG, lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX"),
+    Kind(
+        d.CreateFunction,
+        creating(functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
+        CATALOG,
+        _function,
+        tag="CREATE FUNCTION",
+    ),
+    Kind(
+        d.CreateIndex,
+        creating(indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
+        CATALOG,
+        lambda t: (OwnItems((t.relation,)),),
+        tag="CREATE INDEX",
+    ),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
-    Kind(k.CreateSource, {"CREATE": objects.create}, CATALOG, _connected, tag="CREATE SOURCE"),
+    Kind(
+        k.CreateSource,
+        creating(sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
+        CATALOG,
+        _connected,
+        tag="CREATE SOURCE",
+    ),
     Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
     Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, _connected, tag="CREATE CONNECTION"),
     Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, _new, tag="CREATE SECRET"),
@@ -225,7 +265,7 @@ TABLE: tuple[Kind, ...] = (
     # A schema with the name of a role comes first in that role's search_path ($user).
     Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
     Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),
-    Kind(s.CreateRole, {"CREATE": objects.create}, CATALOG, lambda t: (BeSuperuser("create role"),)),
+    Kind(s.CreateRole, creating(roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
     Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _grant),

@@ -94,7 +94,7 @@ class Source:
     """A source in a running circuit, and the rows of its relations."""
 
     def __init__(self, session: Any, folder: Path, statement: str, partitions: int = 1) -> None:
-        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.spark.circuits import Circuits
 
         parsed = parse(statement)
         assert isinstance(parsed, CreateSource)
@@ -141,7 +141,7 @@ class Source:
 
         Existing rows have NULL in the new columns.
         """
-        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.spark.circuits import Circuits
 
         statement = parse(f"ALTER SOURCE {self.item.name} REFRESH SCHEMA")
         change, notices = refresh_schema(statement, self.catalog, Registry())  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ class Source:
     def lose_state(self) -> None:
         """Discards the state and rebuilds it from the rows of the relations."""
         from tailgate.engine.plan.views.recovery import recovery_graph
-        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.spark.circuits import Circuits
         from tailgate.lake.log.entry import stream
         from tailgate.lake.types import arrow_schema
 

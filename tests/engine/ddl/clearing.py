@@ -18,7 +18,7 @@ import pyarrow as pa
 from tailgate.engine.plan.views import catalog_graph
 from tailgate.engine.plan.views.recovery import recovery_graph
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime.circuits import Circuits
+from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tests.engine.ddl.cdc import KAFKA, Source
@@ -33,7 +33,7 @@ EVENTS = {
 
 
 def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
-    from tailgate.engine.runtime import session
+    from tailgate.engine.runtime.spark import session
 
     spark = session.start(folder / "spark", 1)
     keyed = kind == "key"

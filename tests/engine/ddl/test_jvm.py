@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime.jvm import MODULES, Jvm, JvmFailed
+from tailgate.engine.runtime.spark.jvm import MODULES, Jvm, JvmFailed
 
 
 @pytest.mark.spark

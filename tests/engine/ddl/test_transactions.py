@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tailgate.engine.ddl import create_source, drop
-from tailgate.engine.runtime import transactions
-from tailgate.engine.runtime.readers import apart, readers
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import apart, readers
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import Avro, Json
 from tailgate.lake.errors import TailgateError

@@ -57,7 +57,7 @@ class Engine:
     """The planner's part of the runtime, without Kafka and the log."""
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
-        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.spark.circuits import Circuits
 
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.circuits = Circuits(session)

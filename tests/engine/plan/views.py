@@ -54,7 +54,7 @@ class Views:
     """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
-        from tailgate.engine.runtime.circuits import Circuits
+        from tailgate.engine.runtime.spark.circuits import Circuits
 
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.time = 0  # of the next tick, in ms

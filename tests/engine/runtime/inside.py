@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.statements import Statements
-from tailgate.engine.runtime.writes import Writes
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog import Item
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 import tailgate.embedded.kafka
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime import kafka as asked
+from tailgate.engine.runtime.kafka import requests as asked
 from tailgate.lake.tables import checkpoints
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime import inputs, tick_runner
+from tailgate.engine.runtime.ticks import inputs, tick_runner
 from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files

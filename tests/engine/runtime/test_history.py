@@ -7,7 +7,7 @@ import time
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.kafka import IDLE_S, history
+from tailgate.engine.runtime.kafka.requests import IDLE_S, history
 
 
 def test_few_records_are_not_waited_for(kafka: Kafka) -> None:

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.readers import readers
+from tailgate.engine.runtime.kafka.readers import readers
 from tailgate.lake.errors import ConnectionFailure
 from tests.engine.runtime.inside import Inside
 from tests.engine.runtime.parts import until

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime.fills import AT_ONCE, Fill
+from tailgate.engine.runtime.backfill.fills import AT_ONCE, Fill
 from tailgate.lake.readers import reading
 from tests.engine.runtime.inside import Inside
 from tests.lake.life import short_history

@@ -6,7 +6,7 @@ import json
 import struct
 from pathlib import Path
 
-from tailgate.engine.runtime.ticked import ticked
+from tailgate.engine.runtime.ticks.tick_result import ticked
 
 
 def test_the_message_of_a_tick() -> None:

@@ -1,7 +1,7 @@
 """CREATE SOURCE … (TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')).
 
 `Source.transactions` has the information with which the reader of the topic keeps database
-transactions whole (`engine.runtime.transactions`, tailgate/engine/java's `Transactions`).
+transactions whole (`engine.runtime.kafka.transactions`, tailgate/engine/java's `Transactions`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                                             the differences of their rows; S and T are dropped
 
 For readers of R the switch is a normal change of rows. This module handles values only;
-`engine.runtime.installing` performs the switch.
+`engine.runtime.backfill.installation` performs the switch.
 """
 
 from __future__ import annotations

@@ -59,8 +59,10 @@ class FunctionClauses:
         self.words.add(clause)
 
 
-def create_function(cursor: Parser, *, replace: bool) -> CreateFunction:
-    """Parses the rest of CREATE [OR REPLACE] FUNCTION."""
+def create_function(cursor: Parser) -> CreateFunction:
+    """Parses [OR REPLACE] FUNCTION …, after CREATE."""
+    replace = cursor.accept_word("or", "replace")
+    cursor.expect_word("function")
     this = relation_name(cursor)
     arguments = _arguments(cursor)
     returns: Type | None = None

@@ -27,7 +27,7 @@ PARTIAL = "An index is of all rows: create a materialized view of those with thi
 
 
 def create_index(cursor: Parser) -> CreateIndex:
-    """Parses the rest of CREATE [DEFAULT | UNIQUE] INDEX."""
+    """Parses [DEFAULT | UNIQUE] INDEX …, after CREATE."""
     default = cursor.accept_word("default")
     unique = cursor.accept_word("unique")
     cursor.expect_word("index")

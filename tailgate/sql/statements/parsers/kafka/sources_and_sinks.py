@@ -59,8 +59,13 @@ class KafkaTopic:
     options: Options = ()
 
 
-def create_source(cursor: Parser, *, materialized: bool) -> CreateSource:
-    """Parses the rest of CREATE [MATERIALIZED] SOURCE."""
+def create_source(cursor: Parser) -> CreateSource:
+    """Parses [MATERIALIZED] SOURCE …, after CREATE."""
+    start = cursor.tokens[cursor.index - 1].position
+    materialized = cursor.accept_word("materialized")
+    cursor.expect_word("source")
+    if cursor.at_word("connector"):
+        raise refuse_create(cursor, start)
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     columns, primary_key = _columns(cursor) if cursor.at("(") else (None, ())

@@ -6,6 +6,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import tailgate.errors.SqlError;
+import tailgate.rows.Change;
 import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
 
@@ -56,11 +57,11 @@ public abstract class Node implements Serializable {
      * Adds copies of the rows of one record to `to`. If the decoder or an expression throws, rows
      * added before do not count.
      */
-    public void rows(InternalRow kafka, List<Tick.Change> to) {
+    public void rows(InternalRow kafka, List<Change> to) {
       try {
         decoder.decode(kafka, (row, weight) -> {
           UnsafeRow shaped = shape.apply(row);
-          if (shaped != null && weight != 0) to.add(new Tick.Change(shaped.copy(), weight));
+          if (shaped != null && weight != 0) to.add(new Change(shaped.copy(), weight));
         });
       } catch (StackOverflowError e) {
         throw SqlError.tooDeep();

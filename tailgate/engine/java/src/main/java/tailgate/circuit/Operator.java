@@ -3,6 +3,7 @@ package tailgate.circuit;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
+import tailgate.rows.Change;
 
 /**
  * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
@@ -44,6 +45,12 @@ public abstract class Operator extends Node {
   /** Returns whether the operator runs in every tick and partition. */
   public boolean everywhere() { return false; }
 
+  /**
+   * Returns the change of port 0 that deletes the row with this key, or null if the operator does not
+   * keep rows by keys that the port begins with.
+   */
+  public UnsafeRow deletion(Object... key) { return null; }
+
   /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
-  public abstract void run(Tick tick, List<List<Tick.Change>> input);
+  public abstract void run(Tick tick, List<List<Change>> input);
 }

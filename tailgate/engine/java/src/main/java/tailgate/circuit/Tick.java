@@ -5,13 +5,12 @@ import java.nio.ByteBuffer;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Node.Edge;
 import tailgate.circuit.Node.Source;
 import tailgate.errors.SparkErrors;
 import tailgate.errors.SqlError;
-import tailgate.operators.Upsert;
+import tailgate.rows.Change;
 import tailgate.rows.Rows;
 import tailgate.sources.SourceStalled;
 import tailgate.sources.TopicBackfill;
@@ -29,9 +28,6 @@ public final class Tick {
   private static final int FORGET_MAX = 2000;
   private static final long WAITING_MAX = 32L << 20;  // bytes of waiting changes at which an operator is run early
   private static final int OVERHEAD = 64;  // overhead of a change in bytes, in addition to the row
-
-  /** A row and the change in its number of copies. */
-  public record Change(UnsafeRow row, long weight) {}
 
   private final Circuit circuit;
   public final State state;
@@ -159,7 +155,7 @@ public final class Tick {
   private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
     source.rows(kafka, rows);
-    for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row, c.weight);
+    for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row(), c.weight());
   }
 
   private static Set<Integer> ids(String listed) {
@@ -174,16 +170,13 @@ public final class Tick {
    * operator that keeps it.
    */
   private void forget(int keeper, InternalRow kafka) {
-    if (!(circuit.nodes.get(keeper) instanceof Upsert upsert)) return;
-    StructType port = upsert.ports()[0];
-    Object[] values = new Object[port.length()];
-    values[0] = UTF8String.fromBytes(kafka.getBinary(Circuit.KEY));
-    values[1] = kafka.getInt(Circuit.PARTITION);
-    values[2] = kafka.getLong(Circuit.OFFSET);
-    values[port.length() - 2] = true;
+    if (!(circuit.nodes.get(keeper) instanceof Operator operator)) return;
+    UnsafeRow deletion = operator.deletion(
+        UTF8String.fromBytes(kafka.getBinary(Circuit.KEY)), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET));
+    if (deletion == null) return;
     Edge edge = new Edge(null, keeper, 0);
-    edge.index = ((Operator) upsert).index;
-    arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
+    edge.index = operator.index;
+    arrive(edge, deletion, 1);
   }
 
   /**
@@ -199,7 +192,7 @@ public final class Tick {
       count[0] += piece.records;
       count[2] += piece.bytes;
       count[3] = Math.max(count[3], piece.newest);
-      for (Change c : piece.rows.get(source.id)) for (Edge edge : source.out) send(edge, c.row, c.weight);
+      for (Change c : piece.rows.get(source.id)) for (Edge edge : source.out) send(edge, c.row(), c.weight());
     }
     piece.failed.forEach(this::record);
   }

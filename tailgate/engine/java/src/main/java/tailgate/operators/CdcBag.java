@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.*;
 import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 import tailgate.rows.EvolvingRowCodec;
 import tailgate.rows.Rows;
 import tailgate.state.State;

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.circuit.Circuit;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 import tailgate.rows.Steps;
 import tailgate.state.LongPair;
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.rows.SortKey;
 import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 import tailgate.rows.Columns;
 import tailgate.rows.OrderedCodec;
 import tailgate.rows.Rows.Bytes;

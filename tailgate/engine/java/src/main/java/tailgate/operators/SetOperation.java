@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 import tailgate.rows.Columns;
 import tailgate.rows.Rows;
 import tailgate.rows.Rows.Bytes;

@@ -2,12 +2,14 @@ package tailgate.operators;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 import tailgate.rows.Columns;
 import tailgate.rows.EvolvingRowCodec;
 import tailgate.rows.Rows;
@@ -45,6 +47,13 @@ public final class Upsert extends Operator {
   @Override public StructType output() { return row; }
 
   @Override public byte[] key(int port, UnsafeRow event) { return key.bytes(event); }
+
+  @Override public UnsafeRow deletion(Object... key) {
+    StructType port = ports()[0];
+    Object[] values = Arrays.copyOf(key, port.length());
+    values[row.length()] = true;
+    return UnsafeProjection.create(port).apply(new GenericInternalRow(values));
+  }
 
   @Override public void run(Tick tick, List<List<Change>> input) {
     Map<Bytes, List<UnsafeRow>> events = new LinkedHashMap<>();

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Circuit;
 import tailgate.circuit.Node.Source;
-import tailgate.circuit.Tick.Change;
+import tailgate.rows.Change;
 
 /**
  * The old records of a topic for a fill. They are fetched and decoded outside of ticks, which

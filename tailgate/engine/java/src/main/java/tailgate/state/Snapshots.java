@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.state.RocksDB;
  * file, as text of at most 65,535 bytes: about 800 versions. With more, no store can be opened.
  * Spark itself uploads once a minute, and less often if uploads are slow. This class therefore
  * starts an upload after a number of versions, and the driver delays ticks when there are many
- * (tailgate/engine/runtime/pacing.py).
+ * (tailgate/engine/runtime/ticks/pacing.py).
  *
  * <pre>   tick ─commit─► version n ─every 10th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
  */

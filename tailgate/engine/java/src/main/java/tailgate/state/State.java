@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore;
 import org.apache.spark.util.NextIterator;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import tailgate.circuit.Tick;
+import tailgate.rows.Change;
 
 /**
  * One partition of a store: (operator, port, key, row) → value, in the order of the bytes.
@@ -126,10 +126,10 @@ public final class State {
    * state of an operator is a function of the sum of its input, so two equal operators have the
    * same state if these sums are equal.
    */
-  public void received(int operator, int port, List<Tick.Change> changes) {
+  public void received(int operator, int port, List<Change> changes) {
     Size size = size(operator);
     if (!size.summed || changes.isEmpty()) return;
-    for (Tick.Change c : changes) {
+    for (Change c : changes) {
       Object base = c.row().getBaseObject();
       long offset = c.row().getBaseOffset();
       int length = c.row().getSizeInBytes();

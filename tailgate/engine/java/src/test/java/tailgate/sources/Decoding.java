@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Node;
-import tailgate.circuit.Tick;
+import tailgate.rows.Change;
 import tailgate.rows.Steps;
 
 /** Measures decoding: the records of one source, repeatedly, in a task of Spark. For bench/decode.py. */
@@ -42,7 +42,7 @@ public final class Decoding {
           new Object[] {key.length == 0 ? null : key, value, UTF8String.fromString("t"), 0,
           (long) records.size(), 1_000_000L, 0}));
     }
-    List<Tick.Change> rows = new ArrayList<>();
+    List<Change> rows = new ArrayList<>();
     double[] decoding = timed(work.seconds, records, r -> work.source.decoder.decode(r, (row, weight) -> {}));
     double[] whole = timed(work.seconds, records, r -> {
       rows.clear();

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow.compute as pc
 
-from tailgate.engine.runtime.engine import Engine
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading

@@ -8,28 +8,29 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from tailgate.engine import ddl
-from tailgate.engine.plan.explain import explain, notices
+from tailgate.engine.plan.explain import explain
+from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.attending import Attending
-from tailgate.engine.runtime.control import Client
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.readers import apart, reader_name
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.control import Client, notice
+from tailgate.engine.runtime.control.fill_waits import await_fills
+from tailgate.engine.runtime.control.source_statements import Attending
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import apart, reader_name
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
-from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
-from tailgate.lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -72,8 +73,6 @@ Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
-WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
-TELL_S = 1.0  # between two progress messages of a fill
 
 
 class Statements:
@@ -121,7 +120,7 @@ class Statements:
                 return self._answer(self._attending.delete(statement, settings.get("role"), names))
             case ResumeSource():
                 lines = self._attending.accept_loss(statement, names)
-                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in lines]}
+                return {**self._answer("ALTER SOURCE"), "notices": [notice(line) for line in lines]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):
@@ -166,7 +165,7 @@ class Statements:
             if isinstance(statement, CreateFunction):
                 items = self._installation.numbered(ddl.create_function(statement, text, catalog, owner))
             elif old is not None and statement.if_not_exists:
-                return self._answer(tag, _notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
+                return self._answer(tag, notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
             elif old is not None and isinstance(statement, CreateView) and statement.replace:
                 items = ddl.replace_view(statement, text, catalog, old)
                 items = self._installation.numbered(items)
@@ -178,10 +177,10 @@ class Statements:
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
-            all_notices = [_notice(n) for item in views for n in notices(item, streams(item))]
+            all_notices = [notice(n) for item in views for n in plan_notices(item, streams(item))]
         if fill:
             try:
-                self._await(fill, client)
+                await_fills(self._installation, fill, client)
             finally:
                 self._installation.awaited.difference_update(i.id for i in fill)
             header = self._engine.newest  # the view is readable from this time on
@@ -193,46 +192,6 @@ class Statements:
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
-
-    def _await(self, items: tuple[Item, ...], client: Client) -> None:
-        """Waits until the items are filled and sends progress notices to the client.
-
-        If the fill fails or the client disconnects, drops the items and raises the error.
-        """
-        installation, engine = self._installation, self._engine
-        last_report = time.monotonic()
-        while True:
-            with installation.settled:
-                error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
-                current = [engine.catalog.items.get(i.id) for i in items]
-                if error is None and all(i is None or i.ready for i in current):
-                    break
-                if error is None:
-                    installation.settled.wait(WAIT_S)
-            if engine.stopping:
-                raise AdminShutdown("the engine is stopping", hint="The view is filled when it runs again.")
-            if error is None and client.gone():
-                error = QueryCanceled("canceling statement due to user request")
-            if error is not None:
-                self._leave(items)
-                raise error
-            if time.monotonic() - last_report >= TELL_S:
-                last_report = time.monotonic()
-                for item in items:
-                    if (fill := installation.fills.get(item.id)) is not None and fill.rows:
-                        client.tell(_notice(f"filling {item.kind} {item.name}: {fill.percent:.0f} %, {fill.rows} rows"))
-        for item in items:
-            if item.id not in engine.catalog.items and item.id not in installation.switched:
-                raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
-
-    def _leave(self, items: tuple[Item, ...]) -> None:
-        """Drops those of the items that still exist, with their dependents."""
-        with self._installation.lock:
-            catalog = self._engine.catalog
-            existing = [catalog[i.id] for i in items if i.id in catalog.items]
-            going = {g.id for g in dropping(catalog, existing, cascade=True).items}
-            if going:
-                self._installation.install(Change(drop=tuple(sorted(going))))
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the new items of a CREATE statement, without owners."""
@@ -272,7 +231,7 @@ class Statements:
         with self._turn(client):
             item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
-                return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
+                return self._answer("ALTER SECRET", notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
         return self._answer("ALTER SECRET")
 
@@ -286,7 +245,7 @@ class Statements:
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {
             **self._answer("ALTER SOURCE"),
-            "notices": [*all_notices, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
+            "notices": [*all_notices, *(notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
         }
 
     def _validate(self, connection: Connection) -> None:
@@ -391,17 +350,12 @@ class Statements:
             ddl.check_definitions((replace(view or item, owner=_owner(asker, before)),), before)
         return ddl.sink_schema(item, catalog, part).splitlines()
 
-    def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
-        """Returns the answer to a statement: its tag, the newest entry and at most one notice."""
+    def _answer(self, tag: str, *notices: dict[str, Any]) -> Answer:
+        """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
-        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:
     """Returns the id of the role that will own a new item."""
     return catalog.role(creator).id if creator else OPERATOR_ID
-
-
-def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
-    """Returns a notice as the control interface encodes it."""
-    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

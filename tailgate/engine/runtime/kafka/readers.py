@@ -1,7 +1,7 @@
 """The Kafka readers that sources need: one per set of brokers and options.
 
 The topics of a reader are the channels "<reader>/<topic>". Sources with a transaction topic have
-their own reader (`engine.runtime.transactions`). Readers start from the log's offsets.
+their own reader (`engine.runtime.kafka.transactions`). Readers start from the log's offsets.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tailgate.engine.runtime import transactions
-from tailgate.engine.runtime.kafka import Offsets
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.requests import Offsets
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.catalog.secrets import Settings, settings
 from tailgate.lake.clients import JAVA_SECRET, java
@@ -31,7 +31,7 @@ class Reader:
     settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
     rate: int | None = None  # limit in records per second
-    # configuration of whole transactions, or '' (`engine.runtime.transactions`)
+    # configuration of whole transactions, or '' (`engine.runtime.kafka.transactions`)
     transactions: str = ""
     # access settings of the registries that `transactions` needs
     registries: tuple[Settings, ...] = ()

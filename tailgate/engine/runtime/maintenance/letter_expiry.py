@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.engine.ddl.kafka.dead_letters import RETENTION_BYTES, RETENTION_MS
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.letters import KEY, Letters, of_source
+from tailgate.engine.runtime.backfill.letters import KEY, Letters, of_source
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Source
 from tailgate.lake.errors import Gone
 from tailgate.lake.readers import reading

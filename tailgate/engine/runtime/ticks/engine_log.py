@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.engine.runtime.failing import Failing
+from tailgate.engine.runtime.ticks.view_errors import Failing
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import CrashShutdown, Replaced, Uncertain
 from tailgate.lake.folder import Lake

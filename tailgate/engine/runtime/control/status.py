@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from tailgate.engine.plan.views import nodes
-from tailgate.engine.runtime.attending import lags
-from tailgate.engine.runtime.installing import Installation
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.source_statements import lags
 from tailgate.lake.catalog import MaterializedView, Sink, Source
 from tailgate.lake.readers.failed import failure
 

@@ -40,7 +40,7 @@ from tailgate.lake.tables.weights import positive
 from tailgate.lake.writer.inbox import Record
 
 if TYPE_CHECKING:
-    from tailgate.engine.runtime.engine import Engine
+    from tailgate.engine.runtime.ticks.engine import Engine
 
 PIECE = 5_000  # letters per tick
 RETRY, FORGET = "$retry/", "$forget/"

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from tailgate.engine.runtime import kafka
-from tailgate.engine.runtime.engine_log import EngineLog
-from tailgate.engine.runtime.failures import caused
-from tailgate.engine.runtime.readers import Reader, java_reader, merged
-from tailgate.engine.runtime.source_health import SourceHealth
-from tailgate.engine.runtime.tick_loop import Ends, TickLoop
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.readers import Reader, java_reader, merged
+from tailgate.engine.runtime.ticks.engine_log import EngineLog
+from tailgate.engine.runtime.ticks.failures import caused
+from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.tick_loop import Ends, TickLoop
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.host import crash

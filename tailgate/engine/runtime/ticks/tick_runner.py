@@ -17,15 +17,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.views.sharing import Sum
-from tailgate.engine.runtime.engine_log import EngineLog
-from tailgate.engine.runtime.failures import caused, disk_full
-from tailgate.engine.runtime.inputs import RETRY_S, Inputs
-from tailgate.engine.runtime.pacing import Pacing
-from tailgate.engine.runtime.readers import merged
-from tailgate.engine.runtime.source_health import SourceHealth
-from tailgate.engine.runtime.tick_loop import Ends, LoopEnded, TickLoop
-from tailgate.engine.runtime.ticked import Ticked
-from tailgate.engine.runtime.writes import written
+from tailgate.engine.runtime.kafka.readers import merged
+from tailgate.engine.runtime.ticks.engine_log import EngineLog
+from tailgate.engine.runtime.ticks.failures import caused, disk_full
+from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
+from tailgate.engine.runtime.ticks.pacing import Pacing
+from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
+from tailgate.engine.runtime.ticks.tick_result import Ticked
+from tailgate.engine.runtime.ticks.writes import written
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host import crash, files
 from tailgate.lake.writer.inbox import Inbox

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from tailgate.engine.runtime.jvm import Jvm, attached
+from tailgate.engine.runtime.spark.jvm import Jvm, attached
 
 # RocksDB's block cache and write buffers, of all state stores of this process together
 STATE_CACHE_MB = 256

@@ -25,7 +25,7 @@ from pathlib import Path
 from tailgate.lake.host.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
-JARS = Path(__file__).parents[2] / "jars"  # from `make setup`, or part of an installed wheel
+JARS = Path(__file__).parents[3] / "jars"  # from `make setup`, or part of an installed wheel
 CLASSES = JARS / "classes.jsa"  # written by engine.runtime.classes
 LOGGING = Path(__file__).parent / "log4j2.properties"
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"

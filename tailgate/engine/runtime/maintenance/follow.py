@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.isolating import Isolation
+from tailgate.engine.runtime.maintenance.isolation import Isolation
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
 from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.affected import reached_relations, stopped_views
 from tailgate.engine.plan.views.replacements import group
-from tailgate.engine.runtime.installing import Installation, being_filled
+from tailgate.engine.runtime.backfill.installation import Installation, being_filled
 from tailgate.lake.catalog import Change, DeadLetters, Item, MaterializedView, Source
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.formats import Failure

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,25 +21,24 @@ from tailgate.engine.ddl.kafka.dead_letters import with_all_columns
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.affected import inputs_of
 from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.views.replacements import group, readers, replacement, stored_inputs, switch
+from tailgate.engine.plan.views.replacements import group, readers, stored_inputs, switch
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
-from tailgate.engine.plan.views.sizes import with_sizes
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.differences import differences, sums
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.engine_log import Changes
-from tailgate.engine.runtime.fills import Fill, History
-from tailgate.engine.runtime.letters import Letters
-from tailgate.engine.runtime.readers import beginning, merged, reader_name
-from tailgate.engine.runtime.restoring import remove_lost, restored
+from tailgate.engine.runtime.backfill.differences import differences, sums
+from tailgate.engine.runtime.backfill.fills import Fill, History
+from tailgate.engine.runtime.backfill.letters import Letters
+from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
+from tailgate.engine.runtime.backfill.restoring import remove_lost, restored
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.readers import merged, reader_name
+from tailgate.engine.runtime.ticks.engine import CatalogEntry, Engine
+from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
-from tailgate.lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
+from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from tailgate.lake.log.entry import Header, stream
 from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.failed import error_change, failure
-from tailgate.lake.readers.sizes import about
 
 log = logging.getLogger("tailgate.engine")
 
@@ -89,14 +88,14 @@ class Installation:
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
             stale = [nodes.with_stale_since(i, engine.newest.time) for i in broken if not nodes.is_stale(i)]
-            new = _replacements((i for i in broken if i.id not in coming), catalog)
+            new = replacements_of((i for i in broken if i.id not in coming), catalog)
             unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
             if not unready and not lost:
-                engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
+                engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), sources_to_read(catalog), self._forgotten(()))
                 return
             for item in stale:
                 log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
-            unready = self._numbered(unready, catalog.apply(Change(put=tuple(stale))))
+            unready = prepared(self.engine, unready, catalog.apply(Change(put=tuple(stale))))
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
@@ -118,7 +117,7 @@ class Installation:
         broken = self._broken(after, False)
         stale = {i.id: nodes.with_stale_since(i, self.engine.newest.time) for i in broken}
         put = {i.id: i for i in change.put} | stale
-        coming = self._numbered(_replacements(broken, after), after.apply(Change(put=tuple(stale.values()))))
+        coming = prepared(self.engine, replacements_of(broken, after), after.apply(Change(put=tuple(stale.values()))))
         errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
         self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
         return broken
@@ -151,15 +150,14 @@ class Installation:
         after = engine.catalog.apply(change)
         streams = Streams(after)
         graph = catalog_graph.compile_catalog(after, streams)
-        live = self._live(after)
-        joining = merged(self._joining(live), offsets or {})
+        live = sources_to_read(after)
+        joining = merged(first_offsets(engine, live), offsets or {})
         forgotten = () if state is not None else self._forgotten(catalog_graph.removed_operators(engine.graph, graph), graph)
         views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         error_parts = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
-            header = engine.install(
-                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ()
-            )
+            entry = CatalogEntry(change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ())
+            header = engine.install(graph, live, forgotten, entry)
         with engine.committed_change():
             for id in change.drop:
                 if (dropped_fill := self.fills.pop(id, None)) is not None:
@@ -200,59 +198,8 @@ class Installation:
 
         The caller holds the lock.
         """
-        unready = {i.id: i for i in self._numbered([i for i in items if not i.ready], self.engine.catalog)}
+        unready = {i.id: i for i in prepared(self.engine, [i for i in items if not i.ready], self.engine.catalog)}
         return tuple(unready.get(i.id, i) for i in items)
-
-    def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
-        """Returns items that are prepared for their fill.
-
-        Views get the start offsets of their topics, the sizes of their inputs, and new operators.
-        """
-        catalog = catalog.apply(Change(put=tuple(items)))
-        prepared = [self._begun(i, catalog) if isinstance(i, MaterializedView) else i for i in items]
-        catalog = catalog.apply(Change(put=tuple(prepared)))
-        streams = Streams(catalog)
-        return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in prepared]
-
-    def _begun(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
-        """Returns a view with the start offsets of its topics and the sizes of its inputs.
-
-        If a broker does not answer, the start offsets are those of the last fill. Relations that
-        are not ready or about to be replaced have no size here: their replacements will have other
-        ids.
-        """
-        starts, rows = dict[int, Mapping[str, int]](), dict[int, int]()
-        coming = catalog.replacements()
-        for id in sorted(stored_inputs(item, catalog)):
-            source = catalog[id]
-            if source.stored and source.ready and id not in coming:
-                rows[id] = about(self.engine.lake, id) + self._coming(source)
-            if isinstance(source, Source) and not source.stored:
-                try:
-                    bounds = kafka.topic(*self.engine.place(source)).bounds
-                # the broker does not answer, or a secret cannot be decrypted
-                except (ConnectionFailure, ObjectNotInPrerequisiteState):
-                    if id not in item.starts:
-                        raise
-                    starts[id] = item.starts[id]
-                    continue
-                starts[id] = beginning(source, bounds)
-                rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
-                if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
-                    log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
-        prepared = replace(item, starts=starts)
-        return with_sizes(prepared, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
-
-    def _coming(self, source: Item) -> int:
-        """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
-        if not isinstance(source, Source):
-            return 0
-        try:
-            bounds = kafka.topic(*self.engine.place(source)).bounds
-        except TailgateError:
-            return 0
-        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.topic, {})
-        return sum(max(high - read.get(p, low), 0) for p, (low, high) in bounds.items())
 
     def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """Returns the sums that a new view's errors begin with (`errors_to_fill`).
@@ -276,34 +223,6 @@ class Installation:
                 ) from None
             return {}
         return {relation: n for relation, n in parts.items() if relation not in beginning}
-
-    def _joining(self, live: tuple[Source, ...]) -> dict[str, kafka.Offsets]:
-        """Returns start offsets of the topics that no reader reads yet.
-
-        Keyed sources and transaction topics begin at the first record, other sources at the end,
-        since fills bring the history of those.
-        """
-        offsets = self.engine.newest.offsets
-        out: dict[str, kafka.Offsets] = {}
-        for source in live:
-            reader, topic = reader_name(source), source.topic
-            for other in transactions.topics(source)[1:]:
-                if other not in offsets.get(reader, {}):
-                    brokers, _, access = self.engine.place(source)
-                    out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, access).bounds.items()}
-            if topic not in offsets.get(reader, {}):
-                bounds = kafka.topic(*self.engine.place(source)).bounds
-                begin = beginning(source, bounds) if source.stored else {p: high for p, (_, high) in bounds.items()}
-                out.setdefault(reader, {})[topic] = begin
-        return out
-
-    def _live(self, catalog: Catalog) -> tuple[Source, ...]:
-        """Returns the sources to read: keyed ones, and those that a materialized view reads."""
-        ids = {i.id for i in catalog.each(Source) if i.stored}
-        for item in catalog.each(MaterializedView):
-            if failure(item) is None:
-                ids |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
-        return tuple(catalog.expect(Source, i) for i in sorted(ids))
 
     def _forgotten(self, dropped: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
         """Returns the operators whose state is still to be removed, `dropped` included."""
@@ -370,12 +289,12 @@ class Installation:
             while more := {i for i in unready.keys() - again if not again.isdisjoint(inputs_of(unready[i], catalog))}:
                 again |= more
             try:
-                prepared = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
+                items = tuple(prepared(self.engine, [unready[i] for i in sorted(again)], catalog))
             except TailgateError as e:
                 self.failed(fill, e)
                 return
             before = [self.fills[i] for i in again if i in self.fills]
-            self.install(Change(put=prepared), fill=prepared)
+            self.install(Change(put=items), fill=items)
             for other in before:
                 other.end()
             self._filled -= again
@@ -433,11 +352,6 @@ class Installation:
         """Wakes the statements that wait for fills."""
         with self.settled:
             self.settled.notify_all()
-
-
-def _replacements(items: Iterable[MaterializedView], catalog: Catalog) -> list[MaterializedView]:
-    """Returns a replacement for each of these items, as one group."""
-    return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
 
 
 def being_filled(item: Item) -> str:

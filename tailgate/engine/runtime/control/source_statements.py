@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from tailgate.engine.ddl import find_item, matching_letters
-from tailgate.engine.runtime import kafka
-from tailgate.engine.runtime.installing import Installation
-from tailgate.engine.runtime.letters import of_source
-from tailgate.engine.runtime.readers import beginning, reader_name
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.backfill.letters import of_source
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.readers import beginning, reader_name
 from tailgate.lake.catalog import Catalog, Change, Connection, Sink, Source
 from tailgate.lake.catalog.codec import encode_settings
 from tailgate.lake.catalog.resolution import Resolution

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,13 +17,14 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.explain import Statistics
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.circuits import Circuits
-from tailgate.engine.runtime.engine_log import Changes, EngineLog
-from tailgate.engine.runtime.inputs import Inputs
-from tailgate.engine.runtime.readers import merged, reader_name, veiled
-from tailgate.engine.runtime.source_health import SourceHealth
-from tailgate.engine.runtime.tick_runner import TickRunner
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
+from tailgate.engine.runtime.spark.circuits import Circuits
+from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
+from tailgate.engine.runtime.ticks.inputs import Inputs
+from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.tick_runner import TickRunner
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
@@ -34,6 +36,22 @@ from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 
 log = logging.getLogger("tailgate.engine")
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """The log entry of a change of the catalog, with which a new graph takes effect.
+
+    `joining`: start offsets of topics that no reader has read yet. `changes`: called while the boundary
+    is held; returns the changes of relations in the entry. `state`: folder and ids of restored state.
+    `restart`: names of readers that continue at the offsets of the entry.
+    """
+
+    change: Change
+    joining: Mapping[str, kafka.Offsets]
+    changes: Callable[[], Changes]
+    state: tuple[str, str] | None = None
+    restart: Collection[str] = ()
 
 
 class Engine(EngineLog):
@@ -66,42 +84,34 @@ class Engine(EngineLog):
         graph: Graph,
         sources: tuple[Source, ...],
         forgotten: tuple[int, ...] = (),
-        change: Change | None = None,
-        joining: Mapping[str, kafka.Offsets] | None = None,
-        changes: Callable[[], Changes] = tuple,
-        state: tuple[str, str] | None = None,
-        restart: Collection[str] = (),
+        entry: CatalogEntry | None = None,
     ) -> Header:
         """Runs this graph from the next tick on, fed by these sources. Returns the newest entry.
 
-        With `change`, the change of the catalog is appended to the log in the same step.
-
-        `forgotten`: operators whose state will be removed. `joining`: start offsets of topics that
-        no reader has read yet. `changes`: called while the boundary is held; returns the changes of
-        relations in the entry. `state`: folder and ids of restored state. `restart`: names of readers
-        that continue at the offsets of the entry.
+        `forgotten`: operators whose state will be removed. `entry` is appended to the log in the same
+        step.
         """
-        after = self.catalog if change is None else self.catalog.apply(change)
+        after = self.catalog if entry is None else self.catalog.apply(entry.change)
         circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
         circuit.warm(self.session._jsparkSession)
         with self.boundary:
             header = self.newest
-            if change is not None:
+            if entry is not None:
                 topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in merged(remaining, joining or {}).items() if topics}
+                offsets = {r: topics for r, topics in merged(remaining, entry.joining).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
                 fields: dict[str, Any] = {"offsets": offsets}
-                if state is not None:
-                    extra["state"], fields["state"] = state
-                header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
+                if entry.state is not None:
+                    extra["state"], fields["state"] = entry.state
+                header = self.append(entry.changes(), kind="catalog", catalog=entry.change, extra=extra, **fields)
             with self.committed_change():
                 self.catalog = after
                 self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
                 running = {o.node for o in graph.operators}
                 self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
                 self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
-                self.inputs.update(restart)
+                self.inputs.update(() if entry is None else entry.restart)
         return header
 
     def history(

@@ -24,8 +24,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from tailgate.engine.runtime.kafka import Offsets
-from tailgate.engine.runtime.ticked import Ticked, ticked
+from tailgate.engine.runtime.kafka.requests import Offsets
+from tailgate.engine.runtime.ticks.tick_result import Ticked, ticked
 
 CLOCK_MS = 10_000  # interval of ticks of an idle engine, so that time advances
 TICK_INTERVAL_MS = 25  # shortest time between the starts of two ticks: more of them would only cost CPU

@@ -1,7 +1,7 @@
 """Restores the state of upserts that is missing or damaged, in a new folder, before ticks continue.
 
 The lake has the rows of keyed relations, independently of the state, so they stay readable. State
-of views is not restored here: they are filled again (`engine.runtime.installing`).
+of views is not restored here: they are filled again (`engine.runtime.backfill.installation`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views.recovery import recovery_graph
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.engine_log import STATE
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.engine_log import STATE
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.host import files
 from tailgate.lake.log.entry import stream

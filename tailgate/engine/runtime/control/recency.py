@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tailgate.engine.runtime import kafka
-from tailgate.engine.runtime.readers import reader_name
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.readers import reader_name
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.errors import QueryCanceled
 
 if TYPE_CHECKING:
-    from tailgate.engine.runtime.engine import Engine
+    from tailgate.engine.runtime.ticks.engine import Engine
 
 
 class Recency:

@@ -32,9 +32,9 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
 from tailgate.engine.plan.views.catalog_graph import SINGLE_ROW
-from tailgate.engine.runtime import kafka
-from tailgate.engine.runtime.engine import Engine
-from tailgate.engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
+from tailgate.engine.runtime.backfill.letters import Backfill, Letters, Offsets, Passed, between
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Item, Source
 from tailgate.lake.errors import ConnectionFailure, Gone, IoError, ObjectNotInPrerequisiteState
 from tailgate.lake.host import crash

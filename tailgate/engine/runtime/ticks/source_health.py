@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry
-from tailgate.engine.runtime import kafka, transactions
-from tailgate.engine.runtime.engine_log import EngineLog
-from tailgate.engine.runtime.readers import Reader, reader_name, readers
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import Reader, reader_name, readers
+from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.catalog.formats import Avro
 from tailgate.lake.catalog.secrets import Settings, Vault, settings

@@ -1,0 +1,114 @@
+"""Prepares items for a change of the catalog: where views and readers begin, sizes of inputs, new operators.
+
+new and refilled views ──► start offsets of their topics ──► sizes of their inputs ──► operators
+sources that nothing reads yet ──► the offsets where their readers begin
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.replacements import replacement, stored_inputs
+from tailgate.engine.plan.views.sizes import with_sizes
+from tailgate.engine.plan.views.streams import Streams
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka import transactions
+from tailgate.engine.runtime.kafka.readers import beginning, reader_name
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source
+from tailgate.lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
+from tailgate.lake.readers.failed import failure
+from tailgate.lake.readers.sizes import about
+
+log = logging.getLogger("tailgate.engine")
+
+
+def prepared(engine: Engine, items: Iterable[Item], catalog: Catalog) -> list[Item]:
+    """Returns items that are prepared for their fill.
+
+    Views get the start offsets of their topics, the sizes of their inputs, and new operators.
+    """
+    catalog = catalog.apply(Change(put=tuple(items)))
+    begun = [_begun(engine, i, catalog) if isinstance(i, MaterializedView) else i for i in items]
+    catalog = catalog.apply(Change(put=tuple(begun)))
+    streams = Streams(catalog)
+    return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
+
+
+def _begun(engine: Engine, item: MaterializedView, catalog: Catalog) -> MaterializedView:
+    """Returns a view with the start offsets of its topics and the sizes of its inputs.
+
+    If a broker does not answer, the start offsets are those of the last fill. Relations that
+    are not ready or about to be replaced have no size here: their replacements will have other
+    ids.
+    """
+    starts, rows = dict[int, Mapping[str, int]](), dict[int, int]()
+    coming = catalog.replacements()
+    for id in sorted(stored_inputs(item, catalog)):
+        source = catalog[id]
+        if source.stored and source.ready and id not in coming:
+            rows[id] = about(engine.lake, id) + _unread(engine, source)
+        if isinstance(source, Source) and not source.stored:
+            try:
+                bounds = kafka.topic(*engine.place(source)).bounds
+            # the broker does not answer, or a secret cannot be decrypted
+            except (ConnectionFailure, ObjectNotInPrerequisiteState):
+                if id not in item.starts:
+                    raise
+                starts[id] = item.starts[id]
+                continue
+            starts[id] = beginning(source, bounds)
+            rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
+            if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
+                log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
+    return with_sizes(replace(item, starts=starts), rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+
+
+def _unread(engine: Engine, source: Item) -> int:
+    """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
+    if not isinstance(source, Source):
+        return 0
+    try:
+        bounds = kafka.topic(*engine.place(source)).bounds
+    except TailgateError:
+        return 0
+    read = engine.newest.offsets.get(reader_name(source), {}).get(source.topic, {})
+    return sum(max(high - read.get(p, low), 0) for p, (low, high) in bounds.items())
+
+
+def first_offsets(engine: Engine, sources: Iterable[Source]) -> dict[str, kafka.Offsets]:
+    """Returns start offsets of the topics that no reader reads yet.
+
+    Keyed sources and transaction topics begin at the first record, other sources at the end,
+    since fills bring the history of those.
+    """
+    offsets = engine.newest.offsets
+    out: dict[str, kafka.Offsets] = {}
+    for source in sources:
+        reader, topic = reader_name(source), source.topic
+        for other in transactions.topics(source)[1:]:
+            if other not in offsets.get(reader, {}):
+                brokers, _, access = engine.place(source)
+                out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, access).bounds.items()}
+        if topic not in offsets.get(reader, {}):
+            bounds = kafka.topic(*engine.place(source)).bounds
+            begin = beginning(source, bounds) if source.stored else {p: high for p, (_, high) in bounds.items()}
+            out.setdefault(reader, {})[topic] = begin
+    return out
+
+
+def sources_to_read(catalog: Catalog) -> tuple[Source, ...]:
+    """Returns the sources to read: keyed ones, and those that a materialized view reads."""
+    ids = {i.id for i in catalog.each(Source) if i.stored}
+    for item in catalog.each(MaterializedView):
+        if failure(item) is None:
+            ids |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
+    return tuple(catalog.expect(Source, i) for i in sorted(ids))
+
+
+def replacements_of(items: Iterable[MaterializedView], catalog: Catalog) -> list[MaterializedView]:
+    """Returns a replacement for each of these items, as one group."""
+    return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]

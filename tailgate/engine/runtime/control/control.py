@@ -1,0 +1,183 @@
+"""The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
+
+`lake.control` describes the protocol.
+
+The notices of a running statement are interim answers: `102 Processing` with the header `Notice: {…}`.
+A client that closes the connection before the answer cancels the statement, if it can be canceled.
+
+Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
+are few, and each holds one long poll.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import select
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from tailgate.lake import control as protocol
+from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.host.http import BadRequest, body_length
+from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
+from tailgate.sql.lexer.literal_masking import mask_literals
+
+POLL_S = 10.0  # longest long poll
+STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
+IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
+CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
+WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
+
+
+class Client(Protocol):
+    """The client of a statement, which waits for its answer."""
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        """Sends a notice at once, in the header of an interim answer."""
+
+    def gone(self) -> bool:
+        """Returns whether the client has disconnected: the effects of the statement must be undone."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The functions that answer requests; the control interface sends their results as JSON.
+
+    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`.
+    """
+
+    statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
+    newest: Callable[[int, float], dict[str, Any]]
+    status: Callable[[], dict[str, Any]]
+    write: Callable[[bytes], dict[str, Any]]
+    recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = CONNECTIONS_WAITING_MAX
+    daemon_threads = True
+
+    def __init__(self, answers: Answers, token: str, errors: InternalErrors) -> None:
+        self.answers, self.token, self.errors = answers, token, errors
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection. It is also the client of the statement that runs on it."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    timeout = IDLE_S
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if not self._allowed():
+            return
+        try:
+            protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
+            if url.path == protocol.NEWEST:
+                self._answer(200, self.server.answers.newest(protocol.decode_newest(url.query), POLL_S))
+            elif url.path == protocol.STATUS:
+                self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
+            elif url.path == protocol.RECENT:
+                self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
+            else:
+                self._answer(404, {"message": "no such path"})
+        except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+            self._failed(e)
+
+    def do_POST(self) -> None:
+        path = urlsplit(self.path).path
+        try:
+            length = body_length(self.headers, WRITE_BYTES_MAX if path == protocol.WRITE else STATEMENT_BYTES_MAX)
+        except BadRequest as e:
+            self.close_connection = True
+            self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
+            return
+        if not self._allowed():
+            return
+        body = self.rfile.read(length)
+        if path not in (protocol.STATEMENT, protocol.WRITE):
+            self._answer(404, {"message": "no such path"})
+            return
+        text = ""
+        try:
+            protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
+            if path == protocol.WRITE:
+                self._answer(200, self.server.answers.write(body))
+                return
+            request = protocol.StatementRequest.decode(body)
+            text = request.sql
+            self._answer(200, self.server.answers.statement(text, dict(request.settings), request.resolution, self))
+        except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+            self._failed(e, text)
+
+    def _failed(self, error: Exception, text: str = "") -> None:
+        """Answers with an error; `text`: of the statement that ended in it."""
+        e = self.server.errors.reported(error, text)
+        self._answer(500 if e.sqlstate == DEFECT else 400, protocol.error_fields(e))
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        try:
+            self.wfile.write(b"HTTP/1.1 102 Processing\r\nNotice: " + protocol.encode(notice) + b"\r\n\r\n")
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True
+
+    def gone(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        try:
+            return bool(readable and not self.connection.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return True
+
+    def _allowed(self) -> bool:
+        header = self.headers.get("Authorization", "")
+        if hmac.compare_digest(header, f"Bearer {self.server.token}"):
+            return True
+        self.close_connection = True  # a body may be left unread
+        self._answer(401, {"message": "no token, or that of another epoch"})
+        return False
+
+    def _answer(self, status: int, body: protocol.Answer) -> None:
+        data = protocol.encode(body)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        try:
+            self.wfile.write(data)
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True  # the gateway went away while it waited
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class Control:
+    """The server. `crashed` returns whether the JVM has ended."""
+
+    def __init__(self, answers: Answers, crashed: Callable[[], bool] = lambda: False) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._server = _Server(answers, self.token, InternalErrors(mask_literals, crashed))
+        self.address = "{}:{}".format(*self._server.server_address[:2])
+
+    def start(self) -> None:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="control", daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.socket.close()
+
+
+def notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    """Returns a notice as the control interface encodes it."""
+    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

@@ -1,0 +1,1 @@
+"""Ticks: their loop in the driver, their inputs, and the log entries that they write."""
