@@ -22,6 +22,7 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds, reading, subscriptions
@@ -45,6 +46,7 @@ class Engine:
     def __init__(self, lake: Lake, writer: Writer, boundary: Any, enter: Callable[[list[Record]], int] = lambda records: 0) -> None:
         self.lake, self.writer, self.boundary, self.enter = lake, writer, boundary, enter
         self.vault = SimpleNamespace(sealed=lambda value, id: f"sealed {id}")
+        self.health = SimpleNamespace(resume=lambda channels: None)
 
     @property
     def catalog(self) -> Catalog:
@@ -60,8 +62,8 @@ class Engine:
     def wait_inbox(self, number: int, alive: Any) -> None:
         pass
 
-    def resume(self, channels: Iterable[str]) -> None:
-        pass
+    def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
+        raise ObjectNotInPrerequisiteState(f"the broker of source {source.name} does not answer")
 
 
 class Letters:

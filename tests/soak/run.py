@@ -172,22 +172,22 @@ class Run(Report):
         changer = crowd.changer
         scratch = {f"{SCHEMA}.{name}": query for name, query in changer.views.items()}
         with self.connect() as connection:
-            checks.view_over_topics(connection, topics, VIEW, supervisor.watch, self.told)
+            checks.view_over_topics(connection, topics, VIEW, supervisor.watch, self.record)
             self.record(f"tables hold what was acknowledged, once: {crowd}", writing.wrong(connection, crowd.writers))
-            checks.views(connection, _newest(supervisor), VIEWS | scratch, self.told)
+            checks.views(connection, _newest(supervisor), VIEWS | scratch, self.record)
             rows = connection.execute(f"SELECT name FROM tailgate.materialized_views WHERE schema = '{SCHEMA}'").fetchall()
             more, less = {n for (n,) in rows} - set(changer.views), set(changer.views) - {n for (n,) in rows}
             wrong = f"too many: {sorted(more)}, missing: {sorted(less)}" if more or less else None
             self.record(f"the {len(changer.views)} views that DDL has left are there, and no others", wrong)
             self.check_followers(connection, supervisor, crowd)
             for name in (VIEW, *VIEWS, *scratch):
-                checks.delta(connection, supervisor.plan.data, name, supervisor.watch, self.told)
-            checks.sink(connection, topics, "pageviews_by_user_segment_sink", SINK_TOPIC, "debezium", VIEW, self.told)
-            checks.sink(connection, topics, "totals_out", "soak-totals", "upsert", "ledger_totals", self.told)
-            checks.sink(connection, topics, "largest_out", "soak-largest", "debezium", "largest", self.told)
+                checks.delta(connection, supervisor.plan.data, name, supervisor.watch, self.record)
+            checks.sink(connection, topics, "pageviews_by_user_segment_sink", SINK_TOPIC, "debezium", VIEW, self.record)
+            checks.sink(connection, topics, "totals_out", "soak-totals", "upsert", "ledger_totals", self.record)
+            checks.sink(connection, topics, "largest_out", "soak-largest", "debezium", "largest", self.record)
             for name, topic in changer.sinks.items():
-                checks.sink(connection, topics, f"{SCHEMA}.{name}", topic, "debezium", f"{SCHEMA}.{changer.view_of(name)}", self.told)
-            checks.status(connection, self.told)
+                checks.sink(connection, topics, f"{SCHEMA}.{name}", topic, "debezium", f"{SCHEMA}.{changer.view_of(name)}", self.record)
+            checks.status(connection, self.record)
 
     def check_followers(self, connection: psycopg.Connection[Any], supervisor: Supervisor, crowd: Crowd) -> None:
         for follower in crowd.followers:

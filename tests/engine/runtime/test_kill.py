@@ -19,6 +19,8 @@ from tailgate.examples.shop.recompute import Topics, plain
 from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
+HISTORY = 25_000  # page views: more than the first piece of a fill
+
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 STEPS = (
@@ -104,7 +106,7 @@ def test_every_step(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_half_way_through_a_fill(shop: Shop) -> None:
-    until(lambda: sum(row[3] for row in shop.view()) > 7000)  # more than one piece of history
+    until(lambda: sum(row[3] for row in shop.view()) > HISTORY, 600)
     shop.engine.kill()
     shop.engine.start(crash="fill.piece:2")
     until(shop.engine._answers)

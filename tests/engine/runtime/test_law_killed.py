@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child, free_port
+from tailgate.lake import catalog as lake_catalog
 from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
@@ -123,7 +124,7 @@ class Shop:
         header = self.lake.log.newest()
         assert header is not None
         catalog, compared = self.lake.catalog(), 0
-        tables = {i.id: self.rows(i.id, header.time) for i in catalog.items.values() if isinstance(i, Table)}
+        tables = {i.id: self.rows(i.id, header.time) for i in catalog.items.values() if isinstance(i, lake_catalog.Table)}
         assert sum(map(len, tables.values())) > 0
         for item in catalog.items.values():
             if not isinstance(item, MaterializedView):
