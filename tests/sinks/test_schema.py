@@ -83,6 +83,7 @@ TYPES: list[tuple[Type, Any]] = [
     (types.NUMERIC, {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 16}),
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
+    (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
     (
@@ -140,6 +141,7 @@ VALUES: list[tuple[Type, list[Any]]] = [
     (Type("numeric", (10, 2)), [Decimal("1.26"), Decimal("-0.01"), Decimal("1.28"), Decimal("-1.28"), Decimal("-1.29"), Decimal("0.00")]),
     (types.NUMERIC, [Decimal("1234567890123456789012.1234567890123456"), Decimal(-1)]),
     (types.UUID, ["6f1e1d0a-0000-4000-8000-000000000001"]),
+    (types.JSON, ['{"a" :1}']),
     (types.JSONB, ['{"a": 1}']),
     (types.INT4.array(), [[], [1, None, 3], [2**30]]),
     (types.TEXT.array(), [["a", ""], [None]]),

@@ -173,17 +173,17 @@ def json_strip_nulls(text: str) -> str:
 
 
 def _elements(text: str, function: str, *, strings: bool) -> Iterator[Part]:
-    start = _root(text).start if strings else _skip_blanks(text, 0)
+    start = _skip_blanks(text, 0)
     if text[start] != "[":
         raise InvalidParameterValue(f"cannot call {function} on a {'non-array' if text[start] == '{' else 'scalar'}")
-    return _parts(text, start)
+    return _parts(text, _root(text).start if strings else start)
 
 
 def _members(text: str) -> Iterator[Part]:
-    start = _root(text).start
+    start = _skip_blanks(text, 0)
     if text[start] != "{":
         raise InvalidParameterValue("cannot deconstruct " + ("an array as an object" if text[start] == "[" else "a scalar"))
-    return _parts(text, start)
+    return _parts(text, _root(text).start)
 
 
 @udf("json", to="json[]")
@@ -198,10 +198,10 @@ def json_elements_text(text: str) -> list[str | None]:
 
 @udf("json", to="text[]")
 def json_keys(text: str) -> list[str]:
-    start = _root(text).start
+    start = _skip_blanks(text, 0)
     if text[start] != "{":
         raise InvalidParameterValue(f"cannot call json_object_keys on {'an array' if text[start] == '[' else 'a scalar'}")
-    return [part.key for part in _parts(text, start)]
+    return [part.key for part in _parts(text, _root(text).start)]
 
 
 @udf("json", to="pairs")

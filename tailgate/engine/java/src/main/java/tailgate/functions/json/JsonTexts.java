@@ -221,45 +221,49 @@ public final class JsonTexts {
 
   /** Computes json_array_elements(). */
   public static ArrayData jsonElements(UTF8String json) {
-    return elements(json.getBytes(), "json_array_elements", false);
+    return elements(json, "json_array_elements", false);
   }
 
   /** Computes json_array_elements_text(). */
   public static ArrayData jsonElementsText(UTF8String json) {
-    return elements(checked(json), "json_array_elements_text", true);
+    return elements(json, "json_array_elements_text", true);
   }
 
   /** Computes json_object_keys(). */
   public static ArrayData jsonKeys(UTF8String json) {
-    byte[] b = checked(json);
+    byte[] b = json.getBytes();
     int start = afterBlanks(b, 0);
     if (b[start] != '{') {
       throw SqlError.invalidParameter("cannot call json_object_keys on " + (b[start] == '[' ? "an array" : "a scalar"));
     }
-    return new GenericArrayData(parts(b, start).stream().map(Part::key).toArray());
+    return new GenericArrayData(parts(checked(json), start).stream().map(Part::key).toArray());
   }
 
   /** Computes json_each(). */
   @Returns(ROWS)
-  public static ArrayData jsonEach(UTF8String json) { return members(checked(json), false); }
+  public static ArrayData jsonEach(UTF8String json) { return members(json, false); }
 
   /** Computes json_each_text(). */
   @Returns(ROWS)
-  public static ArrayData jsonEachText(UTF8String json) { return members(checked(json), true); }
+  public static ArrayData jsonEachText(UTF8String json) { return members(json, true); }
 
-  private static ArrayData elements(byte[] b, String function, boolean asText) {
+  private static ArrayData elements(UTF8String json, String function, boolean asText) {
+    byte[] b = json.getBytes();
     int start = afterBlanks(b, 0);
     if (b[start] != '[') {
       throw SqlError.invalidParameter("cannot call " + function + " on a " + (b[start] == '{' ? "non-array" : "scalar"));
     }
+    if (asText) checked(json);
     return new GenericArrayData(parts(b, start).stream().map(part -> value(b, part, asText)).toArray());
   }
 
-  private static ArrayData members(byte[] b, boolean asText) {
+  private static ArrayData members(UTF8String json, boolean asText) {
+    byte[] b = json.getBytes();
     int start = afterBlanks(b, 0);
     if (b[start] != '{') {
       throw SqlError.invalidParameter("cannot deconstruct " + (b[start] == '[' ? "an array as an object" : "a scalar"));
     }
+    checked(json);
     List<Object> rows = new ArrayList<>();
     for (Part part : parts(b, start)) rows.add(new GenericInternalRow(new Object[] {part.key, value(b, part, asText)}));
     return new GenericArrayData(rows.toArray());
