@@ -44,17 +44,17 @@ class Follow(threading.Thread):
             began = time.monotonic()
             if header.n > written:
                 written = self.round() or written
-                self._attempt("stopping views whose rows cannot be right", self._stop_inconsistent)
+                self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
             took = time.monotonic() - began
             if time.monotonic() - last_sweep >= SWEEP_S:
                 last_sweep = time.monotonic()
-                self._attempt("removing what is no longer needed", lambda: sweep(self._engine.writer))
+                self._attempt("removing obsolete files", lambda: sweep(self._engine.writer))
             self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
     def round(self) -> int | None:
         """Brings the tables up to the newest entry. Returns its number, or None after a failure."""
-        return self._attempt("bringing the tables after the log", self._follower.round)
+        return self._attempt("applying the log to the tables", self._follower.round)
 
     def _stop_inconsistent(self) -> None:
         """Stops the views whose rows cannot be correct according to their tables."""
