@@ -209,6 +209,8 @@ def json_array(call: plan.AggregateCall, rows: Rows) -> Value:
 def json_object(call: plan.AggregateCall, rows: Rows) -> Value:
     if any(k is None for k, _ in rows):
         raise Failure("22023", "field name must not be null")
+    if call.function.name == "json_object_agg":
+        return "{ " + ", ".join(f"{json.dumps(k, ensure_ascii=False)} : {v or 'null'}" for k, v in rows) + " }" if rows else None
     members = sorted(dict(rows).items(), key=lambda m: (len(m[0].encode()), m[0].encode()))
     return "{" + ", ".join(f"{json.dumps(k, ensure_ascii=False)}: {v or 'null'}" for k, v in members) + "}" if rows else None
 

@@ -242,6 +242,7 @@ def date_bin(stride: Any, v: datetime, origin: datetime) -> datetime:
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "date_bin": date_bin,
     "order": lambda v: v,  # sort form of text in joins; equal exactly for equal values
+    "to_json": json_text,
     "to_jsonb": json_text,
     "concat": lambda *texts: "".join(t for t in texts if t is not None),
     "abs": abs,

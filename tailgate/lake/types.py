@@ -3,7 +3,7 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds;
-interval is months, days and microseconds; jsonb is canonical text; uuid is text. `numeric` is a
+interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. `numeric` is a
 decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
 expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier.
 
@@ -57,6 +57,7 @@ FACTS: dict[str, Facts] = {
         Facts("interval", 1186, 1187, 16, "T", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB, "interval"),
         Facts("numeric", 1700, 1231, -1, "N", "numeric", "decimal", "DECIMAL", "decimal"),
         Facts("uuid", 2950, 2951, 16, "U", "uuid", "string", "VARCHAR", "uuid"),
+        Facts("json", 114, 199, -1, "U", "json", "string", "VARCHAR", "json"),
         Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
         Facts("name", 19, 1003, 64, "S", "name", "string", "VARCHAR", "string"),
@@ -224,13 +225,14 @@ ARROW: dict[str, pa.DataType] = {
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
     "uuid": pa.string(),
+    "json": pa.string(),
     "jsonb": pa.string(),
     "oid": pa.int64(),
     "name": pa.string(),
     "unknown": pa.string(),
 }
 
-BOOL, BYTEA, TEXT, JSONB = Type("bool"), Type("bytea"), Type("text"), Type("jsonb")
+BOOL, BYTEA, TEXT, JSON, JSONB = Type("bool"), Type("bytea"), Type("text"), Type("json"), Type("jsonb")
 INT2, INT4, INT8 = Type("int2"), Type("int4"), Type("int8")
 FLOAT4, FLOAT8 = Type("float4"), Type("float8")
 DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL = Type("date"), Type("time"), Type("timestamp"), Type("timestamptz"), Type("interval")

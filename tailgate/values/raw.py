@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tailgate.lake.types import Type
 
-STRINGS = frozenset({"text", "varchar", "bpchar", "name", "unknown", "jsonb", "uuid"})
+STRINGS = frozenset({"text", "varchar", "bpchar", "name", "unknown", "json", "jsonb", "uuid"})
 
 
 def stored(column: pa.Array | pa.ChunkedArray, type: Type) -> pa.Array:

@@ -18,6 +18,7 @@ from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
 from tailgate.values.strings.byte_strings import BYTEA
+from tailgate.values.strings.json_texts import JSON
 from tailgate.values.strings.jsonb import JSONB
 from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
 from tailgate.values.strings.uuids import UUID
@@ -50,6 +51,7 @@ CODECS: dict[str, Codec] = {
     "timestamptz": TIMESTAMPTZ,
     "interval": INTERVAL,
     "uuid": UUID,
+    "json": JSON,
     "jsonb": JSONB,
     "record": records.codec_of(codec),
 }

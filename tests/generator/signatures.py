@@ -23,9 +23,7 @@ ELEMENTS = ("int4", "text", "int8", "date", "numeric", "float8", "bool", "jsonb"
 COMPATIBLE = ("int4", "text", "date", "float8")
 ANYTHING = ("int4", "text", "bool", "date", "int8", "interval", "uuid", "jsonb", "timestamp", "int4[]", "text[]")
 
-OURS = frozenset(
-    "pg_typeof any_value max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg mz_now mz_logical_timestamp".split()
-)
+OURS = frozenset("pg_typeof any_value max_by min_by latest_by_offset earliest_by_offset mz_now mz_logical_timestamp".split())
 # Functions of a numeric's scale, which may differ: see docs/sql/differences.md.
 SCALES = frozenset("scale min_scale trim_scale".split())
 # Rows with a syntax that is not a call: constructors, subscripts, slices.
@@ -98,7 +96,7 @@ def _exact(function: Function, arguments: tuple[str, ...]) -> bool:
 def _shows_scale(function: Function, arguments: tuple[str, ...], result: str) -> bool:
     """Returns whether a text or JSON result contains a numeric and so shows its scale."""
     types = {a.removesuffix("[]") for a in arguments}
-    return "numeric" in types and result.removesuffix("[]") in ("text", "jsonb", "varchar", "bpchar", "name")
+    return "numeric" in types and result.removesuffix("[]") in ("text", "json", "jsonb", "varchar", "bpchar", "name")
 
 
 def _unsorted(function: Function, arguments: tuple[str, ...]) -> bool:

@@ -24,7 +24,7 @@ from tailgate.sql.functions import (
     byte_strings,
     comparison,
     datetime,
-    jsonb,
+    json,
     mathematics,
     regexps,
     set_returning,
@@ -47,7 +47,7 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "Bytes": byte_strings.ROWS,
     "Dates and times": tuple(r for r in datetime.ROWS if r.name not in FORMATTING),
     "Formatting": tuple(r for r in datetime.ROWS if r.name in FORMATTING),
-    "jsonb": jsonb.ROWS,
+    "JSON": json.ROWS,
     "Arrays": arrays.ROWS,
     "Aggregates": aggregates.ROWS,
     "Window functions": windows.ROWS,
@@ -86,6 +86,22 @@ EXAMPLES = {  # for functions that the corpus does not call
     "jsonb_array_elements": "(SELECT sum(value::int) FROM jsonb_array_elements('[3, 1]'::jsonb))",
     "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
 }
+EXAMPLES |= {
+    "json_typeof": "json_typeof('[1]')",
+    "json_array_length": "json_array_length('[1, [2, 3]]')",
+    "json_extract_path": """json_extract_path('{"a": {"b":  5}}', 'a')""",
+    "json_strip_nulls": """json_strip_nulls('{"a": 1, "b": null}')""",
+    "json_object": "json_object('{a,1,b,2}')",
+    "to_json": "to_json('12:30'::time)",
+    "array_to_json": "array_to_json(ARRAY[1, 2])",
+    "json_build_array": "json_build_array(1, 'a', NULL)",
+    "json_build_object": "json_build_object('a', 1, 'b', 'x')",
+    "json_array_elements": "(SELECT max(value::text) FROM json_array_elements('[3, 1]'))",
+    "json_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM json_array_elements_text('["b", "a"]'))""",
+    "json_object_keys": """(SELECT array_agg(k ORDER BY k) FROM json_object_keys('{"b":1,"a":2}') AS k)""",
+    "json_each": """(SELECT string_agg(key || '=' || value::text, ',' ORDER BY key) FROM json_each('{"a":1,"b":"x"}'))""",
+    "json_each_text": """(SELECT string_agg(key || '=' || value, ',' ORDER BY key) FROM json_each_text('{"a":1,"b":"x"}'))""",
+}
 EXTENSIONS = (
     "mz_now",
     "mz_logical_timestamp",
@@ -94,9 +110,7 @@ EXTENSIONS = (
     "max_by",
     "earliest_by_offset",
     "latest_by_offset",
-    "json_agg",
-    "json_object_agg",
-)  # PostgreSQL lacks them, or has them for type json
+)  # PostgreSQL lacks them
 SHORT_NAMES = {"timestamp": "timestamp", "timestamptz": "timestamptz", "time": "time"}
 INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # entries that are called by other syntax
 HEAD = """# Functions and operators

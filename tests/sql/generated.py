@@ -105,6 +105,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "timestamptz": _timestamptz,
     "interval": _interval,
     "uuid": _uuid,
+    "json": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1))),
     "jsonb": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5),
     "oid": lambda rng: str(rng.getrandbits(32)),
 }

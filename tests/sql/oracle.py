@@ -45,20 +45,23 @@ class Case:
 NAMES = "abcdefg"
 # entries whose call has another syntax; an empty string: not evaluated
 CALLS = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "",
+    "json_build_array": "", "json_build_object": "",
     "pg_typeof": "pg_typeof(a)::text", "like_escape": "",
     "mz_now": "", "mz_logical_timestamp": ""}  # fmt: skip
 # aggregates with an order or with unusual arguments
 AGGREGATES = {
     "string_agg": "string_agg(a, ',' ORDER BY a)",
     "array_agg": "array_agg(a ORDER BY a)",
+    "json_agg": "json_agg(a ORDER BY i)",
     "jsonb_agg": "jsonb_agg(a ORDER BY i)",
+    "json_object_agg": "json_object_agg(coalesce(a, ''), b ORDER BY i)",
     "jsonb_object_agg": "jsonb_object_agg(coalesce(a, ''), b ORDER BY i)",
     "mode": "mode() WITHIN GROUP (ORDER BY a DESC)",
     "percentile_cont": "percentile_cont(0.3) WITHIN GROUP (ORDER BY b)",
     "percentile_disc": "percentile_disc(0.3) WITHIN GROUP (ORDER BY b DESC)",
 }
 # aggregates that PostgreSQL lacks, or has for another type
-EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg".split())
+EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset".split())
 
 
 def case_of(function: Function, seed: int) -> Case:
@@ -133,6 +136,10 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
     ("a = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", ("uuid",)),
     ('a @> \'{"b": {"c": [2]}}\'', ("jsonb",)),
     ("a #>> '{b,c,0}'", ("jsonb",)),
+    ("json_build_object(a, b, 'c', c, 'd', ARRAY[a, 'x'])", ("text", "json", "float8")),
+    ("json_build_array(a, b, c, d, NULL)", ("numeric", "timestamptz", "jsonb", "bytea")),
+    ("to_json(a)", ("text[]",)),
+    ("array_to_json(a)", ("int4[]",)),
     ("a + 9223372036854775807 - 9223372036854775807", ("numeric",)),
     ("a * 1e-3 + 0.00", ("numeric",)),
     ("a + '1e308'::float8 * 0 + 'NaN'", ("float8",)),

@@ -21,6 +21,7 @@ import psycopg
 from psycopg import sql
 
 from tailgate.lake.types import Type
+from tailgate.sql.functions.comparison import INCOMPARABLE
 from tests.postgres import Postgres
 
 FOLDER = Path(__file__).parent / "golden"
@@ -49,6 +50,7 @@ TYPES = {  # by the name of the file
     "timestamptz": Type("timestamptz"),
     "interval": Type("interval"),
     "uuid": Type("uuid"),
+    "json": Type("json"),
     "jsonb": Type("jsonb"),
     "int4_array": Type("int4", is_array=True),
     "text_array": Type("text", is_array=True),
@@ -92,7 +94,8 @@ def recorded(connection: psycopg.Connection[Any], type: Type, texts: list[str]) 
             connection.execute(sql.SQL("INSERT INTO golden VALUES ({}, {})").format(id, sql.Literal(text)))
         except psycopg.Error as error:
             errors[id] = error.sqlstate or "", error.diag.message_primary or ""
-    result = connection.pgconn.exec_(b"SELECT id, v, dense_rank() OVER (ORDER BY v) FROM golden")
+    key = "v::text" if type.name in INCOMPARABLE else "v"
+    result = connection.pgconn.exec_(f"SELECT id, v, dense_rank() OVER (ORDER BY {key}) FROM golden".encode())
     rows = {int(result.get_value(i, 0) or 0): i for i in range(result.ntuples)}
     entries = []
     for id, text in enumerate(texts):

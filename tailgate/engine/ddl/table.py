@@ -6,9 +6,10 @@ from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.formats import CheckConstraint
-from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
+from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn, UndefinedObject
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.targets import check_of, default_of
+from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements import CreateTable
 
@@ -29,6 +30,12 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
     check_columns(columns)
     for column in statement.columns:
+        if column.name in statement.key and column.type.name in INCOMPARABLE:
+            raise UndefinedObject(
+                f'data type {column.type} has no default operator class for access method "btree"',
+                hint="You must specify an operator class for the index or define a default operator class for the data type.",
+                position=column.position,
+            )
         if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
             raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
     defaults = {c.name: c.default for c in statement.columns if c.default is not None}

@@ -244,7 +244,7 @@ def _name(item: exp.Expr) -> str | None:
             while isinstance(base, (exp.Cast, exp.Paren)):
                 base = base.this
             inner = _name(base)
-            return type_name(item.to).strip('"') if inner == "?column?" else inner
+            return type_name(item.to).strip('"').removesuffix("[]") if inner == "?column?" else inner
         case exp.Dot():
             return _name(item.expression) if isinstance(item.this, exp.Identifier) else item.expression.name
         case exp.Anonymous():

@@ -18,6 +18,10 @@ SPELLED = {
     T.SMALLINT: "int2",
     T.BOOLEAN: "bool",
     T.CHAR: "bpchar",
+    T.FLOAT: "float4",
+    T.DOUBLE: "float8",
+    T.DECIMAL: "numeric",
+    T.VARBINARY: "bytea",
 }
 
 

@@ -27,14 +27,13 @@ TOLD = {
     "oidvector": (30, -1, "text"),
     "pg_node_tree": (194, -1, "text"),
     "xid": (28, 4, "oid"),
-    "json": (114, -1, "text"),
     "aclitem": (1033, 12, "text"),
     "inet": (869, -1, "text"),
     "pg_lsn": (3220, 8, "text"),
     "anyarray": (2277, -1, "text"),
     "void": (2278, 4, "text"),
 }
-TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
+TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211}
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,7 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
     "bpchar": _strings,
     "name": _strings,
     "uuid": _strings,
+    "json": _strings,
     "jsonb": _strings,
     "unknown": _strings,
 }

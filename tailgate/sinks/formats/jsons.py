@@ -5,7 +5,7 @@
     timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450"
     date, time, uuid  a string; an interval in ISO 8601: "P1Y2M3DT4.5S"
     bytea             an array of numbers
-    jsonb             unchanged
+    json, jsonb       unchanged
     arrays, records   arrays, objects
 
 Source: Materialize, src/interchange/src/json.rs; the form of intervals is our own.
@@ -25,6 +25,7 @@ import pyarrow as pa
 from tailgate.lake.types import Field, Type
 
 MICROS = 1_000_000
+JSON_TYPES = frozenset({"json", "jsonb"})
 QUOTED = json.encoder.encode_basestring  # leaves non-ASCII characters unescaped
 
 
@@ -41,11 +42,11 @@ def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> l
 
 def texts(field: Field, array: pa.Array) -> list[bytes]:
     """Returns a column as text; JSON strings lose their quotes."""
-    out = []
+    out, is_json = [], field.type.name in JSON_TYPES
     for text in _column(array, field.type):
-        if text == "null" and field.type.name != "jsonb":
+        if text == "null" and not is_json:
             raise ValueError(f'null in column "{field.name}"')
-        plain = json.loads(text) if text.startswith('"') and field.type.name != "jsonb" else {"true": "t", "false": "f"}.get(text, text)
+        plain = json.loads(text) if text.startswith('"') and not is_json else {"true": "t", "false": "f"}.get(text, text)
         out.append(str(plain).encode())
     return out
 
@@ -124,5 +125,6 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "date": _date,
     "time": _time,
     "interval": _interval,
+    "json": str,
     "jsonb": str,
 }

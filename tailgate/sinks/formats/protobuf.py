@@ -82,7 +82,7 @@ def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
         case "record":
             return _record(begin[LENGTH], type)
     write = jsons.WRITERS[type.name]
-    quoted = type.name != "jsonb"
+    quoted = type.name not in jsons.JSON_TYPES
 
     def text(value: Any) -> bytes:
         written = write(value)

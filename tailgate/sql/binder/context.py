@@ -21,7 +21,7 @@ from tailgate.sql.binder.expression_size import Sizes
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
-from tailgate.sql.binder.types.coercion import bare_type, coerce, common
+from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
 from tailgate.sql.binder.types.overloads import arguments, operator, result
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
@@ -206,6 +206,9 @@ class ExpressionBinder(ABC):
         """
         operands = [_timed(s, operands[1 - i].type) for i, s in enumerate(operands)]
         call = self.call(operator(sign, tuple(s.type for s in operands), at), operands, at)
+        if sign in SIGNS:
+            for operand in operands:
+                require_equality(operand.type.element, at)
         if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and has_equal_forms(a.type) for a in call.arguments):
             keys = [sort_key(a) for a in call.arguments]
             return self.call(operator(sign, tuple(k.type for k in keys), at), keys, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tailgate.sql.compute import aggregates, casts, registry
+from tailgate.sql.compute import aggregates, casts, json_texts, registry
 from tailgate.sql.compute.jsonb import access, construction, edits
 from tailgate.sql.compute.numeric import float_functions, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
@@ -25,6 +25,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     edits,
     float_functions,
     interval_functions,
+    json_texts,
     likes,
     number_formats,
     number_parsing,

@@ -155,11 +155,9 @@ ROWS = (
         "",
         f"list_reduce({PRESENT}, lambda tg_a, tg_b: tg_a || coalesce({{1}}, ''::BLOB) || tg_b)",
     ),
-    *(_aggregate(name, ("jsonb",), "jsonb", "", "tg_json_array(list({distinct}{0}{order}){filter})") for name in ("json_agg", "jsonb_agg")),
-    *(
-        _aggregate(name, ("text", "jsonb"), "jsonb", "", "tg_jsonb_object(list({distinct}[{0}, {1}]{order}){filter})")
-        for name in ("json_object_agg", "jsonb_object_agg")
-    ),
+    *(_aggregate(f"{type}_agg", (type,), type, "", "tg_json_array(list({distinct}{0}{order}){filter})") for type in ("json", "jsonb")),
+    _aggregate("json_object_agg", ("text", "json"), "json", "", "tg_json_object_agg(list({distinct}[{0}, {1}]{order}){filter})"),
+    _aggregate("jsonb_object_agg", ("text", "jsonb"), "jsonb", "", "tg_jsonb_object(list({distinct}[{0}, {1}]{order}){filter})"),
     _aggregate("mode", ("any",), _first, "", "mode({0}{order}){filter}"),
     _aggregate("percentile_disc", ("float8", "any"), _last, "", "tg_percentile_disc(list({1}{order}){present}, {0})"),
     _aggregate("percentile_cont", ("float8", "float8"), "float8", "", "tg_percentile_cont(list({1}{order}){present}, {0})"),

@@ -70,11 +70,12 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "uuid": ("{0}", "{0}"),
+    "json": ("{0}", "{0}"),
     "jsonb": ("{0}", "{0}"),
 }
 TEXT_TARGETS = (
-    "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb", "bytea", "time", "interval",
-    "uuid", "oid",
+    "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
+    "interval", "uuid", "oid",
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -103,8 +104,9 @@ def _texts() -> list[Function]:
     return rows
 
 
-def _jsonb() -> list[Function]:
-    rows = []
+def _json() -> list[Function]:
+    parse = f"tg_{INPUT_FUNCTIONS['jsonb']}({{0}})"
+    rows = [_cast("json", "jsonb", "assignment", parse, parse), _cast("jsonb", "json", "assignment", "{0}", "{0}")]
     for target in ("bool", "int2", "int4", "int8", "float4", "float8", "numeric"):
         call = f"tg_jsonb_{target}"
         if target == "numeric":
@@ -164,7 +166,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_jsonb(), *TIMES, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *OTHERS)
 
 # the casts of values to the modifiers of their types: {length}, {precision} and {scale}
 LENGTHS = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 from tailgate.sql.functions.entry import Function
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+INCOMPARABLE = frozenset({"json"})  # types without comparison operators
 TYPES = (
     "bool int2 int4 int8 float4 float8 numeric text bytea date time timestamp timestamptz uuid oid name".split()
 )  # fmt: skip

@@ -100,18 +100,27 @@ def _subscripts() -> tuple[Function, ...]:
 WINDOWS = {t: _window(t) for t in ("timestamp", "timestamptz")}
 
 
-def _jsonb(name: str, function: str, result: str, *outputs: tuple[str, str]) -> Function:
-    return _set(name, ("jsonb",), result, f"{function}({{0}})", f"{function}({{0}})", *outputs)
+def _json(type: str) -> list[Function]:
+    """Returns the functions of json or jsonb."""
+
+    def row(name: str, call: str, result: str, *outputs: tuple[str, str]) -> Function:
+        template = f"tg_{type}_{call}({{0}})"
+        return _set(f"{type}_{name}", (type,), result, template, template, *outputs)
+
+    return [
+        row("array_elements", "elements", type, ("value", type)),
+        row("array_elements_text", "elements_text", "text", ("value", "text")),
+        row("object_keys", "keys", "text"),
+        row("each", "each", "record", ("key", "text"), ("value", type)),
+        row("each_text", "each_text", "record", ("key", "text"), ("value", "text")),
+    ]
 
 
 ROWS = (
     *_series(),
     *(Function("unnest", (f"{t}[]",), _element, "{0}", "{0}", "set") for t in ELEMENTS),
-    _jsonb("jsonb_array_elements", "tg_jsonb_elements", "jsonb", ("value", "jsonb")),
-    _jsonb("jsonb_array_elements_text", "tg_jsonb_elements_text", "text", ("value", "text")),
-    _jsonb("jsonb_object_keys", "tg_jsonb_keys", "text"),
-    _jsonb("jsonb_each", "tg_jsonb_each", "record", ("key", "text"), ("value", "jsonb")),
-    _jsonb("jsonb_each_text", "tg_jsonb_each_text", "record", ("key", "text"), ("value", "text")),
+    *_json("json"),
+    *_json("jsonb"),
     *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),
     *_subscripts(),
     # not supported

@@ -13,7 +13,7 @@ from tailgate.lake.types import TEXT, Type, numeric
 from tailgate.sql.functions import arrays
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.functions.jsonb import COMPARED
+from tailgate.sql.functions.json import COMPARED
 from tailgate.sql.plan import Call, Scalar, SortKey
 
 ORDERS: dict[str, tuple[Function, Type]] = {

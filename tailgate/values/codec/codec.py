@@ -13,10 +13,10 @@ from tailgate.values.codec.columns import ColumnBinaryWriter, ColumnReader, Colu
 from tailgate.values.codec.style import Style
 
 # A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
-# UTC, interval a tuple of months, days and µs, uuid and jsonb canonical text, an array a tuple.
+# UTC, interval a tuple of months, days and µs, json text, uuid and jsonb canonical text, an array a tuple.
 Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
 
-# Writes a raw value, as Arrow stores it: text, uuid and jsonb are bytes, date is days and timestamps
+# Writes a raw value, as Arrow stores it: text, uuid, json and jsonb are bytes, date is days and timestamps
 # are µs since 1970, numeric is the unscaled int, and an array is a list of raw values.
 Writer: TypeAlias = Callable[[Any], bytes]
 

@@ -484,7 +484,7 @@ AGGREGATES = (
     "bit_and({int})", "bit_or({int})", "bit_xor({int})", *(f"{v}({{num}})" for v in VARIANCES), "stddev(({int} % 100)::float8)",
     *(f"{v}({{int}} % 100, {{other}} % 100)" for v in REGRESSIONS), "array_agg({any} ORDER BY {by}{way}, {any})",
     "array_agg(DISTINCT {sorted})", "string_agg({text}, '-' ORDER BY {text}{way})", "string_agg(DISTINCT {text}, ',')",
-    "jsonb_agg({int} ORDER BY {by}{way}, {int})", "json_agg({text})", "jsonb_object_agg({text}, {int})",
+    "jsonb_agg({int} ORDER BY {by}{way}, {int})", "json_agg({text})", "jsonb_object_agg({text}, {int})", "json_object_agg({text}, {int})",
     "json_object_agg(coalesce({text}, ''), {text})", "mode() WITHIN GROUP (ORDER BY {sorted})",
     "percentile_cont(0.25) WITHIN GROUP (ORDER BY {int}{way})", "percentile_disc(0.9) WITHIN GROUP (ORDER BY {sorted}{way})",
     "any_value({any})", "max_by({any}, {by})",

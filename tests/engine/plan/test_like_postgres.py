@@ -107,6 +107,29 @@ SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 """.strip().splitlines()
 
 
+OBJECTS = [None, '{"a": 1}', ' {"b" :[1,  2], "a": null}', '{"a": 1, "a": "x"}', "{}", '{"a": {"b": 1.50}, "é": "\\u00e4"}']
+JSON_COLUMNS = {"k": INT4, "t": Type("json"), "a": Type("text", is_array=True), "x": FLOAT8}
+JSON_POOLS: dict[str, list[str | None]] = {
+    "k": ["1", "2", "3"], "t": OBJECTS, "a": [None, "{}", '{a,"b c",NULL}'], "x": [None, "1.5", "NaN", "1e20"],
+}  # fmt: skip
+JSON_QUERIES = """
+SELECT t, t -> 'a', t ->> 'a', t #> '{b,1}', t #>> '{a,b}', json_typeof(t -> 'a'), json_strip_nulls(t), t::jsonb, t::text FROM t
+SELECT k, json_build_object('k', k, 't', t, 'x', x, 'a', a), json_build_array(t, x, NULL), to_json(a), to_json(x) FROM t
+SELECT k, json_agg(t ORDER BY k, t::text), json_object_agg(k, t ORDER BY t::text) FROM t GROUP BY k
+SELECT k, e.key, e.value, json_object_keys(t) FROM t, json_each(t) e
+SELECT k, e.* FROM t, json_each_text(t) e
+SELECT k, json_array_elements(CASE WHEN k = 1 THEN t -> 'b' END), json_array_elements_text(json_build_array(k, a)) FROM t
+SELECT count(*), jsonb_agg(t::jsonb ORDER BY t::text) FROM t GROUP BY t::text
+SELECT jsonb_build_object('t', t), to_jsonb(x)::json FROM t
+""".strip().splitlines()
+
+
+def test_json(session: Any, tmp_path: Path, seed: int, server: Any) -> None:
+    server.execute("DROP TABLE IF EXISTS t; CREATE TABLE t (k int, t json, a text[], x float8)")
+    relation = Relation(JSON_COLUMNS, lambda c: tuple(c.choice(JSON_POOLS[n]) for n in JSON_COLUMNS), server)
+    compared(session, tmp_path, relation, JSON_QUERIES, random.Random(seed))
+
+
 @pytest.mark.parametrize("share", [pytest.param(4, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_views_and_queries(share: int, session: Any, tmp_path: Path, seed: int, server: Any) -> None:
     """Tests one of every `share` queries, chosen by the seed."""

@@ -198,6 +198,12 @@ def test_the_score(record_property) -> None:
     assert len(CATALOG_QUERIES) - len([n for n in CATALOG_QUERIES if n in DIFFERENT]) >= 100, len(CATALOG_QUERIES)
 
 
+@pytest.mark.parametrize("type", ["float4", "float8", "real", "double precision", "numeric", "bytea", "float8[]", "numeric[]", "json"])
+def test_casts_have_the_names_of_their_types(oracle: Oracle, type: str) -> None:
+    """A query that mentions type oid is a catalog query."""
+    assert oracle.compare(f"SELECT NULL::{type}, 1::oid", []) == []
+
+
 @pytest.mark.parametrize(
     ("sql", "sqlstate"),
     [

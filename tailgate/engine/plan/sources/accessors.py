@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tailgate.engine.plan.sources.spark_sql import cast_of, name, text, uuid_of
-from tailgate.lake.types import JSONB, TEXT, UUID, Field
+from tailgate.lake.types import JSON, JSONB, TEXT, UUID, Field
 
 # types for which the decoder of declared JSON columns returns the value that PostgreSQL's cast
 # would return
@@ -39,7 +39,7 @@ class Struct:
 class Document:
     """A jsonb; `at` is Spark SQL of its text.
 
-    JSON's null is read as NULL, except for a column of type jsonb.
+    JSON's null is read as NULL, except for a column of type json or jsonb.
     """
 
     at: str
@@ -50,7 +50,7 @@ class Document:
 
     def column(self, column: Field, *path: str) -> str:
         """Returns Spark SQL of a column's stored form, with PostgreSQL's cast of the value's text."""
-        if column.type == JSONB:
+        if column.type in (JSON, JSONB):
             return f"tg_jsonb_path({self.at}, {_path((*path, column.name))})"
         return cast_of(self.field(*path, column.name), TEXT, column.type)
 

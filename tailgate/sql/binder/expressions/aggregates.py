@@ -12,22 +12,23 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
-from tailgate.lake.types import JSONB, TEXT
+from tailgate.lake.types import JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregate_levels import owned
 from tailgate.sql.binder.grouping import has_aggregates, has_windows
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
-from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce
+from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
 from tailgate.sql.binder.types.overloads import arguments, function, result
-from tailgate.sql.functions import catalogue
+from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
+from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.sort_keys import sort_key
 
-JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
+JSON_TYPES = {"json_agg": JSON, "jsonb_agg": JSONB, "json_object_agg": JSON, "jsonb_object_agg": JSONB}
+OF_ARRAY = {"json": "array_to_json", "jsonb": "jsonb_build_array"}  # of an array of JSON values
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     nodes = [] if star else list(parts.nodes)
     aggregated = [n.this for n in parts.within or []]
     operands = [inner.bind(n) for n in (*nodes, *aggregated)]
-    if name in JSON:
+    for operand, node in zip(operands if parts.distinct else (), nodes, strict=False):
+        require_equality(operand.type, leftmost(node))
+    if name in JSON_TYPES:
         operands = _as_json(inner, name, nodes, operands)
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
@@ -96,6 +99,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         if not nested and has_aggregates(scalar):
             raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
     refuse((*casts, *(k.expression for k in order)), "window function" if nested else "aggregate function")
+    for key, node in zip(order, parts.order or [], strict=True):
+        require_order(key.expression.type, leftmost(node.this))
     condition = None
     if parts.where is not None:
         condition = replace(binder, clause="FILTER", aggregates=False).boolean(parts.where, "FILTER")
@@ -152,7 +157,7 @@ def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[S
     if not parts.distinct:
         return
     for argument in arguments:
-        if name not in (*JSON, "count", "min", "max"):
+        if name not in (*JSON_TYPES, "count", "min", "max"):
             check_one_form(argument.type, "DISTINCT", at)
     for key, node in zip(order, parts.order or [], strict=True):
         if key.expression not in arguments:
@@ -164,19 +169,29 @@ def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[S
 
 
 def _as_json(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], operands: list[Scalar]) -> list[Scalar]:
-    """Casts values to jsonb, and the keys of an object to text."""
+    """Casts values to json or jsonb, and the keys of an object to text."""
     if len(operands) != (2 if name.endswith("object_agg") else 1):
         return operands
-    return [*(printed(binder, k, n) for k, n in zip(operands[:-1], nodes, strict=False)), _jsonb(binder, name, operands[-1], nodes[-1])]
+    type, value = JSON_TYPES[name], binder.known(operands[-1])
+    keys = [printed(binder, k, n) for k, n in zip(operands[:-1], nodes, strict=False)]
+    return [*keys, value if value.type == type else as_json(binder, value, type, leftmost(nodes[-1]))]
 
 
-def _jsonb(binder: ExpressionBinder, name: str, scalar: Scalar, node: exp.Expr) -> Scalar:
-    scalar = binder.known(scalar)
-    if scalar.type == JSONB:
-        return scalar
-    if not catalogue.calls("to_jsonb"):
-        raise FeatureNotSupported(f"{name} of type {scalar.type} is not supported", hint="Cast it to jsonb.", position=leftmost(node))
-    return binder.call(function("to_jsonb", (scalar.type,), leftmost(node)), [scalar], leftmost(node))
+def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | None) -> Scalar:
+    """Returns to_json or to_jsonb of a value of any type.
+
+    The elements of an array are converted one by one.
+    """
+    if scalar.type == UNKNOWN:
+        if isinstance(scalar, Literal) and scalar.value is None:
+            return Literal(None, target)
+        scalar = binder.known(scalar)
+    type = scalar.type
+    row = function(f"to_{target.name}", (type.element if type.is_array else type,), at)
+    if type.is_array:
+        items = Call(arrays.each(row, type.name, target.name), (scalar,), target.array(), at)
+        return Call(catalogue.calls(OF_ARRAY[target.name])[0], (items,), target, at)
+    return binder.call(row, [scalar], at)
 
 
 def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:

@@ -16,23 +16,26 @@ from tailgate.lake.errors import (
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from tailgate.lake.types import BOOL, FACTS, JSONB, TEXT, UNKNOWN, Type
+from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import sql_functions, subqueries
-from tailgate.sql.binder.expressions.aggregates import bind_aggregate, is_aggregate, printed
+from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, printed
 from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import placeholder
 from tailgate.sql.binder.grouping_sets import grouping_call
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
 from tailgate.sql.binder.types.overloads import function
-from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
+CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
+BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
@@ -57,7 +60,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         nodes = _in_order(name, nodes)
     if name in catalogue.UNITS and _has_unit(name, nodes):
         return _with_unit(binder, name, nodes, at)
-    if name in ("jsonb_build_object", "jsonb_build_array"):
+    if name in BUILDERS:
         return _built(binder, name, nodes, at)
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
@@ -81,8 +84,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         operands = [_as_text(binder, operands[0], nodes[0])]
     if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
         operands[0] = elements_as_text(operands[0], at) or operands[0]
-    if name == "to_jsonb" and len(operands) == 1:
-        return _jsonb(binder, operands[0], leftmost(nodes[0]))
+    if len(operands) == 1 and (name in CONVERSIONS or (name == "array_to_json" and operands[0].type.is_array)):
+        return as_json(binder, operands[0], CONVERSIONS.get(name, JSON), leftmost(nodes[0]))
     row = function(name, tuple(s.type for s in operands), at)
     if row.kind == "set":
         hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
@@ -138,29 +141,9 @@ def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
     return [by_name.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
 
 
-# --- jsonb -----------------------------------------------------------------------------------------------------------------------
-
-
-def _jsonb(binder: ExpressionBinder, scalar: Scalar, at: int | None) -> Scalar:
-    """Returns to_jsonb of a value of any type.
-
-    The elements of an array are converted one by one.
-    """
-    if scalar.type == UNKNOWN:
-        if isinstance(scalar, Literal) and scalar.value is None:
-            return Literal(None, JSONB)
-        scalar = binder.known(scalar)
-    type = scalar.type
-    row = function("to_jsonb", (type.element if type.is_array else type,), at)
-    if type.is_array:
-        items = Call(arrays.each(row, type.name, "jsonb"), (scalar,), JSONB.array(), at)
-        return Call(catalogue.calls("jsonb_build_array")[0], (items,), JSONB, at)
-    return binder.call(row, [scalar], at)
-
-
 def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    """Binds jsonb_build_array, and jsonb_build_object with alternating keys and values."""
-    row = catalogue.calls(name)[0]
+    """Binds json_build_array, json_build_object with alternating keys and values, and those of jsonb."""
+    row, type = catalogue.calls(name)[0], BUILDERS[name]
     operands = [binder.bind(n) for n in nodes]
 
     def listed(scalars: list[Scalar], type: Type) -> Scalar:
@@ -168,14 +151,14 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
             return Literal((), type.array())
         return Call(catalogue.calls("ARRAY")[0], tuple(scalars), type.array())
 
-    if name == "jsonb_build_array":
-        return Call(row, (listed([_jsonb(binder, g, at) for g in operands], JSONB),), JSONB, at)
+    if name.endswith("_array"):
+        return Call(row, (listed([as_json(binder, g, type, at) for g in operands], type),), type, at)
     if len(operands) % 2:
-        hint = "The arguments of jsonb_build_object() must consist of alternating keys and values."
+        hint = f"The arguments of {name}() must consist of alternating keys and values."
         raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
     keys = [_as_text(binder, g, n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
-    values = [_jsonb(binder, g, at) for g in operands[1::2]]
-    return Call(row, (listed(keys, TEXT), listed(values, JSONB)), JSONB, at)
+    values = [as_json(binder, g, type, at) for g in operands[1::2]]
+    return Call(row, (listed(keys, TEXT), listed(values, type)), type, at)
 
 
 def _check_volatility(binder: ExpressionBinder, row: Function, at: int | None) -> None:
@@ -236,6 +219,8 @@ def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Sca
     casts, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
         return casts[0] if len(casts) == 1 else Coalesce(casts, type)
+    if type.name in INCOMPARABLE:
+        raise UndefinedFunction(f"could not identify a comparison function for type {bare_type(type)}")
     if has_equal_forms(type) or type.is_array:
         return _extreme(binder, ">=" if name == "greatest" else "<=", casts, type)
     return GreatestLeast("greatest" if name == "greatest" else "least", casts, type)

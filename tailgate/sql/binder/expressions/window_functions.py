@@ -23,7 +23,7 @@ from tailgate.sql.binder.expressions.aggregates import Parts, bind_aggregate_cal
 from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.set_returning import refuse
-from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.coercion import bare_type, coerce, require_equality, require_order
 from tailgate.sql.binder.types.overloads import arguments, function, result
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import WITHIN_GROUP
@@ -123,9 +123,13 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
             raise wrong(f'cannot copy window "{name}" because it has a frame clause', at)
     if node.args.get("partition_by"):
         partition = tuple(sort_key(binder.typed(n)) for n in node.args["partition_by"])
+        for key, item in zip(partition, node.args["partition_by"], strict=True):
+            require_equality(key.type, leftmost(item))
     if node.args.get("order"):
         items = node.args["order"].expressions
         order = tuple(SortKey(binder.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in items)
+        for sort, item in zip(order, items, strict=True):
+            require_order(sort.expression.type, leftmost(item.this))
     if any(map(has_windows, (*partition, *(k.expression for k in order)))):
         raise wrong("window functions are not allowed in window definitions", position(node))
     return partition, order, spec

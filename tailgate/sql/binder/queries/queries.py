@@ -35,6 +35,7 @@ from tailgate.sql.binder.queries.set_operations import combined
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Source, placed
 from tailgate.sql.binder.set_returning import expanded
+from tailgate.sql.binder.types.coercion import require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import (
     Column,
@@ -205,7 +206,9 @@ class Queries(QueryBinder):
             if output is not None and has_aggregates(output.scalar):
                 place = aggregate_place(output.node) if output.node is not None else None
                 raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
-            return output.scalar if output is not None else inner.typed(item)
+            key = output.scalar if output is not None else inner.typed(item)
+            require_equality(key.type, leftmost(item))
+            return key
 
         keys, sets = numbered(clause, resolve)
         return Groups(keys, binder.scope, sets)
@@ -252,6 +255,7 @@ class Queries(QueryBinder):
                     hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
                     position=leftmost(node.this),
                 )
+            require_order(output.scalar.type, leftmost(node.this))
             keys.append(SortKey(output.scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
         return sorted_and_cut(tree, plan, tuple(keys), binder)
 

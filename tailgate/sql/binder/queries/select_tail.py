@@ -15,7 +15,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
-from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.coercion import bare_type, coerce, require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
 from tailgate.sql.plan.correlation import arguments_of, has_subqueries
@@ -37,7 +37,9 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
         while isinstance(inner, exp.Paren):
             inner = inner.this
         output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
-        pairs.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+        scalar = output.scalar if output is not None else binder.within("ORDER BY").typed(inner)
+        (require_order if clause == "ORDER BY" else require_equality)(scalar.type, leftmost(inner))
+        pairs.append((scalar, node))
     return pairs
 
 
@@ -75,6 +77,8 @@ class SelectTail:
                     raise InvalidColumnReference(
                         "for SELECT DISTINCT, ORDER BY expressions must appear in select list", position=leftmost(node.this)
                     )
+            for output in self.outputs:
+                require_equality(output.scalar.type, leftmost(output.node) if output.node is not None else None)
         keys = tuple(SortKey(column(s), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for s, n in self.ordered)
         on = tuple(column(s) for s, _ in self.on)
         extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))

@@ -12,7 +12,7 @@ from sqlglot import exp
 from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import coerce, common
+from tailgate.sql.binder.types.coercion import coerce, common, require_equality
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
@@ -45,6 +45,9 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         casts.append((one, other))
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
+    if distinct or not isinstance(tree, exp.Union):
+        for i, field in enumerate(columns):
+            require_equality(field.type, leftmost(nth(tree.this, i)))
     inputs = _side(left, tuple(a for a, _ in casts), columns), _side(right, tuple(b for _, b in casts), columns)
     if isinstance(tree, exp.Union):
         flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, UnionAll) else (p,)))

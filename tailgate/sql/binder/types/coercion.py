@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError
+from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS
+from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar
 
@@ -217,6 +218,19 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
     """
     if type.name in ("jsonb", "interval"):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
+
+
+def require_equality(type: Type, position: int | None) -> None:
+    """Raises 42883 for types without an operator `=`."""
+    if type.name in INCOMPARABLE:
+        raise UndefinedFunction(f"could not identify an equality operator for type {type}", position=position)
+
+
+def require_order(type: Type, position: int | None) -> None:
+    """Raises 42883 for types without an operator `<`."""
+    if type.name in INCOMPARABLE:
+        message = f"could not identify an ordering operator for type {type}"
+        raise UndefinedFunction(message, hint="Use an explicit ordering operator or modify the query.", position=position)
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:

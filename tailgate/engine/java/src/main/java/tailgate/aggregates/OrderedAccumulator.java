@@ -180,13 +180,16 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
 
   private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII),
       COMMA = ", ".getBytes(StandardCharsets.US_ASCII),
-      COLON = ": ".getBytes(StandardCharsets.US_ASCII);
+      COLON = ": ".getBytes(StandardCharsets.US_ASCII),
+      BLANK_COLON = " : ".getBytes(StandardCharsets.US_ASCII);
 
   private Object text(GroupValues kept) {
     boolean object = call.is("jsonb_object_agg", "json_object_agg"), json = !call.is("string_agg");
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     boolean[] any = {false};
+    boolean typed = call.is("json_object_agg");  // the members as they are, with PostgreSQL's blanks
     if (json) out.write(object ? '{' : '[');
+    if (typed) out.write(' ');
     each(kept, (v, times) -> {
       if (object && v[0] == null) throw new SqlError("22023", "field name must not be null");
       for (long i = 0; i < times; i++) {
@@ -194,7 +197,7 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
           if (any[0]) out.writeBytes(COMMA);
           if (object) {
             out.writeBytes(Jsonb.quoted(v[0].toString()));
-            out.writeBytes(COLON);
+            out.writeBytes(typed ? BLANK_COLON : COLON);
           }
           Object value = v[object ? 1 : 0];
           out.writeBytes(value == null ? NULL : bytes(value));
@@ -208,8 +211,9 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
       return true;
     });
     if (!any[0]) return null;
+    if (typed) out.write(' ');
     if (json) out.write(object ? '}' : ']');
-    byte[] bytes = object ? Jsonb.canonical(out.toByteArray()) : out.toByteArray();
+    byte[] bytes = object && !typed ? Jsonb.canonical(out.toByteArray()) : out.toByteArray();
     return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
   }
 

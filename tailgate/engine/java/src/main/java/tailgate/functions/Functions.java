@@ -34,6 +34,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.errors.SparkErrors;
+import tailgate.functions.json.JsonTexts;
 import tailgate.functions.json.JsonbAccess;
 import tailgate.functions.json.JsonbConstruction;
 import tailgate.functions.json.JsonbEdits;
@@ -85,6 +86,7 @@ public final class Functions {
       DateParsing.class,
       FloatFunctions.class,
       IntervalFunctions.class,
+      JsonTexts.class,
       JsonbConstruction.class,
       JsonbEdits.class,
       JsonbOrder.class,

@@ -39,6 +39,7 @@ class GoldenTest {
       "timestamptz|tg_timestamptz_to_text(tg_text_to_timestamptz(x))",
       "interval|tg_interval_to_text(tg_text_to_interval(x))",
       "uuid|tg_text_to_uuid(x)",
+      "json|tg_text_to_json(x)",
       "jsonb|tg_jsonb_parse(x)",
   })
   void agreesWithPostgresql(String name, String expression) throws IOException {

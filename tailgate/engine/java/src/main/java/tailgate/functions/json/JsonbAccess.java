@@ -190,7 +190,7 @@ public final class JsonbAccess {
     return SqlError.invalidParameter("cannot cast jsonb " + typeName(first, "numeric") + " to type " + type);
   }
 
-  private static String typeName(byte first, String numberName) {
+  static String typeName(byte first, String numberName) {
     return switch (first) {
       case '{' -> "object";
       case '[' -> "array";
@@ -207,12 +207,12 @@ public final class JsonbAccess {
 
   private static boolean isNumber(byte first) { return first == '-' || first >= '0' && first <= '9'; }
 
-  /** Returns the end of the value that begins at {@code i}. */
+  /** Returns the end of the value that begins at {@code i}, in canonical text or in other JSON. */
   static int end(byte[] b, int i) {
     if (b[i] == '"') return stringEnd(b, i);
     int at = i;
     if (isScalar(b[i])) {
-      while (at < b.length && b[at] != ',' && b[at] != '}' && b[at] != ']') at++;
+      while (at < b.length && b[at] > ' ' && b[at] != ',' && b[at] != '}' && b[at] != ']') at++;
       return at;
     }
     int depth = 0;

@@ -1,4 +1,7 @@
-"""Operators and functions of jsonb, which is its canonical text."""
+"""Operators and functions of jsonb, which is its canonical text, and of json, which is its text as written.
+
+json has no comparisons.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tailgate.sql.functions.entry import Function, Kind, strict, udf
 COMPARED = "tg_jsonb_order({0})"  # bytes with the order of jsonb
 
 J, T, N, P = "jsonb", "text", "int4", "text[]"
+W = "json"
 
 
 def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kind: Kind = "function") -> Function:
@@ -23,7 +27,7 @@ def _comparisons() -> list[Function]:
 
 def _to_jsonb() -> list[Function]:
     """Returns to_jsonb() for each type: numbers and booleans as is, other values as strings."""
-    rows = [_both("to_jsonb", (J,), J, "{0}")]
+    rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", ("json",), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
     for t in ("text", "varchar", "name", "uuid"):
@@ -36,7 +40,7 @@ def _to_jsonb() -> list[Function]:
     return rows
 
 
-ROWS = (
+JSONB_ROWS = (
     udf("->", (J, T), J, "jsonb_get", "operator"),
     udf("->", (J, N), J, "jsonb_element", "operator"),
     udf("->>", (J, T), T, "jsonb_get_text", "operator"),
@@ -71,3 +75,47 @@ ROWS = (
     udf("jsonb_build_array", ("jsonb[]",), J),
     udf("jsonb_build_object", ("text[]", "jsonb[]"), J),
 )
+
+
+def _float(type: str) -> Function:
+    """Returns to_json() of a float: NaN and infinity become strings."""
+    spark, duckdb = (
+        f"(CASE WHEN {text} IN ('NaN', 'Infinity', '-Infinity') THEN concat('\"', {text}, '\"') ELSE {text} END)" for text in TO_TEXT[type]
+    )
+    return Function("to_json", (type,), W, spark, duckdb)
+
+
+def _to_json() -> list[Function]:
+    """Returns to_json() for each type; jsonb has the same text, except of floats."""
+    rows = [Function("to_json", (W,), W, "{0}", "{0}")]
+    for row in JSONB_ROWS:
+        if row.name == "to_jsonb" and row.arguments != (W,):
+            (type,) = row.arguments
+            rows.append(
+                _float(type) if type in ("float4", "float8") else Function("to_json", (type,), W, row.spark, row.duckdb, note=row.note)
+            )
+    return rows
+
+
+JSON_ROWS = (
+    udf("->", (W, T), W, "json_get", "operator"),
+    udf("->", (W, N), W, "json_element", "operator"),
+    udf("->>", (W, T), T, "json_get_text", "operator"),
+    udf("->>", (W, N), T, "json_element_text", "operator"),
+    udf("#>", (W, P), W, "json_path", "operator"),
+    udf("#>>", (W, P), T, "json_path_text", "operator"),
+    udf("json_typeof", (W,), T),
+    udf("json_array_length", (W,), N),
+    Function("json_extract_path", (W, T), W, "tg_json_path({0}, array({+}))", "tg_json_path({0}, [{+}])", variadic=True),
+    Function("json_extract_path_text", (W, T), T, "tg_json_path_text({0}, array({+}))", "tg_json_path_text({0}, [{+}])", variadic=True),
+    udf("json_strip_nulls", (W,), W),
+    udf("json_object", (P,), W, "json_from_pairs"),
+    udf("json_object", (P, P), W, "json_object_of"),
+    *_to_json(),
+    # the binder converts the arguments to arrays of json, and of text for keys
+    udf("array_to_json", ("json[]",), W),
+    udf("json_build_array", ("json[]",), W),
+    udf("json_build_object", ("text[]", "json[]"), W),
+)
+
+ROWS = (*JSONB_ROWS, *JSON_ROWS)
