@@ -169,6 +169,7 @@ class Grammar(Expressions):
             (1, lambda: f"SELECT * FROM {relation} AS a, {self.relation()} AS b"),
             (1, lambda: f"SELECT (SELECT count(*) FROM {relation}), has_table_privilege('{self.name()}', 'SELECT')"),
             (1, lambda: f"SELECT obj_description('{self.name()}'::regclass), pg_relation_size('{self.name()}'), col_description(1, 1)"),
+            (1, lambda: "SELECT usename, state, query FROM pg_stat_activity"),
             (1, lambda: "SELECT pg_cancel_backend(pid), pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'boss'"),
             (
                 0.5,
