@@ -290,6 +290,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--rate", type=float, default=RATE, help=f"page views a second ({RATE:g})")
     parser.add_argument("--keep", action="store_true", help="leave the folder with logs and data, also if all was well")
     options = parser.parse_args(words)
+    if options.seconds * (1 - max(FULL_AT)) < FULL_S:
+        parser.error(f"--for must be at least {FULL_S / (1 - max(FULL_AT)):g} s, so that the disk has space again at the end")
     if disk.missing() is None:
         disk.enter("tests.soak.run", words)
     run = Run(options)
