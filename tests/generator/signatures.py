@@ -104,7 +104,8 @@ def _unsorted(function: Function, arguments: tuple[str, ...]) -> bool:
     return function.name == "width_bucket" and arguments[-1].endswith("[]") and arguments[-1] != "int4[]"
 
 
-KNOWN = frozenset(FACTS) - {"record", "unknown"}
+# json has no comparison, which the shapes of the queries need; tests/sql and tests/engine/plan compare its functions
+KNOWN = frozenset(FACTS) - {"record", "unknown", "json"}
 ALL: tuple[Signature, ...] = tuple(
     Signature(function, arguments, result, _exact(function, arguments))
     for function in ROWS
