@@ -9,6 +9,7 @@ All code that checks privileges is the product's.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,14 @@ class World:
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
         self.served = Served(self.lake)
 
-    def _enter(self, records: list[Record]) -> int:
+    def _enter(self, records: list[Record], durable: Callable[[int], None]) -> int:
         """Commits writes at once, as one tick. Returns its time."""
         with self._boundary:
             number = self.inbox.write(records)
             before = self.writer.newest.inbox
             self.writer.append(written(self.inbox, before, number, self.writer.catalog), inbox=number)
             self.inbox.remove(before, number)
+        durable(number)
         return number
 
     def connect(self, user: str = "tailgate", **words: Any) -> psycopg.Connection:

@@ -98,6 +98,16 @@ def test_an_engine_killed_while_it_writes(shop: Shop) -> None:
     shop.check()
 
 
+def test_no_update_is_lost_while_the_jvm_is_gone(shop: Shop) -> None:
+    """The driver continues to accept writes for a moment: each of them sees those before it."""
+    for _ in range(3):
+        assert all(writer.moves() for writer in shop.writers)
+        shop.engine.kill(python=False, jvm=True)
+        shop.engine.start()
+    assert all(writer.moves() for writer in shop.writers)
+    shop.check()
+
+
 def test_killed_at_every_step(shop: Shop) -> None:
     for step in STEPS:
         assert all(writer.moves() for writer in shop.writers)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,9 @@ class Engine:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _enter(self, records: list[Record]) -> int:
+    def _enter(self, records: list[Record], durable: Callable[[int], None]) -> int:
         number = self.inbox.write(records)
+        durable(number)
         with self._moved:
             self._moved.notify_all()
         return number

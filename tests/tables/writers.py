@@ -16,11 +16,16 @@ import psycopg
 from tailgate.lake.folder import Lake
 from tests.engine.runtime.parts import rows, until
 
-TABLES = ("CREATE TABLE keyed (id int PRIMARY KEY, writer int)", "CREATE TABLE bag (writer int)")
+TABLES = (
+    "CREATE TABLE keyed (id int PRIMARY KEY, writer int)",
+    "CREATE TABLE bag (writer int)",
+    "CREATE TABLE tally (id int PRIMARY KEY, n int)",
+    "INSERT INTO tally VALUES (1, 0)",
+)
 
 
 class Writer(threading.Thread):
-    """A thread that writes transactions of one row per table.
+    """A thread that writes transactions: one row into `keyed` and `bag`, and one more in the tally of all writers.
 
     `unknown` has the ids of transactions whose outcome it does not know.
     """
@@ -43,7 +48,10 @@ class Writer(threading.Thread):
                 with connection.transaction():
                     connection.execute("INSERT INTO keyed VALUES (%s, %s)", (next_id, self.number))
                     connection.execute("INSERT INTO bag VALUES (%s)", (self.number,))
+                    connection.execute("UPDATE tally SET n = n + 1")
                 self.written.add(next_id)
+                self.unknown.discard(next_id)
+            except psycopg.errors.SerializationFailure:
                 self.unknown.discard(next_id)
             except (psycopg.OperationalError, psycopg.errors.SystemError, OSError):
                 if connection is not None and connection.broken:
@@ -76,4 +84,5 @@ def checked(lake: Lake, writers: Sequence[Writer]) -> Counter[tuple[Any, ...]]:
         assert writer.written <= mine, "an acknowledged row is lost"
         assert mine <= writer.written | writer.unknown, "a row that nobody wrote"
         assert bag[(writer.number,)] == len(mine), "half of a block"
+    assert rows(lake, "tally") == {(1, len(keyed)): 1}, "an update is lost"
     return keyed

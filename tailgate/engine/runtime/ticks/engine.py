@@ -139,14 +139,20 @@ class Engine(EngineLog):
 
     # ---- the inbox -------------------------------------------------------------------------------
 
-    def enter(self, records: Iterable[Record]) -> int:
-        """Writes records to the inbox, starts a tick and returns the number of the inbox entry."""
+    def enter(self, records: Iterable[Record], durable: Callable[[int], None] = lambda number: None) -> int:
+        """Writes records to the inbox, starts a tick and returns the number of the inbox entry.
+
+        Calls `durable` with the number before anything can fail after the write. If the tick cannot be
+        started, the engine ends: the next engine reads the entry.
+        """
         try:
             number = self.inbox.write(records)
         except (Replaced, Uncertain) as error:
             self.end(error)
             raise
-        self._source.advance(str(self.inbox.folder), number)
+        with self.committed_change():
+            durable(number)
+            self._source.advance(str(self.inbox.folder), number)
         return number
 
     # ---- sources and statistics ------------------------------------------------------------------

@@ -42,9 +42,13 @@ TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54
 
 
 class Writes:
-    """Accepts writes in one order. `enter` puts records into the inbox and starts a tick."""
+    """Accepts writes in one order.
 
-    def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record]], int]) -> None:
+    `enter` puts records into the inbox, calls its second argument with the number of the durable
+    entry, and starts a tick. It may fail after the call: the entry counts for later writes nevertheless.
+    """
+
+    def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record], Callable[[int], None]], int]) -> None:
         self._catalog, self._enter = catalog, enter
         self._lock = threading.Condition()
         self._tables: dict[int, int] = {}  # table → the last entry that wrote it
@@ -73,8 +77,8 @@ class Writes:
             self._check(write)
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
-            number = self._enter([Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed])
-            self._note(number, changed)
+            records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
+            number = self._enter(records, lambda number: self._note(number, changed))
             self._release(write)
             return {"number": number}
 

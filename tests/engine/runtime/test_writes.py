@@ -1,0 +1,74 @@
+"""The JVM ends after an entry of the inbox is durable, and before the driver has told it about the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tailgate.engine.runtime.backfill.fills import Fill
+from tailgate.lake.control import Part, Write
+from tailgate.lake.errors import CrashShutdown
+from tailgate.lake.log.entry import stream
+from tailgate.lake.types import arrow_schema
+from tests.engine.runtime.inside import Inside
+
+pytestmark = pytest.mark.spark
+
+KEY = memoryview(np.array([17], np.uint64))  # the hash of the row's key
+
+
+class Gone:
+    """What the driver has of a JVM that has ended."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+class Unawaited:
+    """A client that does not wait for a fill."""
+
+    def awaits(self, fill: Fill) -> bool:
+        return False
+
+
+@pytest.fixture
+def engine(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
+    """An engine with a row in table t, whose JVM seems to have ended."""
+    engine = Inside(session, tmp_path / "lake")
+    engine.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
+    engine.insert("t", (1, 0))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.engine, "_source", Gone())
+        yield engine
+    engine.end()
+
+
+def increment(engine: Inside, base: int) -> bytes:
+    """Returns the body of a write that read n = 0 at a number of the inbox and adds one."""
+    table = engine.engine.catalog.relation("t")
+    schema = arrow_schema(table.columns, weight=True)
+    columns = ([1, 1], [0, 1], [-1, 1])
+    changes = stream(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema))
+    return Write(base, (), (Part(table.id, changes, KEY),)).encode()
+
+
+def test_a_durable_write_without_an_answer_counts_for_later_writes(engine: Inside) -> None:
+    base = engine.engine.inbox.newest
+    with pytest.raises(CrashShutdown):
+        engine.writes.write(increment(engine, base))
+    assert engine.writes.write(increment(engine, base)) == {"conflict": base + 1}
+    assert engine.engine.stopping
+
+
+def test_a_piece_of_a_fill_is_sent_once(engine: Inside) -> None:
+    base = engine.engine.inbox.newest
+    item = engine.engine.catalog.relation("t")
+    fill = Fill(engine.engine, item, (), Unawaited(), engine.installation.letters)  # type: ignore[arg-type]
+    with pytest.raises(CrashShutdown):
+        fill._send([])
+    assert engine.engine.inbox.newest == base + 1
