@@ -98,6 +98,8 @@ def parser() -> argparse.ArgumentParser:
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
+    engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
+    engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
     engine.add_argument(
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
     )
@@ -244,10 +246,13 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.lake.host.scratch import ROOT
 
     with launched(options.scratch or options.data / ROOT) as jvm:
+        from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Options, run
         from tailgate.lake.catalog.secrets import Vault
 
-        engine_options = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
+        vault = Vault(options.secret_key_file, options.secrets_dir)
+        endpoints = Endpoints(options.kafka or "", options.schema_registry or "")
+        engine_options = Options(options.data, options.parallelism, options.take_over, vault, endpoints)
         return run(engine_options, jvm)
 
 

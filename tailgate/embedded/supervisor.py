@@ -182,7 +182,9 @@ class Supervisor:
             self.registry = schemas.url
         self._say("starting the engine: a JVM with Spark, some seconds")
         parallelism = ("--parallelism", str(self.plan.parallelism))
-        engine = self._part("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, *self.plan.engine)
+        endpoints = ["--kafka", self.kafka] if self.kafka else []
+        endpoints += ["--schema-registry", self.registry] if self.registry else []
+        engine = self._part("engine", "engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
         self._add(engine, ENGINE_READY)
         sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # starts in parallel with the gateways
         for i in range(self.plan.gateways):

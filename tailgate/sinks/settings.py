@@ -16,7 +16,7 @@ from tailgate.sinks.headers import Headers
 
 DEFAULT_PORT = 9092
 
-FORMATS = ("avro", "json", "text", "protobuf")
+FORMATS = ("avro", "json", "text", "protobuf", "ksqldb_json", "ksqldb_delimited", "ksqldb_kafka")
 ENVELOPES = ("debezium", "upsert", "none")
 TOPIC_PREFIX = "topic."  # prefix of WITH options that are settings of the topic: topic.cleanup.policy
 LEVEL = "compatibility_level"  # for both subjects, or for one with the prefix `key_` or `value_`

@@ -33,7 +33,7 @@ from tailgate.sinks.consistency import Mark
 from tailgate.sinks.envelope import Encoder, Event
 from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.follower import Follower
-from tailgate.sinks.formats import protobuf, row_formats
+from tailgate.sinks.formats import ksqldb, protobuf, row_formats
 from tailgate.sinks.formats.row_formats import Form
 from tailgate.sinks.headers import EventHeaders
 from tailgate.sinks.progress import Progress, topic
@@ -172,6 +172,8 @@ class Worker(threading.Thread):
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
                 return row_formats.Json()
+            if kind in ksqldb.FORMS:
+                return ksqldb.form(kind, part, chosen.key)
             if kind == "text":
                 return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))

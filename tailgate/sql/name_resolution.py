@@ -17,6 +17,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, version
 from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
 from tailgate.sql.lexer.tokens import Token, tokens
 
 
@@ -57,6 +58,8 @@ def names_in(text: str) -> Iterator[Name]:
     """
     row = tokens(text)
     yield from _names(row)
+    if "\\" in text or "`" in text or '"' in text:  # a statement of ksqlDB has other names in quotes, and a \\ at a line's end
+        yield from _names(ksqldb_tokens(text))
     for token in row:
         if token.kind == "string":
             yield from _names(tokens(token.value))

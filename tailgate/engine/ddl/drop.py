@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Companion, Item
+from tailgate.lake.catalog import Catalog, Change, Companion, Item, Sink, ksqldb_of
 from tailgate.lake.catalog.dropping import described, dropping
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
@@ -64,7 +64,7 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
 def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     """Returns the item that a DROP names. Raises 2BP01 for a companion."""
     item = find_of_kind(statement.kind, name, catalog, if_exists=statement.if_exists)
-    if item is not None and isinstance(item, Companion):
+    if item is not None and (isinstance(item, Companion) or (isinstance(item, Sink) and item.of_view)):
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
             f"cannot drop {item.name} because {described(catalog, owner)} requires it",
@@ -92,6 +92,9 @@ def find_of_kind(
         other = kind in ("sink", "subscription", "secret", "connection")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
+    ksqldb = ksqldb_of(item)
+    if ksqldb is not None and ksqldb.type == kind:
+        return item
     if item.kind != kind and not isinstance(item, Companion) and not (any_relation and item.is_relation):
         hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)

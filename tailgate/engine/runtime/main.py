@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.recency import Recency
@@ -39,6 +40,7 @@ class Options:
     parallelism: int = 1
     take_over: bool = False
     vault: Vault = field(default_factory=Vault)
+    endpoints: Endpoints = field(default_factory=Endpoints)
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -62,7 +64,7 @@ def run(options: Options, jvm: Jvm) -> int:
     engine = Engine(lake, session, writer, options.parallelism, options.vault)
     installation = Installation(engine)
     isolation = Isolation(installation)
-    statements = Statements(engine, installation)
+    statements = Statements(engine, installation, options.endpoints)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
     control = Control(Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine)), jvm.ended)
 

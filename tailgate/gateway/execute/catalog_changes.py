@@ -87,7 +87,7 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
+            return await session.control.statement(without_password(bound), _settings(session, bound.statement), resolution, tell)
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
@@ -95,10 +95,12 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
     raise AssertionError("the last attempt returns or raises")
 
 
-def _settings(session: Session) -> dict[str, str]:
+def _settings(session: Session, statement: s.Statement) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
-    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
-    return {**values, "role": session.access.role.name}
+    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset")}
+    # the words of INSERT do not tell that it is ksqlDB's: its table does
+    dialect = "ksqldb" if isinstance(statement, s.CreateKsqldbItem | s.InsertMessage) else session.settings.dialect
+    return {**values, "tailgate.dialect": dialect, "role": session.access.role.name}
 
 
 async def _caught_up(session: Session) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tailgate.gateway.catalog import item_status
 from tailgate.gateway.catalog import rows as catalog_rows
 from tailgate.gateway.catalog.item_status import LISTS, NAME
-from tailgate.gateway.execute import catalog_changes, subscriptions
+from tailgate.gateway.execute import catalog_changes, ksqldb_lists, subscriptions
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.portals import Bound
@@ -53,6 +53,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
+    **ksqldb_lists.COLUMNS,
 }
 
 
@@ -184,6 +185,8 @@ def _rows(
             assert show.name is not None
             item = catalog.relation(show.name)
             return [(f.name, f.nullable, str(f.type)) for f in item.columns]
+    if what in ksqldb_lists.COLUMNS:
+        return ksqldb_lists.rows(what, show.name, items, catalog, may_see)
     if what in _CREATE:
         assert show.name is not None
         if what == "create function":

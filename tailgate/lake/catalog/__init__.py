@@ -1,11 +1,8 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
+from tailgate.lake.catalog.companion_columns import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.items import (
-    DEAD_LETTERS,
-    DEAD_LETTERS_FIRST,
-    DEAD_LETTERS_KEY,
-    ERRORS,
     Companion,
     Connection,
     DeadLetters,
@@ -24,6 +21,7 @@ from tailgate.lake.catalog.items import (
     View,
     ViewErrors,
     known_columns,
+    ksqldb_of,
     ready,
     skips,
 )
@@ -54,6 +52,7 @@ __all__ = [
     "View",
     "ViewErrors",
     "known_columns",
+    "ksqldb_of",
     "ready",
     "skips",
 ]

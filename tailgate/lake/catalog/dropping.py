@@ -50,9 +50,7 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     for root in roots:
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
-    followers = [
-        i for i in reversed(items) if i.id not in root_ids and not isinstance(i, DroppedWithOwner) and not i.replaces and i.id not in own
-    ]
+    followers = [i for i in reversed(items) if i.id not in root_ids and not _goes_with_owner(i) and not i.replaces and i.id not in own]
     if followers and not cascade:
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(
@@ -61,6 +59,11 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers))
+
+
+def _goes_with_owner(item: Item) -> bool:
+    """Returns whether an item is dropped with another without preventing it."""
+    return isinstance(item, DroppedWithOwner) or (isinstance(item, Sink) and item.of_view)
 
 
 def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:

@@ -191,9 +191,32 @@ class Backfilled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KsqldbItem(Record):
+    """The properties of a stream or table of ksqlDB.
+
+    - `type`: "stream" or "table". `statement`: the statement of ksqlDB as typed.
+    - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
+    - `message_key`: the names of the columns in the message's key.
+    - `query`: the id of the persistent query that maintains it; empty for a declared item.
+    - `number`: the number in that id.
+    - `reset`: where the query begins to read streams.
+    """
+
+    type: Literal["stream", "table"]
+    statement: str
+    topic: str
+    key_format: str
+    value_format: str
+    message_key: tuple[str, ...] = ()
+    query: str = ""
+    number: int = -1
+    reset: Literal["earliest", "latest"] = "earliest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SinkFormat(Record):
     """The format of a sink's keys or values. `registry`, `access`: the URL of the registry of its schemas, and the settings for access."""
 
-    type: Literal["avro", "json", "text", "protobuf"]
+    type: Literal["avro", "json", "text", "protobuf", "ksqldb_json", "ksqldb_kafka", "ksqldb_delimited"]
     registry: str | None = None
     access: ConnectionSettings | None = None

@@ -21,6 +21,7 @@ from tailgate.lake.catalog.formats import (
     DeclaredColumn,
     Failure,
     Include,
+    KsqldbItem,
     MessageFormat,
     Record,
     SinkFormat,
@@ -28,26 +29,7 @@ from tailgate.lake.catalog.formats import (
     option,
 )
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
-from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type
-
-# columns of a source's dead letters: records that could not be decoded, with the error
-DEAD_LETTERS = (
-    Field("topic", TEXT, False),
-    Field("partition", INT4, False),
-    Field("offset", INT8, False),
-    Field("time", TIMESTAMPTZ),
-    Field("key", BYTEA),
-    Field("value", BYTEA),
-    Field("error", TEXT, False),
-    Field("attempts", INT4, False),
-    Field("since", TIMESTAMPTZ),
-    Field("backfill", BOOL),
-)
-DEAD_LETTERS_KEY = (0, 1, 2)
-DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
-
-# columns of a maintained item's errors
-ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
+from tailgate.lake.types import Field, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +122,7 @@ class Source(_Item):
     - `lost`: descriptions of the newest losses of records.
     - `dead_letter_retention_ms`, `dead_letter_retention_bytes`: None for the default.
     - `retain_history_ms`: how long past states of the relation stay readable.
+    - `ksqldb`: the properties of a declared stream or table of ksqlDB, or None.
     """
 
     kind: ClassVar[Literal["source"]] = "source"
@@ -169,6 +152,7 @@ class Source(_Item):
     dead_letter_retention_ms: int | None = None
     dead_letter_retention_bytes: int | None = None
     retain_history_ms: int = 0
+    ksqldb: KsqldbItem | None = None
 
     @property
     def append_only(self) -> bool:
@@ -217,6 +201,7 @@ class MaterializedView(_Replaceable):
     - `on_error`: 'skip' omits rows that fail, instead of reporting them as errors of the view.
     - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
       id, and the item that it replaces is dropped.
+    - `ksqldb`: the properties of a derived stream or table of ksqlDB, or None.
     """
 
     kind: ClassVar[Literal["materialized view"]] = "materialized view"
@@ -231,6 +216,7 @@ class MaterializedView(_Replaceable):
     on_error: Literal["fail", "skip"] = "fail"
     has_new_columns: bool = field(default=False, metadata=option("anew"))
     retain_history_ms: int = 0
+    ksqldb: KsqldbItem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +238,7 @@ class Sink(_Reader):
     - `headers`: the position of the column with headers, or None. `constant_headers`: names and values.
     - `has_query`: whether the relation is a materialized view that was created with the sink, and is dropped with it.
     - `settings`: the options of WITH, without those for access.
+    - `of_view`: whether the sink was created with its relation, a derived item of ksqlDB, and is dropped with it.
     """
 
     kind: ClassVar[Literal["sink"]] = "sink"
@@ -268,6 +255,7 @@ class Sink(_Reader):
     constant_headers: tuple[tuple[str, str], ...] = ()
     has_query: bool = field(default=False, metadata=option("query"))
     settings: Mapping[str, Any] = field(default_factory=dict, metadata=option("with", always=True))
+    of_view: bool = False
 
     @property
     def query_view(self) -> int | None:
@@ -393,6 +381,11 @@ def ready(item: ItemType) -> ItemType:
 def skips(item: Item) -> bool:
     """Returns whether a view omits rows that fail, instead of reporting them as errors of the view."""
     return isinstance(item, MaterializedView) and item.on_error == "skip"
+
+
+def ksqldb_of(item: Item | None) -> KsqldbItem | None:
+    """Returns the properties of a stream or table of ksqlDB, or None for another item."""
+    return item.ksqldb if isinstance(item, Source | MaterializedView) else None
 
 
 def known_columns(item: Item) -> Mapping[int, int]:

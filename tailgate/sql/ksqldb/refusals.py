@@ -80,22 +80,16 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return f"SHOW {what.upper()}", LISTED.get(what, "Use Kafka Connect.")
         case s.ListItems(what=what, extended=True):
             return f"SHOW {what.upper()} EXTENDED", "Use DESCRIBE name EXTENDED."
-        case s.CreateItem(type=type):
-            return f"CREATE {type.upper()}", "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic."
-        case s.CreateAs(type=type):
-            return f"CREATE {type.upper()} … AS", "Use CREATE MATERIALIZED VIEW, and CREATE SINK for its topic."
-        case s.DropItem(type=type):
-            return f"DROP {type.upper()}", "Use DROP SOURCE or DROP MATERIALIZED VIEW."
-        case s.InsertValues():
-            return "INSERT INTO a stream", "Produce to its topic."
+        case s.DropItem(delete_topic=True):
+            return "DELETE TOPIC", "Delete the topic in Kafka."
+        case s.CreateAs(type="stream"):
+            return "CREATE STREAM … AS", "Use CREATE MATERIALIZED VIEW, and CREATE SINK for its topic."
         case s.PushQuery(query=query):
             return f"EMIT {query.emit.upper()}", "Use TAIL."
-        case s.DescribeItem(extended=extended):
-            return "DESCRIBE EXTENDED" if extended else "DESCRIBE", "Use SHOW COLUMNS FROM, or \\d in psql."
+        case s.DescribeItem(extended=True):
+            return "DESCRIBE EXTENDED", "Use DESCRIBE, and SHOW SOURCES or SHOW SINKS for the number of messages."
         case s.ControlQuery():
-            return "TERMINATE", "Use DROP."
-        case s.ListItems(what=what) if what != "topics":
-            return f"SHOW {what.upper()}", "Use SHOW SOURCES, or SHOW MATERIALIZED VIEWS."
+            return "TERMINATE", "DROP TABLE ends the query of the table."
     return None
 
 

@@ -52,6 +52,7 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
@@ -130,6 +131,7 @@ __all__ = [
     "CreateConnection",
     "CreateFunction",
     "CreateIndex",
+    "CreateKsqldbItem",
     "CreateRole",
     "CreateSchema",
     "CreateSecret",
@@ -164,6 +166,7 @@ __all__ = [
     "Include",
     "IndexColumn",
     "Insert",
+    "InsertMessage",
     "InsertValue",
     "Json",
     "KeyEnvelope",

@@ -120,7 +120,7 @@ class CreateIndex:
 
 
 ObjectKind: TypeAlias = Literal[
-    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection"
+    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection", "stream"
 ]  # fmt: skip
 
 

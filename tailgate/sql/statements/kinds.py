@@ -4,7 +4,7 @@
                                                      └─► place: gateway.execute.dispatch, and for CATALOG the engine
 
 A new kind of statement is a class in one of the modules `queries`, `writes`, `definitions`,
-`kafka_statements` and `session_statements`, a parser in `parsers`, and a row here.
+`kafka_statements`, `ksqldb_statements` and `session_statements`, a parser in `parsers`, and a row here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
 from tailgate.sql.statements import kafka_statements as k
+from tailgate.sql.statements import ksqldb_statements as ksqldb
 from tailgate.sql.statements import queries as q
 from tailgate.sql.statements import session_statements as s
 from tailgate.sql.statements import writes as w
@@ -260,6 +261,9 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.ResumeSource, {"ALTER": objects.alter}, CATALOG, _owner, tag="ALTER SOURCE"),
     Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
     Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
+    # ksqlDB, with its own grammar (`sql.ksqldb`)
+    Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
+    Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).

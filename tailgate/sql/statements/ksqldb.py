@@ -1,21 +1,32 @@
-"""The statements of ksqlDB as the other packages see them: many are statements that PostgreSQL's dialect has, too."""
+"""Parses the statements of ksqlDB. Many of them become statements that PostgreSQL's dialect has, too."""
 
 from __future__ import annotations
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import parser, refusals
 from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.statements.definitions import Drop
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
 from tailgate.sql.statements.queries import Show
 from tailgate.sql.statements.session_statements import Set
 
 
-def parse(text: str) -> Set | Show:
+def parse(text: str) -> CreateKsqldbItem | InsertMessage | Drop | Show | Set:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
     match statement:
+        case k.CreateItem(name=name) | k.CreateAs(name=name):
+            return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)
+        case k.InsertValues(name=name):
+            return InsertMessage(Name(name, position=statement.position), statement)
+        case k.DropItem(type=item_type, name=name):
+            return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists)
         case k.SetProperty(name=name, value=value):
             return Set(name.lower(), () if value is None else (value.lower(),))
-        case k.ListItems(what="topics"):
-            return Show("topics")
+        case k.ListItems(what=what):
+            return Show("ksqldb tables" if what == "tables" else what)
+        case k.DescribeItem(name=name):
+            return Show("describe", Name(name, position=statement.position))
     raise FeatureNotSupported(f"{type(statement).__name__} is not supported")

@@ -75,6 +75,7 @@ SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
     "schemas", "databases", "secrets", "connections", "create connection",
     "create source", "create view", "create materialized view", "create sink", "create table",
+    "streams", "ksqldb tables", "queries", "describe",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip
 

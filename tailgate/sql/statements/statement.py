@@ -34,6 +34,7 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     ValidateConnection,
 )
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
 from tailgate.sql.statements.queries import (
     Acknowledge,
     CloseCursor,
@@ -86,5 +87,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateKsqldbItem | InsertMessage
 )  # fmt: skip

@@ -13,6 +13,7 @@ from tailgate.engine.ddl.kafka.start import start_of
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source
+from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
 from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Regex
 
@@ -34,16 +35,18 @@ IGNORED = frozenset(
 DECIMALS = ("precise", "double", "string")
 
 
-def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Source, DeadLetters]:
+def create_source(
+    statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup, ksqldb: KsqldbItem | None = None
+) -> tuple[Source, DeadLetters]:
     """Returns the items of a source and of its dead letters, `<name>_dead_letters`.
 
-    `text` is the statement as typed.
+    `text` is the statement as typed. `ksqldb`: the properties of a stream or table of ksqlDB.
     """
     schema = schema_for(statement.name, catalog)
     name = f"{statement.name.name}_dead_letters"
     catalog.check_new(name, schema)
     _check_supported(statement)
-    source = SourceDerivation(statement, catalog, registry).source()
+    source = replace(SourceDerivation(statement, catalog, registry).source(), ksqldb=ksqldb)
     start_of(statement)  # raises its errors
     layout = source_layout(source)
     check_columns(layout.columns)

@@ -20,7 +20,8 @@ class FormatSpec:
     - bytes: the bytes themselves.
     - text: UTF-8 as a string.
     - json: canonical text of a jsonb.
-    - json_columns: an object as a struct of `columns` (Spark DDL).
+    - json_columns: an object as a struct of `columns` (Spark DDL). With the `schema` 'ignore case',
+      names match regardless of case.
     - connect_json: Debezium's envelope or key; `schema` has the columns (tailgate/engine/java,
       ConnectFormat).
     - csv: a line as a struct of texts; `schema` is JSON with columns, delimiter, header and nulls.

@@ -16,10 +16,12 @@ from tailgate.engine.plan.sources.keys import key_columns
 from tailgate.engine.plan.sources.layout import Layout
 from tailgate.engine.plan.sources.row_columns import (
     added_columns_last,
+    declared_columns_first,
     fields,
     included_columns,
     included_key,
     not_null_checks,
+    of_value,
     value_columns,
 )
 from tailgate.engine.plan.sources.spark_sql import required
@@ -51,14 +53,16 @@ def _by_envelope(source: Source) -> Layout:
 def _append_only(source: Source) -> Layout:
     """Returns the layout of a source without an envelope."""
     at = Decoded()
-    value = value_columns(source, at.value)
-    checks = [required(f"{at.value} IS NOT NULL", "null value"), *not_null_checks(source, value)]
+    value = value_columns(of_value(source), at.value)
+    has_value = f"{at.value} IS NOT NULL"
+    # a stream of ksqlDB has no row for a null value
+    checks = [has_value if source.ksqldb is not None else required(has_value, "null value"), *not_null_checks(source, value)]
     if source.on_error == "null":  # a record that cannot be decoded is read as NULL
         value = [ColumnExpression(Field(c.field.name, c.field.type), c.expression) for c in value]
         checks = ["true"]
     key = included_key(source)
-    columns = added_columns_last(source, [*value, *key, *included_columns(source, at)])
-    decoder = KafkaDecoder(format_spec(source.key_format if key else None), value_format_spec(source))
+    columns = added_columns_last(source, declared_columns_first(source, [*value, *key, *included_columns(source, at)]))
+    decoder = KafkaDecoder(format_spec(source.key_format if key else None), value_format_spec(of_value(source)))
     shape = Steps((Filter(" AND ".join(checks)), Project(tuple(c.expression for c in columns))))
     return Layout(decoder, fields(columns), None, shape, source.materialized, fields(columns))
 
@@ -67,13 +71,16 @@ def _upsert(source: Source) -> Layout:
     """Returns the layout of a source with ENVELOPE UPSERT."""
     at = Decoded()
     key = key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None))
-    value = [c for c in value_columns(source, at.value) if c.field.name not in {k.field.name for k in key}]
+    value = [c for c in value_columns(of_value(source), at.value) if c.field.name not in {k.field.name for k in key}]
     columns = [*key, *value, *included_columns(source, at)]
     if source.declared is not None:  # in the order of their declaration
         declared = [column.field.name for column in source.declared]
         columns.sort(key=lambda c: declared.index(c.field.name) if c.field.name in declared else -1 if c in key else len(declared))
     columns = added_columns_last(source, columns)
-    where = Filter(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *not_null_checks(source, value, f"{at.value} IS NULL")]))
+    has_key = f"{at.key} IS NOT NULL"
+    # a table of ksqlDB has no row for a null key
+    keyed = has_key if source.ksqldb is not None else required(has_key, "null key")
+    where = Filter(" AND ".join([keyed, *not_null_checks(source, value, f"{at.value} IS NULL")]))
     select = Project(
         (
             *(c.expression for c in columns),
@@ -81,6 +88,6 @@ def _upsert(source: Source) -> Layout:
             f"concat_ws('/', CAST({at.partition} AS STRING), lpad(CAST({at.offset} AS STRING), 20, '0'))",
         )
     )
-    decoder = KafkaDecoder(format_spec(source.key_format), value_format_spec(source))
+    decoder = KafkaDecoder(format_spec(source.key_format), value_format_spec(of_value(source)))
     key_positions = tuple(columns.index(k) for k in key)
     return Layout(decoder, fields(columns), key_positions, Steps((where, select)), True, fields(columns) + UPSERT_COLUMNS)

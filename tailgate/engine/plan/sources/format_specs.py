@@ -16,6 +16,8 @@ from tailgate.lake.catalog.codec import encode_settings
 from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, MessageFormat, Protobuf, Regex, Text
 from tailgate.lake.types import Field
 
+IGNORE_CASE = "ignore case"
+
 
 def format_spec(format: MessageFormat | None) -> FormatSpec:
     """Returns the decoder of a format, `none` without one."""
@@ -42,7 +44,7 @@ def value_format_spec(source: Source) -> FormatSpec:
     """Returns the decoder of the value; it reads declared JSON columns directly if it can."""
     declared = declared_columns(source)
     if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
-        return FormatSpec("json_columns", columns=_ddl(declared, " "))
+        return FormatSpec("json_columns", columns=_ddl(declared, " "), schema="" if source.ksqldb is None else IGNORE_CASE)
     return format_spec(source.value_format)
 
 

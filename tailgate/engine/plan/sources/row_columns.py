@@ -20,6 +20,17 @@ from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Fie
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
 
 
+def of_value(source: Source) -> Source:
+    """Returns the source with only those declared columns that are in the message's value.
+
+    INCLUDE KEY AS takes a declared column from the key. Values of ksqlDB do not contain the key.
+    """
+    if source.declared is None:
+        return source
+    in_key = {i.name for i in source.include if i.kind == "key"} | set(() if source.ksqldb is None else source.ksqldb.message_key)
+    return replace(source, declared=tuple(c for c in source.declared if c.field.name not in in_key))
+
+
 def value_columns(source: Source, at: str) -> list[ColumnExpression]:
     """Returns the columns of a value without an envelope."""
     match source.value_format:
@@ -88,7 +99,9 @@ def included_key(source: Source) -> list[ColumnExpression]:
     if source.key_format is None:
         raise InvalidObjectDefinition("INCLUDE KEY needs KEY FORMAT")
     single = record_columns(source.key_format) is None
-    columns = key_columns(replace(source, primary_key=()), aliases[0] or ("key" if single else None))
+    is_declared = aliases[0] is not None and any(c.field.name == aliases[0] for c in source.declared or ())
+    names = (aliases[0],) if is_declared and aliases[0] is not None else ()
+    columns = key_columns(replace(source, primary_key=names), None if names else aliases[0] or ("key" if single else None))
     return [ColumnExpression(Field(m.field.name, m.field.type, True), m.expression) for m in columns]
 
 
@@ -125,6 +138,12 @@ def _header(at: str, column: str, header: str, bytes: bool) -> ColumnExpression:
         if bytes
         else ColumnExpression(Field(column, TEXT), f"tg_convert_from({value}, 'utf8')")
     )
+
+
+def declared_columns_first(source: Source, columns: list[ColumnExpression]) -> list[ColumnExpression]:
+    """Sorts declared columns in the order of their declaration, before the others."""
+    places = {column.field.name: i for i, column in enumerate(source.declared or ())}
+    return sorted(columns, key=lambda c: places.get(c.field.name, len(places)))
 
 
 def added_columns_last(source: Source, columns: list[ColumnExpression]) -> list[ColumnExpression]:

@@ -60,11 +60,23 @@ def _begun(engine: Engine, item: MaterializedView, catalog: Catalog) -> Material
                     raise
                 starts[id] = item.starts[id]
                 continue
-            starts[id] = beginning(source, bounds)
+            starts[id] = _start(item, source, bounds)
             rows[id] = sum(high - starts[id].get(p, low) for p, (low, high) in bounds.items())
             if any(begin > item.starts.get(id, {}).get(p, begin) for p, begin in starts[id].items()):
                 log.warning("topic %s has lost records that %s was made of; it is filled without them", source.topic, item.name)
     return with_sizes(replace(item, starts=starts), rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+
+
+def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Returns the first offset of each partition that a view reads.
+
+    A query of ksqlDB with the property auto.offset.reset = 'latest' begins at the end of its streams, and begins there again
+    when it is filled again.
+    """
+    if item.ksqldb is None or item.ksqldb.reset == "earliest":
+        return beginning(source, bounds)
+    begun = item.starts.get(source.id, {})
+    return {p: max(begun.get(p, high if not begun else low), low) for p, (low, high) in bounds.items()}
 
 
 def _unread(engine: Engine, source: Item) -> int:

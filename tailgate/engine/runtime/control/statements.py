@@ -8,18 +8,20 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from tailgate.engine import ddl
+from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
+from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
@@ -31,6 +33,8 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
+from tailgate.sql.ksqldb.statements import CreateItem
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -41,6 +45,7 @@ from tailgate.sql.statements import (
     CreateConnection,
     CreateFunction,
     CreateIndex,
+    CreateKsqldbItem,
     CreateRole,
     CreateSchema,
     CreateSecret,
@@ -57,6 +62,7 @@ from tailgate.sql.statements import (
     Explain,
     Grant,
     GrantRole,
+    InsertMessage,
     Name,
     Pause,
     Print,
@@ -69,8 +75,10 @@ from tailgate.sql.statements import (
 )
 from tailgate.sql.statements.kinds import kind_of
 
+NO_ENDPOINTS = Endpoints()
+
 Answer = dict[str, Any]
-Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
+Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection | CreateKsqldbItem
 Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
 
@@ -78,10 +86,11 @@ Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction 
 class Statements:
     """Executes statements for the control interface. Thread safe."""
 
-    def __init__(self, engine: Engine, installation: Installation) -> None:
+    def __init__(self, engine: Engine, installation: Installation, endpoints: Endpoints = NO_ENDPOINTS) -> None:
         self._engine, self._installation = engine, installation
         self._attending = Attending(installation)
         self._registry = ddl.Registry(engine.vault)
+        self._ksqldb = KsqldbItems(engine, endpoints)
 
     # ---- called by the control interface ---------------------------------------------------------
 
@@ -91,8 +100,14 @@ class Statements:
         `resolution` says which objects the names in the statement mean. Raises 40001 if one of them
         has changed since.
         """
-        statement, names = parse(text), resolution
+        statement, names = parse(text, _dialect(settings)), resolution
         match statement:
+            case CreateKsqldbItem():
+                reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
+                return self._create(replace(statement, reset=reset), text, settings.get("role"), names, client)
+            case InsertMessage():
+                self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
+                return self._answer("INSERT 0 1")
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
@@ -157,6 +172,8 @@ class Statements:
         tag = kind_of(statement).tag
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
+        elif isinstance(statement, CreateKsqldbItem):
+            tag = f"CREATE {statement.statement.type.upper()}"
         with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
@@ -206,6 +223,8 @@ class Statements:
             case CreateSource():
                 source, letters = ddl.create_source(statement, text, catalog, self._registry)
                 return self._on_channel(source, ddl.start_of(statement), catalog), letters
+            case CreateKsqldbItem():
+                return self._ksqldb_items(statement, text, catalog)
             case CreateView():
                 view = ddl.create_view(statement, text, catalog)
                 return self._filled(view) if isinstance(view, MaterializedView) else (view,)
@@ -220,7 +239,16 @@ class Statements:
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
 
-    def _filled(self, view: MaterializedView) -> tuple[Item, Item]:
+    def _ksqldb_items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the items of CREATE STREAM or TABLE. A topic that it has created is deleted if it fails."""
+        if isinstance(statement.statement, CreateItem):
+            source, letters = self._ksqldb.declared(statement.statement, text, catalog, self._registry)
+            with self._ksqldb.topic(statement.statement):
+                return self._on_channel(source, None, catalog), letters
+        view, errors = self._filled(self._ksqldb.derived(statement.statement, text, catalog, statement.reset))
+        return view, errors, self._ksqldb.sink(statement.statement, view, catalog.apply(Change(put=(view, errors))))
+
+    def _filled(self, view: MaterializedView) -> tuple[MaterializedView, Item]:
         """Returns a materialized view that is ready to be filled, and its errors relation."""
         (item,) = self._installation.numbered((replace(view, ready=False),))
         assert isinstance(item, MaterializedView)
@@ -359,3 +387,8 @@ class Statements:
 def _owner(creator: str | None, catalog: Catalog) -> int:
     """Returns the id of the role that will own a new item."""
     return catalog.role(creator).id if creator else OPERATOR_ID
+
+
+def _dialect(settings: Mapping[str, str]) -> Dialect:
+    """Returns the dialect of a statement."""
+    return next((dialect for dialect in DIALECTS if dialect == settings.get(SETTING)), "auto")

@@ -141,7 +141,7 @@ class Circuits:
             case "json":
                 return formats.json()
             case "json_columns":
-                return formats.jsonColumns(self._struct(spec.columns))
+                return formats.jsonColumns(self._struct(spec.columns), bool(spec.schema))
             case "connect_json":
                 return formats.connectJson(spec.schema)
             case "csv":

@@ -1,0 +1,8 @@
+"""Streams and tables of ksqlDB: the items of its CREATE statements.
+
+A declared stream or table is a source, a derived table a materialized view with a sink (ADR 0011).
+"""
+
+from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, message_of, topic_of
+
+__all__ = ["Endpoints", "declared_source", "derived_sink", "derived_view", "message_of", "topic_of"]

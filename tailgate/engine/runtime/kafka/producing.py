@@ -1,0 +1,84 @@
+"""Topics and messages that statements of ksqlDB write to Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tailgate.engine.runtime.kafka.requests import ANSWER_S, look
+from tailgate.lake.clients import librdkafka
+from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
+
+ACKNOWLEDGED_S = 10.0  # longest wait for a broker's acknowledgement, which takes ms
+
+
+def create_topic(brokers: str, name: str, partitions: int, replicas: int | None, access: Mapping[str, str]) -> bool:
+    """Creates a topic and waits until it can be read. Returns False if it exists with these partitions.
+
+    Raises 22023 if it exists with others, 08006 if the broker does not answer.
+    """
+    existing = look(brokers, [name], access).get(name)
+    if existing is not None:
+        if len(existing.bounds) != partitions:
+            raise InvalidParameterValue(
+                f"A Kafka topic with the name '{name}' already exists, with different partition/replica configuration than required."
+                f" KSQL expects {partitions} partitions (topic has {len(existing.bounds)})."
+            )
+        return False
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+    topic = NewTopic(name, num_partitions=partitions, replication_factor=-1 if replicas is None else replicas)
+    try:
+        admin.create_topics([topic], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise ConnectionFailure(f'topic "{name}" was not created: {error.args[0].str()}') from error
+    return True
+
+
+def delete_topic(brokers: str, name: str, access: Mapping[str, str]) -> None:
+    """Deletes a topic that a failed statement has created. Raises 08006."""
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+    try:
+        admin.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+    except KafkaException as error:
+        raise ConnectionFailure(f'topic "{name}" was not deleted: {error.args[0].str()}') from error
+
+
+class Producers:
+    """Producers by brokers and access settings, which stay open. Thread safe."""
+
+    def __init__(self) -> None:
+        self._producers: dict[str, Producer] = {}
+
+    def produce(
+        self, brokers: str, topic: str, key: bytes | None, value: bytes | None, timestamp: int | None, access: Mapping[str, str]
+    ) -> None:
+        """Writes a message. Returns when the broker has it; raises 08006 if it does not answer."""
+        failures: list[str] = []
+        acknowledged: list[bool] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                acknowledged.append(True)
+            else:
+                failures.append(error.str())
+
+        producer = self._producer(brokers, access)
+        # 0: the time at which it is produced
+        producer.produce(topic, value, key, on_delivery=delivered, timestamp=timestamp or 0)
+        producer.flush(ACKNOWLEDGED_S)
+        if not acknowledged:
+            raise ConnectionFailure(
+                f'Kafka at {brokers} did not accept a message for topic "{topic}"' + "".join(f": {f}" for f in failures)
+            )
+
+    def _producer(self, brokers: str, access: Mapping[str, str]) -> Producer:
+        settings = {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "log_level": 2, **librdkafka(access)}
+        settings |= {"enable.idempotence": True, "message.timeout.ms": int(ACKNOWLEDGED_S * 1000)}
+        key = repr(sorted(settings.items()))
+        if key not in self._producers:
+            self._producers[key] = Producer(settings)
+        return self._producers[key]

@@ -1,0 +1,61 @@
+"""LIST STREAMS, LIST TABLES, SHOW QUERIES and DESCRIBE: the streams, tables and queries of ksqlDB in the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailgate.gateway.catalog.item_status import MaySee
+from tailgate.lake.catalog import Catalog, Item, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.types import TEXT, Field
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
+
+_TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
+COLUMNS: dict[str, tuple[Field, ...]] = {
+    "streams": (Field("stream_name", TEXT), *_TOPIC),
+    "ksqldb tables": (Field("table_name", TEXT), *_TOPIC),
+    "queries": (
+        Field("query_id", TEXT),
+        Field("query_type", TEXT),
+        Field("status", TEXT),
+        Field("sink_name", TEXT),
+        Field("sink_kafka_topic", TEXT),
+        Field("query_string", TEXT),
+    ),
+    "describe": (Field("field", TEXT), Field("type", TEXT)),
+}
+
+
+def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, may_see: MaySee) -> list[tuple[Any, ...]]:
+    """Returns the rows of a list. `name`: the relation of DESCRIBE. Statements are shown to roles that may read the item."""
+    if what == "describe":
+        assert name is not None
+        return _described(catalog.relation(name))
+    known = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
+    if what == "queries":
+        running = [(item, ksqldb) for item, ksqldb in known if ksqldb.query]
+        return [_query(item, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
+    type = "stream" if what == "streams" else "table"
+    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in known if k.type == type]
+
+
+def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
+    failed = getattr(item, "failed", None) is not None
+    status = "ERROR" if failed else "RUNNING" if item.ready else "CREATING"
+    return ksqldb.query, "PERSISTENT", status, item.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
+
+
+def _described(item: Item) -> list[tuple[Any, ...]]:
+    """Returns the columns of an item and their types. Pseudo columns are left out."""
+    ksqldb = ksqldb_of(item)
+    keys: tuple[str, ...] = tuple(item.columns[i].name for i in item.key or ()) if ksqldb is None else ksqldb.message_key
+    word = "key" if ksqldb is not None and ksqldb.type == "stream" else "primary key"
+    hidden = PSEUDO_COLUMNS if ksqldb is not None else {}
+    return [
+        (c.name, types.shown(types.of_catalog(c.type)) + (f" ({word})" if c.name in keys else ""))
+        for c in item.columns
+        if c.name not in hidden
+    ]

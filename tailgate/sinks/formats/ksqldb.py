@@ -1,0 +1,134 @@
+"""ksqlDB's formats of messages: JSON and DELIMITED values, keys of the format KAFKA.
+
+The columns of the message's key are not in the value. The bytes of a row therefore begin with them, so that rows with
+different keys differ:
+
+    row   length of the key (4 bytes), key as JSON, value
+
+Names are in upper case. JSON has decimals as numbers, timestamps as milliseconds, dates as days and bytes as base64.
+
+Source: ksqlDB 0.29, documentation, "Serialization formats".
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import struct
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import Field
+from tailgate.sinks.formats.jsons import micros
+from tailgate.sql.ksqldb.names import ksqldb_name
+
+FORMS = ("ksqldb_json", "ksqldb_delimited", "ksqldb_kafka")
+LENGTH = struct.Struct(">I")
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _integer_division(divisor: int) -> Callable[[Any], str]:
+    return lambda value: str((value if isinstance(value, int) else micros(value)) // divisor)
+
+
+# by type: the JSON of a value
+WRITERS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "bool", "text", "varchar", "bpchar", "uuid"), _json_text),
+    "numeric": lambda value: f"{value:f}",
+    "bytea": lambda value: _json_text(base64.b64encode(value).decode()),
+    "date": lambda value: str(value.toordinal() - EPOCH),
+    "time": _integer_division(1000),
+    "timestamp": _integer_division(1000),
+    "timestamptz": _integer_division(1000),
+    "jsonb": str,
+    "json": str,
+}
+PACKED = {"int2": ">i", "int4": ">i", "int8": ">q", "float4": ">d", "float8": ">d"}
+
+
+def form(kind: str, part: Literal["key", "value"], key: Sequence[int] | None) -> KsqldbValue | KsqldbKey:
+    """Returns a format for the keys or the values of a sink. `key`: the positions of the columns in the message's key."""
+    if part == "key":
+        return KsqldbKey()
+    return KsqldbValue(kind == "ksqldb_delimited", tuple(key or ()))
+
+
+class KsqldbValue:
+    """A JSON object, or with `delimited` a line of fields, of the columns that are not in the message's key."""
+
+    def __init__(self, delimited: bool, key: tuple[int, ...]) -> None:
+        self._delimited, self._key = delimited, key
+
+    def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        texts = [_texts(column, array) for column, array in zip(columns, arrays, strict=True)]
+        others = [i for i in range(len(columns)) if i not in self._key]
+        names = [_json_text(ksqldb_name(columns[i].name)) + ":" for i in others]
+        out = []
+        for n in range(length):
+            key = "".join(f"{texts[i][n]}," for i in self._key).encode()
+            values = [texts[i][n] for i in others]
+            value = _line(values) if self._delimited else "{" + ",".join(map(str.__add__, names, values)) + "}"
+            out.append(LENGTH.pack(len(key)) + key + value.encode())
+        return out
+
+    def key(self, row: bytes) -> bytes:
+        raise FeatureNotSupported("a key in this format is not supported")
+
+    def value(self, row: bytes) -> bytes:
+        (length,) = LENGTH.unpack_from(row)
+        return row[LENGTH.size + length :]
+
+    def change(self, before: bytes | None, after: bytes | None) -> bytes:
+        raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
+
+
+class KsqldbKey:
+    """A key of one column: text as it is, numbers in big-endian order."""
+
+    def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        ((column, array),) = zip(columns, arrays, strict=True)
+        write: Callable[[Any], bytes] = bytes
+        if column.type.name in PACKED:
+            packed = struct.Struct(PACKED[column.type.name])
+            write = packed.pack
+        elif column.type.name != "bytea":
+            write = str.encode
+        # GROUP BY ignores rows with the key NULL
+        return [b"" if value is None else write(value) for value in array.to_pylist()]
+
+    def key(self, row: bytes) -> bytes:
+        return row
+
+    def value(self, row: bytes) -> bytes:
+        return row
+
+    def change(self, before: bytes | None, after: bytes | None) -> bytes:
+        raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
+
+
+def _texts(column: Field, array: pa.Array) -> list[str]:
+    """Returns the JSON of a column's values."""
+    write = WRITERS.get(column.type.name)
+    if write is None or column.type.is_array:
+        raise FeatureNotSupported(f'column "{column.name}" of type {column.type} is not supported in ksqlDB\'s formats')
+    if column.type.name in ("timestamp", "timestamptz"):
+        array = array.cast(pa.int64())
+    return ["null" if value is None else write(value) for value in array.to_pylist()]
+
+
+def _line(values: Sequence[str]) -> str:
+    """Returns a line of JSON values, as DELIMITED has them: text without JSON's quotes, NULL empty."""
+    out = io.StringIO()
+    fields = ("" if v == "null" else json.loads(v) if v.startswith('"') else v for v in values)
+    csv.writer(out, lineterminator="").writerow(list(fields))
+    return out.getvalue()

@@ -1,0 +1,27 @@
+"""Statements that only ksqlDB has. Its other statements are values that PostgreSQL's dialect has, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tailgate.lake.catalog.names import Name
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
+
+
+@dataclass(frozen=True, slots=True)
+class CreateKsqldbItem:
+    """CREATE {STREAM | TABLE}: declared over a topic, or AS a query. `reset`: the property auto.offset.reset."""
+
+    name: Name
+    statement: CreateItem | CreateAs
+    if_not_exists: bool = False
+    reset: Literal["earliest", "latest"] = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class InsertMessage:
+    """INSERT INTO name … VALUES: writes a message to the topic of a stream or table."""
+
+    name: Name
+    statement: InsertValues

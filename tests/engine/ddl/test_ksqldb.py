@@ -1,0 +1,191 @@
+"""Statements of ksqlDB and the items that they create."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tailgate.engine.ddl import drop
+from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_sink, derived_view, message_of
+from tailgate.engine.ddl.view import errors_item
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
+from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertMessage, parse
+
+ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
+READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
+AVERAGES = "CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES"
+CALL = {"type": "record", "name": "row", "fields": [{"name": "name", "type": "string"}, {"name": "seconds", "type": ["null", "int"]}]}
+CALLS = {"type": "record", "name": "event", "fields": [{"name": "after", "type": ["null", CALL]}]}
+
+
+class Schemas:
+    """A registry with one schema."""
+
+    def latest(self, url: str, subject: str, access: object) -> str | None:
+        return json.dumps(CALLS) if subject == "calls-value" else None
+
+    def by_id(self, url: str, id: int, access: object) -> str | None:
+        return None
+
+
+def creation(text: str) -> CreateKsqldbItem:
+    statement = parse(text)
+    assert isinstance(statement, CreateKsqldbItem)
+    return statement
+
+
+def declared(text: str, catalog: Catalog | None = None) -> Catalog:
+    """Returns the catalog with a declared stream or table."""
+    catalog = catalog or Catalog()
+    items = declared_source(creation(text).statement, text, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+    return catalog.apply(Change(put=items))
+
+
+def derived(text: str, catalog: Catalog) -> tuple[MaterializedView, Sink, Catalog]:
+    """Returns the view and the sink of a derived table, and the catalog with them."""
+    statement = creation(text).statement
+    view = derived_view(statement, text, catalog, "latest", ENDPOINTS)  # type: ignore[arg-type]
+    catalog = catalog.apply(Change(put=(view, errors_item(view))))
+    sink = derived_sink(statement, view, catalog, 3, ENDPOINTS)  # type: ignore[arg-type]
+    return view, sink, catalog.apply(Change(put=(sink,)))
+
+
+def test_a_stream_is_an_append_only_source() -> None:
+    catalog = declared(READINGS)
+    source = catalog.relation("readings")
+    assert isinstance(source, Source)
+    assert [(c.name, str(c.type)) for c in source.columns][:3] == [("sensor", "text"), ("area", "text"), ("reading", "integer")]
+    assert (source.append_only, source.stored, source.topic) == (True, False, "r")
+    assert source.ksqldb is not None
+    assert (source.ksqldb.type, source.ksqldb.message_key, source.ksqldb.statement) == ("stream", ("sensor",), READINGS)
+    assert decode_item(encode_item(source)) == source
+
+
+def test_a_table_is_a_keyed_source() -> None:
+    catalog = declared("CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')")
+    source = catalog.relation("areas")
+    assert ([c.name for c in source.columns], source.key, source.stored) == (["name", "area"], (1,), True)
+
+
+def test_a_derived_table_is_a_view_with_a_sink() -> None:
+    view, sink, catalog = derived(AVERAGES, declared(READINGS))
+    assert [(c.name, str(c.type)) for c in view.columns] == [("sensor", "text"), ("avg", "double precision")]
+    assert view.ksqldb is not None
+    assert (view.ksqldb.query, view.ksqldb.topic, view.ksqldb.reset) == ("CTAS_AVG_READINGS_0", "AVG_READINGS", "latest")
+    assert (sink.topic, sink.envelope, sink.message_key, sink.of_view) == ("AVG_READINGS", "upsert", (0,), True)
+    assert (sink.value_format, sink.key_format) == (SinkFormat(type="ksqldb_json"), SinkFormat(type="ksqldb_kafka"))
+    assert sink.settings == {"partition_count": 3, "topic.cleanup.policy": "compact"}
+    assert all(decode_item(encode_item(item)) == item for item in (view, sink))
+    (other, _, _) = derived("CREATE TABLE b WITH (kafka_topic='x') AS SELECT area, count(*) FROM readings GROUP BY area", catalog)
+    assert other.ksqldb is not None
+    assert (other.ksqldb.query, other.ksqldb.topic, other.columns[1].name) == ("CTAS_B_1", "x", "ksql_col_1")
+
+
+def test_view_and_sink_are_dropped_together() -> None:
+    view, sink, catalog = derived(AVERAGES, declared(READINGS))
+    drop_table, drop_stream = parse("DROP TABLE avg_readings"), parse("DROP STREAM readings")
+    assert isinstance(drop_table, Drop)
+    assert isinstance(drop_stream, Drop)
+    assert drop(drop_table, catalog)[0].drop == (view.id, view.errors, sink.id)
+    with pytest.raises(DependentObjectsStillExist) as error:
+        drop(drop_stream, catalog)
+    assert error.value.detail == "materialized view avg_readings depends on source readings"
+    alone = parse(f"DROP SINK {sink.name}")
+    assert isinstance(alone, Drop)
+    with pytest.raises(DependentObjectsStillExist, match="because materialized view avg_readings requires it"):
+        drop(alone, catalog)
+
+
+def test_fields_of_avro_records_have_the_types_of_the_schema() -> None:
+    catalog = declared("CREATE STREAM calls WITH (kafka_topic = 'calls', value_format = 'avro')")
+    query = "SELECT after->name AS name, (sum(after->seconds) / 60) AS minutes FROM calls GROUP BY after->name"
+    view, _, _ = derived(f"CREATE TABLE lifetime WITH (value_format = 'json') AS {query} EMIT CHANGES", catalog)
+    assert [(c.name, str(c.type)) for c in view.columns] == [("name", "text"), ("minutes", "integer")]
+    with pytest.raises(TailgateError, match="Could not find field 'NONE'"):
+        derived("CREATE TABLE x WITH (value_format = 'json') AS SELECT after->none a FROM calls GROUP BY after->none EMIT CHANGES", catalog)
+
+
+def test_messages() -> None:
+    catalog = declared(READINGS)
+
+    def message(text: str) -> tuple[bytes | None, bytes | None, int | None]:
+        statement = parse(text, "ksqldb")
+        assert isinstance(statement, InsertMessage)
+        written = message_of(statement.statement, catalog)[1]
+        return written.key, written.value, written.timestamp
+
+    assert message("INSERT INTO readings VALUES ('é', 'x\"y', -1)") == ("é".encode(), b'{"AREA":"x\\"y","READING":-1}', None)
+    assert message("INSERT INTO readings (reading, rowtime) VALUES (1, 1234)") == (None, b'{"AREA":null,"READING":1}', 1234)
+    for values, error in (
+        ("(sensor) VALUES ('a', 'b')", "Expected number columns and values to match"),
+        ("(none) VALUES ('a')", "Column name NONE does not exist"),
+        ("(reading) VALUES (2147483648)", "Expected type INTEGER for field `READING`"),
+        ("(reading) VALUES (1 + 1)", "INSERT of an expression is not supported"),
+    ):
+        with pytest.raises(TailgateError, match=error):
+            message(f"INSERT INTO readings {values}")
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("CREATE STREAM s (a INT) WITH (kafka_topic = 't')", "22023", 'Missing required property "VALUE_FORMAT"'),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'xml')", "22023", "Unknown format: XML"),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'json', colour = 1)", "22023", "Invalid config variable"),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'a')", "0A000", "property TIMESTAMP"),
+        ("CREATE STREAM s (a INT PRIMARY KEY) WITH (value_format = 'json')", "42P16", "please use 'KEY' for streams"),
+        ("CREATE TABLE s (a INT) WITH (value_format = 'json', kafka_topic = 't')", "42P16", "Tables require a PRIMARY KEY"),
+        ("CREATE STREAM s (a INT KEY, b INT) WITH (value_format = 'json')", "0A000", "a key of type INTEGER"),
+        ("CREATE STREAM s (a DATE) WITH (value_format = 'json')", "0A000", "type DATE in JSON"),
+        ("CREATE STREAM s (a ARRAY<INT>) WITH (value_format = 'json')", "0A000", "type ARRAY<INTEGER> in JSON"),
+        ("CREATE STREAM s WITH (value_format = 'json')", "42P16", "does not define any columns"),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'json', partitions = 0)", "22023", "Invalid value 0"),
+    ],
+)
+def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        declared(text)
+    assert error.value.sqlstate == sqlstate
+
+
+@pytest.mark.parametrize(
+    ("query", "sqlstate", "message"),
+    [
+        ("SELECT none, count(*) FROM readings GROUP BY none", "42703", "Column 'NONE' cannot be resolved"),
+        ("SELECT count(*) AS n FROM readings GROUP BY sensor", "42P10", "Key missing from projection"),
+        ("SELECT sensor, area FROM readings GROUP BY sensor", "42803", "Non-aggregate SELECT expression"),
+        ("SELECT sensor, sum(max(reading)) AS n FROM readings GROUP BY sensor", "42803", "can not be nested"),
+        ("SELECT sensor, ucase(reading) AS n FROM readings GROUP BY sensor", "42883", "UCASE does not accept parameters \\(INTEGER\\)"),
+        ("SELECT sensor, nothing(reading) AS n FROM readings GROUP BY sensor", "42883", "function NOTHING"),
+        ("SELECT sensor, sum(area + 1) AS n FROM readings GROUP BY sensor", "42804", "Unsupported arithmetic types"),
+        ("SELECT * FROM readings", "0A000", "without GROUP BY"),
+        ("SELECT sensor, area, count(*) AS n FROM readings GROUP BY sensor, area", "0A000", "a key of several columns"),
+        ("SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY) GROUP BY sensor", "0A000", "WINDOW TUMBLING"),
+        ("SELECT sensor, count(*) AS n FROM none GROUP BY sensor", "42P01", "none"),
+    ],
+)
+def test_wrong_queries(query: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        derived(f"CREATE TABLE t AS {query} EMIT CHANGES", declared(READINGS))
+    assert error.value.sqlstate == sqlstate
+
+
+def test_without_a_kafka() -> None:
+    with pytest.raises(TailgateError, match="there is no Kafka for statements of ksqlDB") as error:
+        declared_source(creation(READINGS).statement, READINGS, Catalog(), Schemas(), Endpoints())  # type: ignore[arg-type]
+    assert error.value.sqlstate == "55000"
+    assert replace(ENDPOINTS, kafka="").registry
+
+
+def test_create_table_as_of_other_relations_stays_refused() -> None:
+    source = declared(READINGS).relation("readings")
+    assert isinstance(source, Source)
+    catalog = Catalog().apply(Change(put=(replace(source, ksqldb=None),)))
+    with pytest.raises(TailgateError, match="CREATE TABLE … AS is not supported") as error:
+        derived("CREATE TABLE t AS SELECT sensor, count(*) AS n FROM readings GROUP BY sensor", catalog)
+    assert error.value.sqlstate == "0A000"

@@ -1,0 +1,71 @@
+"""ksqlDB's formats of messages that sinks write."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMP, WEIGHT, Field, Type
+from tailgate.sinks.envelope import Encoder, Event
+from tailgate.sinks.formats.ksqldb import form
+
+COLUMNS = (
+    Field("sensor", TEXT),
+    Field("n", INT4),
+    Field("Avg", FLOAT8),
+    Field("price", Type("numeric", (6, 2))),
+    Field("at", TIMESTAMP),
+    Field("day", DATE),
+    Field("raw", BYTEA),
+    Field("ok", BOOL),
+)
+ROW = ("a", 1, 68.5, Decimal("1.50"), datetime(1970, 1, 1, 0, 0, 1, 500_000), date(1970, 1, 3), b"\x00\xff", True)
+
+
+def changes(columns: tuple[Field, ...], *rows: tuple[object, ...]) -> pa.Table:
+    """Returns weighted rows; the weight is the last value of each."""
+    arrays = [pa.array([row[i] for row in rows], c.type.arrow) for i, c in enumerate(columns)]
+    return pa.table([*arrays, pa.array([row[-1] for row in rows], pa.int64())], names=[*(f"c{i}" for i in range(len(columns))), WEIGHT])
+
+
+def encoder(columns: tuple[Field, ...], kind: str) -> Encoder:
+    return Encoder(columns, "upsert", form(kind, "value", (0,)), key=(0,), key_form=form("ksqldb_kafka", "key", (0,)))
+
+
+def test_json() -> None:
+    nulls = ("b", *(None,) * 7)
+    events = encoder(COLUMNS, "ksqldb_json").events(changes(COLUMNS, (*ROW, 1), (*nulls, 1)))
+    assert [e.key for e in events] == [b"a", b"b"]
+    assert events[0].value == b'{"N":1,"Avg":68.5,"PRICE":1.50,"AT":1500,"DAY":2,"RAW":"AP8=","OK":true}'
+    assert events[1].value == b'{"N":null,"Avg":null,"PRICE":null,"AT":null,"DAY":null,"RAW":null,"OK":null}'
+
+
+def test_delimited() -> None:
+    columns = COLUMNS[:2] + (Field("text", TEXT),)
+    events = encoder(columns, "ksqldb_delimited").events(changes(columns, ("a", 1, 'x,"y"', 1), ("b", None, "z", 1)))
+    assert [e.value for e in events] == [b'1,"x,""y"""', b",z"]
+
+
+def test_rows_of_different_keys_with_equal_values() -> None:
+    columns = COLUMNS[:2]
+    events = encoder(columns, "ksqldb_json").events(changes(columns, ("a", 1, -1), ("b", 1, 1)))
+    assert events == [Event(b"a", None), Event(b"b", b'{"N":1}')]
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "expected"),
+    [(TEXT, "é", "é".encode()), (INT4, -2, b"\xff\xff\xff\xfe"), (INT8, 1, b"\0" * 7 + b"\1"), (FLOAT8, 1.0, b"\x3f\xf0" + b"\0" * 6)],
+)
+def test_keys(type: object, value: object, expected: bytes) -> None:
+    column = Field("k", type)  # type: ignore[arg-type]
+    assert form("ksqldb_kafka", "key", (0,)).rows((column,), [pa.array([value], column.type.arrow)], 1) == [expected]
+
+
+def test_a_type_without_a_form_is_refused() -> None:
+    column = Field("span", INTERVAL)
+    with pytest.raises(FeatureNotSupported, match="span"):
+        form("ksqldb_json", "value", ()).rows((column,), [pa.array([None], INTERVAL.arrow)], 1)
