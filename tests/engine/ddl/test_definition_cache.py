@@ -12,11 +12,16 @@ from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, known_columns
+from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.sql import definitions
+from tailgate.sql.authorization import EXECUTE, SELECT, Demand
 from tailgate.sql.bind import bind_query
+from tailgate.sql.binder.queries import views
+from tailgate.sql.binder.relation_names import ExpandedView
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.plan import Query
+from tailgate.sql.plan import Query, Relation
+from tailgate.sql.plan.traversal import inputs
 from tests.engine.ddl.test_schemas import Names
 
 VIEWS = 200
@@ -102,6 +107,64 @@ def test_results_are_those_of_a_new_binding(names: Names) -> None:
                 if plans.get(item.id, fresh.plan) != fresh.plan:
                     changed.add(item.name)
     assert {"m", "p"} <= changed, "the statements change plans"
+
+
+def view_of(text: str, catalog: Catalog) -> Relation:
+    """Returns the plan of the view in SELECT * FROM view."""
+    (plan,) = inputs(bind_query(text, catalog).plan)
+    return plan
+
+
+def test_queries_share_the_plan_of_a_view(names: Names) -> None:
+    """A query that names a plain view does not bind the view's query again, until the view means something else."""
+    names("CREATE VIEW above AS SELECT x AS n FROM p WHERE x > 1")
+    plan = view_of("SELECT * FROM above", names.catalog)
+    names("CREATE TABLE w (x int)", "CREATE MATERIALIZED VIEW m AS SELECT x FROM w")
+    assert view_of("SELECT n + 1 FROM above AS a", names.catalog) is plan
+    names("CREATE OR REPLACE VIEW p AS SELECT y AS x FROM u")
+    changed = view_of("SELECT * FROM above", names.catalog)
+    assert changed != plan
+    names("CREATE FUNCTION f(n int) RETURNS int LANGUAGE SQL RETURN n + 1")
+    assert view_of("SELECT * FROM above", names.catalog) == changed
+
+
+def test_queries_of_views_need_the_same_privileges_again(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that takes a view's plan from the cache also takes the privileges that the view needs from there."""
+    names("CREATE FUNCTION total() RETURNS bigint LANGUAGE SQL RETURN (SELECT sum(x) FROM p)", "CREATE VIEW s AS SELECT total() AS n")
+    names("CREATE VIEW above AS SELECT p.x, s.n FROM p, s WHERE x IN (SELECT x FROM p)")
+    catalog = names.catalog
+    id = {item.name: item.id for item in catalog.visible}
+    texts = (
+        "SELECT * FROM above",
+        "SELECT * FROM p, above",
+        "SELECT total(), n FROM s",
+        "SELECT total() FROM above",
+        "SELECT * FROM above",
+    )
+    queries = [bind_query(text, catalog) for text in texts]
+    for text, query in zip(texts, queries, strict=True):
+        with monkeypatch.context() as patched:
+            patched.setattr(views, "_views", DefinitionCache())
+            assert bind_query(text, catalog) == query, text
+    assert set(queries[-1].demands) == {
+        Demand(SELECT, id["above"]),
+        Demand(SELECT, id["p"], (id["above"],)),
+        Demand(SELECT, id["s"], (id["above"],)),
+        Demand(EXECUTE, id["total"], (id["s"],)),
+        Demand(SELECT, id["p"], (id["s"], id["total"])),
+        Demand(SELECT, id["t"], (id["p"],)),
+        Demand(SELECT, id["u"], (id["p"],)),
+    }
+
+
+def test_the_depth_of_views_does_not_depend_on_the_cache(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of 100 levels counts the levels of views whose plans are in the cache."""
+    names("CREATE VIEW v1 AS SELECT x FROM t", *(f"CREATE VIEW v{n} AS SELECT x FROM v{n - 1}" for n in range(2, 102)))
+    for cache in (views._views, DefinitionCache[ExpandedView]()):
+        monkeypatch.setattr(views, "_views", cache)
+        bind_query("SELECT * FROM v100", names.catalog)
+        with pytest.raises(ProgramLimitExceeded, match="views over views are nested too deep"):
+            bind_query("SELECT * FROM v101", names.catalog)
 
 
 def test_a_cache_is_bounded() -> None:
