@@ -13,7 +13,7 @@ from tailgate.sql.plan import Relation
 
 @dataclass(frozen=True, slots=True)
 class ExpandedView:
-    """The plan of a plain view's query, and what a text that names the view takes over from it.
+    """The plan of a plain view's query, with the needs of a text that names the view.
 
     `demands`: the privileges that the query needs, of the owners of this view and of the views and
     functions below it. `levels`: the number of views on the longest path from this view downward.

@@ -46,19 +46,19 @@ def compile_all(catalog: Catalog) -> None:
 @contextmanager
 def counted(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Yields the texts of the definitions that are bound, and "" for each plan that is compiled."""
-    seen: list[str] = []
+    bindings: list[str] = []
     compiled = compile.stream
     with patch.context() as patched:
-        patched.setattr(definitions, "bind_query", lambda text, *args, **named: seen.append(str(text)) or bind_query(text, *args, **named))
-        patched.setattr(compile, "stream", lambda *args: seen.append("") or compiled(*args))
-        yield seen
+        patched.setattr(definitions, "bind_query", lambda text, *args, **options: bindings.append(str(text)) or bind_query(text, *args, **options))
+        patched.setattr(compile, "stream", lambda *args: bindings.append("") or compiled(*args))
+        yield bindings
 
 
 @pytest.fixture
 def names() -> Names:
-    made = Names()
-    made("CREATE TABLE t (x int)", "CREATE TABLE u (x int, y int)", "CREATE VIEW p AS SELECT x FROM t UNION ALL SELECT y FROM u")
-    return made
+    result = Names()
+    result("CREATE TABLE t (x int)", "CREATE TABLE u (x int, y int)", "CREATE VIEW p AS SELECT x FROM t UNION ALL SELECT y FROM u")
+    return result
 
 
 def test_a_statement_binds_and_compiles_only_what_it_changes(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,13 +67,13 @@ def test_a_statement_binds_and_compiles_only_what_it_changes(names: Names, monke
         names(f"CREATE MATERIALIZED VIEW v{number} AS {QUERIES[number % 3].format(n=number)}")
     compile_all(names.catalog)
     for text in ("CREATE MATERIALIZED VIEW last AS SELECT x FROM v0", "CREATE VIEW q AS SELECT x FROM v0", "CREATE TABLE w (x int)"):
-        with counted(monkeypatch) as seen:
+        with counted(monkeypatch) as bindings:
             before = names.catalog
             names(text)
             new = tuple(i for i in names.catalog.visible if i.id not in before.items)
             ddl.check_definitions(new[:1], names.catalog)
             compile_all(names.catalog)
-        assert len(seen) <= 4, seen
+        assert len(bindings) <= 4, bindings
 
 
 def test_results_are_those_of_a_new_binding(names: Names) -> None:

@@ -1,7 +1,7 @@
 """Plain views in FROM: a view is replaced by the plan of its query.
 
     FROM v  ──► plan of v, from the statement, from the cache, or bound now
-            ──► privileges that v needs, of its owner and of the owners of what it reads
+            ──► privileges that v needs, of its owner and of the owners of the views below it
 
 A view is bound once for all catalogs in which it means the same. Its plan depends on nothing of the
 statement that names it: a view has no parameters, and it sees no outer names.
@@ -28,7 +28,7 @@ _views: DefinitionCache[ExpandedView] = DefinitionCache(VIEWS_MAX)
 
 
 def plan_of_view(item: View, names: Names, queries: QueryBinder, at: int | None) -> Relation:
-    """Returns the plan of a plain view that a text names, and records what the text needs for it.
+    """Returns the plan of a plain view that a text names, and records its privileges as needs of the text.
 
     If a statement names the view several times, it gets the same object each time. Raises 54000 if
     views are nested too deep.
@@ -65,14 +65,14 @@ def _bound(item: View, names: Names, queries: QueryBinder) -> ExpandedView:
 
 def _views_below(view: View, catalog: Catalog) -> Iterator[View]:
     """Yields the plain views that a view reads directly or through other views, each after those that it reads."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [(view, False)]
     while waiting:
         item, ready = waiting.pop()
         if ready and item is not view:
             yield item
-        elif item.id not in seen:
-            seen.add(item.id)
+        elif item.id not in visited:
+            visited.add(item.id)
             waiting.append((item, True))
             lower = (catalog.items.get(id) for id in item.depends)
             waiting += [(v, False) for v in lower if isinstance(v, View)]
