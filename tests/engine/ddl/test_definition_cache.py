@@ -49,7 +49,9 @@ def counted(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     bindings: list[str] = []
     compiled = compile.stream
     with patch.context() as patched:
-        patched.setattr(definitions, "bind_query", lambda text, *args, **options: bindings.append(str(text)) or bind_query(text, *args, **options))
+        patched.setattr(
+            definitions, "bind_query", lambda text, *args, **options: bindings.append(str(text)) or bind_query(text, *args, **options)
+        )
         patched.setattr(compile, "stream", lambda *args: bindings.append("") or compiled(*args))
         yield bindings
 
