@@ -37,18 +37,18 @@ class StatementCache:
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
         self._workers = workers
-        self._kept: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
+        self.cache: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
 
     def find(self, text: str) -> Parts | None:
-        return self._kept.get(text)
+        return self.cache.get(text)
 
     async def read(self, text: str) -> Parts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
-        parts = self._kept.get(text)
+        parts = self.cache.get(text)
         if parts is None:
             parts = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
-                self._kept.put(text, parts, len(text) * TREE_FACTOR)
+                self.cache.put(text, parts, len(text) * TREE_FACTOR)
         return parts
 
 
