@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from tailgate.lake.catalog import Catalog
 from tailgate.operations.health import BEHIND_MAX_S
 from tailgate.operations.labels import label
 from tailgate.operations.metrics import Metrics, Series, labeled
 from tailgate.sinks.worker import Worker
 
-if TYPE_CHECKING:
-    from tailgate.sinks.main import Sinks
-
 P = "tailgate_sinks_"
 LOG_WAIT_S = 10.0  # of an idle process for the log, in which the end of the log is not looked for again
+
+
+class Sinks(Protocol):
+    """The part of the sinks that metrics show. `at_end`: when the end of the log was last seen, by the monotonic clock."""
+
+    started: bool
+    at_end: float
+
+    @property
+    def workers(self) -> list[Worker]: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def n(self) -> int: ...
 
 
 def connect(metrics: Metrics, sinks: Sinks) -> None:
