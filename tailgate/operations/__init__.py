@@ -1,4 +1,4 @@
-"""What operators see of a process: metrics and health checks over HTTP.
+"""A process as operators see it: metrics and health checks over HTTP.
 
     definitions   the metrics that exist
     metrics       their values in one process

@@ -3,7 +3,7 @@
     engine, gateway, sinks ──observe, add──► Histogram, Counter ──series──► Metrics ──► text format, OpenMetrics
                            ◄────────────────── read at a scrape ───────────
 
-A value takes no lock: each one is changed by one thread, and a scrape reads what is in memory. Readers
+A value takes no lock: each one is changed by one thread, and a scrape reads memory only. Readers
 must not call another process, read the lake or take a lock that a tick holds.
 """
 

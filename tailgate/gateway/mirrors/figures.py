@@ -1,4 +1,4 @@
-"""What the mirrors have done, for metrics. The follower thread changes it; any thread may read it."""
+"""Figures of the mirrors, for metrics. The follower thread changes it; any thread may read it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Figures:
             self.delays.observe(max(0.0, now - header.time / 1000))
 
     def reached_end(self) -> None:
-        """Records that there is no entry that the mirrors do not show."""
+        """Records that the mirrors show all entries."""
         self.at_end = time.monotonic()
 
     @property

@@ -1,4 +1,4 @@
-"""How many statements the sessions of a gateway have run, how long they took, and how they ended.
+"""Statistics of statements: number, duration and SQLSTATE, by lane.
 
 memory      answered from memory: cached results and look-ups by key
 query       SELECT, COPY TO, cursors           catalog     queries of the system catalog

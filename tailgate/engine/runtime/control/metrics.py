@@ -1,6 +1,6 @@
 """The metrics and health of an engine.
 
-A scrape reads what the engine has in memory. `Samples` reads the rest in the background: the statistics of the
+A scrape reads the memory of the engine. `Samples` reads the rest in the background: the statistics of the
 JVM's operators, and the files of the log and its readers.
 """
 
@@ -39,7 +39,7 @@ OPERATOR_VALUES: dict[str, Callable[[OperatorStatistics], float]] = {
 
 @dataclass
 class Samples:
-    """What a background thread has read last. `operators`: by node. `held`: entries by reader."""
+    """The newest values that a background thread has read. `operators`: by node. `held`: entries by reader."""
 
     operators: dict[int, OperatorStatistics] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)

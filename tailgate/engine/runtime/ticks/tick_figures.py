@@ -1,4 +1,4 @@
-"""What the ticks have done, for metrics. The thread of the ticks changes it; any thread may read it."""
+"""Figures of the ticks, for metrics. The thread of the ticks changes it; any thread may read it."""
 
 from __future__ import annotations
 
