@@ -47,7 +47,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.writes = Pending()
     session.out.flush()
-    await _caught_up(session)
+    await caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:
         return tag
     if isinstance(statement, s.CreateSubscription):
@@ -87,21 +87,21 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
+            return await session.control.statement(without_password(bound), settings_of(session), resolution, tell)
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
-        await _caught_up(session)
+        await caught_up(session)
     raise AssertionError("the last attempt returns or raises")
 
 
-def _settings(session: Session) -> dict[str, str]:
+def settings_of(session: Session) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
     return {**values, "role": session.access.role.name}
 
 
-async def _caught_up(session: Session) -> None:
+async def caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:
