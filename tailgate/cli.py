@@ -4,6 +4,7 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
+tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 """
 
 from __future__ import annotations
@@ -113,6 +114,9 @@ def parser() -> argparse.ArgumentParser:
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
     _secrets(sinks)
+
+    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
+    _data(verify)
     return top
 
 
@@ -270,3 +274,15 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.lake.readers.verification import findings
+
+    problems = 0
+    for finding in findings(Lake.open(options.data)):
+        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
+        problems += finding.problem is not None
+    print(f"problems: {problems}")
+    return 1 if problems else 0

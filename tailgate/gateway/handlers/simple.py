@@ -42,7 +42,7 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 async def _query(session: Session, raw: bytes) -> None:
     position = 0
     try:
-        parts = await session.gateway.texts.read(utf8(raw))
+        parts = await session.gateway.texts.read(utf8(raw), session.settings.dialect)
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)
         session.portals.drop("")
