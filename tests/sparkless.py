@@ -96,8 +96,15 @@ class Installation:
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         return items
 
-    def install(self, change: Change, fill: tuple[Item, ...] = (), changes: Callable[[], Any] = tuple) -> Header:
+    def install(
+        self,
+        change: Change,
+        fill: tuple[Item, ...] = (),
+        changes: Callable[[], Any] = tuple,
+        check: Callable[[], None] = lambda: None,
+    ) -> Header:
         engine = self.engine
+        check()
         for item in change.put:
             if item.id not in engine.catalog.items:
                 if isinstance(item, Sink):

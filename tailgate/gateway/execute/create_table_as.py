@@ -15,7 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailgate.gateway.execute import committing
-from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, settings_of
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.portals import Bound
@@ -110,7 +110,7 @@ async def _create(
     reads = set[int]().union(*(tables_below(relation, catalog) for relation in scans))
     write = Write(inbox, tuple(sorted(reads)), (Part(NEW_TABLE, changes, memoryview(b"").cast("Q")),), reserve)
     request = StatementRequest(table.definition(statement.name, statement.options), settings_of(session), resolution)
-    return await session.control.filled_table(FilledTable(request, write)), rows.num_rows
+    return await withdrawable(session, session.control.filled_table(FilledTable(request, write))), rows.num_rows
 
 
 def _section(rows: pa.Table) -> bytes:
