@@ -21,7 +21,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
-from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
+from tailgate.engine.runtime.ticks.engine_log import STATE, Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.tick_runner import TickRunner
@@ -44,7 +44,8 @@ class CatalogEntry:
 
     `joining`: start offsets of topics that no reader has read yet. `changes`: called while the boundary
     is held; returns the changes of relations in the entry. `state`: folder and ids of restored state.
-    `restart`: names of readers that continue at the offsets of the entry.
+    `restart`: names of readers that continue at the offsets of the entry. `check`: called just before the
+    entry is appended; if it raises, nothing changes.
     """
 
     change: Change
@@ -52,6 +53,7 @@ class CatalogEntry:
     changes: Callable[[], Changes]
     state: tuple[str, str] | None = None
     restart: Collection[str] = ()
+    check: Callable[[], None] = lambda: None
 
 
 class Engine(EngineLog):
@@ -75,6 +77,8 @@ class Engine(EngineLog):
     def run(self) -> None:
         """Runs ticks until `stop`. Raises the error that ends the engine."""
         files.discard_folder(self.lake.path / "checkpoint")  # written by earlier versions
+        for path in (self.lake.path / STATE).rglob(".*.tmp"):  # an engine was killed while it wrote one; a snapshot has hundreds of MB
+            files.discard(path)
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------
@@ -97,6 +101,7 @@ class Engine(EngineLog):
         with self.boundary:
             header = self.newest
             if entry is not None:
+                entry.check()
                 topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in merged(remaining, entry.joining).items() if topics}
