@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailgate.gateway.http.server import HttpOptions, HttpServer
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
@@ -41,6 +42,7 @@ class Options:
     port: int = 6875
     insecure: bool = False
     tls: Files | None = None
+    http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
 
 
@@ -69,7 +71,8 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    server = Server(Gateway(lake, serving, tls, insecure=options.insecure))
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    server, http = Server(gateway), None if options.http is None else HttpServer(gateway, options.http)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -77,12 +80,21 @@ async def _serve(options: Options) -> None:
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        for host, port in await server.listen(options.host, options.port):
+        web = [] if http is None else await http.listen()
+        addresses = await server.listen(options.host, options.port, web)
+        if http is not None:
+            await http.start()
+            scheme = "http" if tls is None else "https"
+            for host, port in web:
+                print(f"serving {scheme}://{host}:{port}/", flush=True)
+        for host, port in addresses:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()
         gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()
     finally:
         pressure.cancel()
+        if http is not None:
+            await http.stop()
         await server.stop()
         await serving.stop()
