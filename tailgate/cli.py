@@ -4,6 +4,7 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
+tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from tailgate.operations.endpoint import Address
 
 LISTEN = "127.0.0.1:6875"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -83,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     _scratch(up)
     _memory(up)
     _parallelism(up)
+    _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks' and each gateway's")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
@@ -97,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
+    _metrics(engine)
     engine.add_argument(
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
     )
@@ -105,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     _data(gateway)
     _listen(gateway)
     _memory(gateway)
+    _metrics(gateway)
 
     presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
@@ -113,6 +120,10 @@ def parser() -> argparse.ArgumentParser:
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
     _secrets(sinks)
+    _metrics(sinks)
+
+    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
+    _data(verify)
     return top
 
 
@@ -171,6 +182,17 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
     command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
 
 
+def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
+    command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+
+
+def _metrics_address(options: argparse.Namespace) -> Address | None:
+    """Returns the address of --metrics, or None. Raises 22023."""
+    from tailgate.operations.endpoint import address
+
+    return None if options.metrics is None else address(options.metrics)
+
+
 def _check_listen(options: argparse.Namespace) -> None:
     """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
     from tailgate.lake.errors import InvalidParameterValue
@@ -225,6 +247,7 @@ def _up(options: argparse.Namespace) -> int:
         _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
+        metrics=_metrics_address(options),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -252,11 +275,14 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.engine.runtime.spark.jvm import launched
     from tailgate.lake.host.scratch import ROOT
 
+    at = _metrics_address(options)
     with launched(options.scratch or options.data / ROOT) as jvm:
         from tailgate.engine.runtime.main import Options, run
         from tailgate.lake.catalog.secrets import Vault
 
-        engine_options = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
+        engine_options = Options(
+            options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir), at
+        )
         return run(engine_options, jvm)
 
 
@@ -274,7 +300,7 @@ def _gateway(options: argparse.Namespace) -> int:
     if options.http is not None:
         http_host, _, http_port = options.http.rpartition(":")
         http = HttpOptions(http_host.strip("[]"), int(http_port), frozenset(options.http_origin), options.http_rate)
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory))
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, _metrics_address(options)))
 
 
 def _presto(options: argparse.Namespace) -> int:
@@ -287,4 +313,16 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.lake.catalog.secrets import Vault
     from tailgate.sinks.main import run
 
-    return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
+    return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.lake.readers.verification import findings
+
+    problems = 0
+    for finding in findings(Lake.open(options.data)):
+        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
+        problems += finding.problem is not None
+    print(f"problems: {problems}")
+    return 1 if problems else 0

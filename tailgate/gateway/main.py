@@ -9,12 +9,14 @@ import logging
 import signal
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tailgate.gateway.http.server import HttpOptions, HttpServer
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
+from tailgate.gateway.server import metrics
 from tailgate.gateway.server.pressure import Pressure
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.server.warm_up import warm
@@ -23,6 +25,8 @@ from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.folder import Lake
+from tailgate.operations.definitions import GATEWAY
+from tailgate.operations.endpoint import Address, opened
 from tailgate.sql.compute.regexp import search
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
@@ -44,6 +48,7 @@ class Options:
     tls: Files | None = None
     http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
+    metrics: Address | None = None  # where metrics and health checks are served
 
 
 def run(options: Options) -> int:
@@ -64,6 +69,7 @@ async def _serve(options: Options) -> None:
     lake = Lake(options.data)
     memory = options.memory or default()
     begin()
+    endpoint = opened(options.metrics, GATEWAY)
     cpu_limit.enable()
     asyncio.get_running_loop().set_default_executor(started(BLOCKING, "tailgate-blocking"))
     serving = Serving(lake, memory)
@@ -87,6 +93,9 @@ async def _serve(options: Options) -> None:
             scheme = "http" if tls is None else "https"
             for host, port in web:
                 print(f"serving {scheme}://{host}:{port}/", flush=True)
+        if endpoint is not None:
+            metrics.connect(endpoint.metrics, gateway, server.connections)
+            endpoint.health.started(partial(metrics.unready, gateway))
         for host, port in addresses:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()

@@ -35,6 +35,7 @@ from tailgate.embedded.supervisor import Plan, Supervisor
 from tailgate.examples.shop.demo import SINK_TOPIC, VIEW
 from tailgate.examples.shop.recompute import Topics
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers.verification import findings
 from tests.chaos import faults
 from tests.chaos.faults import Fault, Faults
 from tests.chaos.report import Report
@@ -188,6 +189,8 @@ class Run(Report):
             for name, topic in changer.sinks.items():
                 checks.sink(connection, topics, f"{SCHEMA}.{name}", topic, "debezium", f"{SCHEMA}.{changer.view_of(name)}", self.record)
             checks.status(connection, self.record)
+        for finding in findings(Lake(supervisor.plan.data)):
+            self.record(f"verify: {finding.checked}", finding.problem)
 
     def check_followers(self, connection: psycopg.Connection[Any], supervisor: Supervisor, crowd: Crowd) -> None:
         for follower in crowd.followers:

@@ -9,9 +9,11 @@ import logging
 import signal
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.recency import Recency
 from tailgate.engine.runtime.control.statements import Statements
@@ -27,6 +29,8 @@ from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.operations.definitions import ENGINE
+from tailgate.operations.endpoint import Address, opened
 
 log = logging.getLogger("tailgate.engine")
 
@@ -39,6 +43,7 @@ class Options:
     parallelism: int = 1
     take_over: bool = False
     vault: Vault = field(default_factory=Vault)
+    metrics: Address | None = None  # where metrics and health checks are served
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -50,6 +55,7 @@ def run(options: Options, jvm: Jvm) -> int:
     # this logger writes a page of JSON for each error that is reported elsewhere
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, create=True)
     writer = open_epoch(lake, take_over=options.take_over)
     parallelism = writer.newest.extra.get("parallelism", options.parallelism)
@@ -77,6 +83,9 @@ def run(options: Options, jvm: Jvm) -> int:
     Expiring(engine, installation.letters).start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    if endpoint is not None:
+        metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
+        endpoint.health.started(partial(metrics.unready, engine))
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()

@@ -144,8 +144,8 @@ class BoundEndpoints:
         query = await self._serving.workers.run_bounded(bind_endpoint, endpoint, catalog, catalog_n)
         prepared, numbers = query.prepared, endpoint.numbers
         lookup = lookup_of(prepared.equalities, catalog)
-        found = None if lookup is None else _found_writer(lookup, query, endpoint)
-        return BoundEndpoint(endpoint, query, row_writer(prepared.columns, numbers), lookup, found)
+        write_found = None if lookup is None else _found_writer(lookup, query, endpoint)
+        return BoundEndpoint(endpoint, query, row_writer(prepared.columns, numbers), lookup, write_found)
 
 
 def _found_writer(lookup: Lookup, query: BoundQuery, endpoint: Endpoint) -> WriteRow:

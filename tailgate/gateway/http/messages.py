@@ -57,7 +57,7 @@ class Response:
 
 
 class HttpError(Exception):
-    """An error with an HTTP status. `error`: what the client is told."""
+    """An error with an HTTP status. `error`: the error for the client."""
 
     def __init__(self, status: int, error: TailgateError, *fields: tuple[bytes, bytes]) -> None:
         super().__init__(error.message)

@@ -59,9 +59,9 @@ class EndpointReader:
             table = await self._at(query, values, at)
             return _page(bound, at, table, rows)
         if bound.lookup is not None and bound.write_found is not None and (bound.query.single or bound.query.ordered is False):
-            found = await self._lookups.rows_soon(bound.lookup, query, values)
-            if found is not None:
-                objects = [bound.write_found(row) for row in found]
+            matches = await self._lookups.rows_soon(bound.lookup, query, values)
+            if matches is not None:
+                objects = [bound.write_found(row) for row in matches]
                 return _slice(self._serving.progress.time, objects if bound.query.single else sorted(objects), rows)
         time, table = await self._serving.queries.write(query, prepared.items, lambda cursor: _read(cursor, prepared, values))
         return _page(bound, time, table, rows)

@@ -84,9 +84,9 @@ def query_fields(query: str) -> Mapping[str, str]:
 
 def check_names(fields: Iterable[str], names: Iterable[str]) -> None:
     """Raises 42P02 for a field that is not a parameter."""
-    known = frozenset(names)
+    expected = frozenset(names)
     for name in fields:
-        if name not in known:
+        if name not in expected:
             raise UndefinedParameter(f'there is no parameter "{name}"')
 
 

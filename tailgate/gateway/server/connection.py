@@ -14,6 +14,7 @@ import asyncio
 import ipaddress
 import logging
 import socket
+import time
 from collections import deque
 from dataclasses import replace
 from typing import Any, cast
@@ -145,10 +146,12 @@ class Connection(asyncio.Protocol):
             and session.reads_newest
             and int.from_bytes(data[1:5], "big") + 1 == len(data)
         ):
+            began = time.monotonic()
             answer = simple.ready_answer(session, data[5:-1])
             if answer is not None and self._transport is not None:
                 session.execution.activity.polled(data[5:-1])
                 self._transport.write(answer)
+                self._gateway.statistics.ended("memory", time.monotonic() - began)
                 return
         messages = self._decoder.feed(data)
         if messages:

@@ -119,17 +119,17 @@ class Statements:
 
     def __init__(self, budget: Budget) -> None:
         self._lock = threading.Lock()
-        self._kept: Cache[Key, Prepared | CatalogQuery] = Cache(budget, KEPT_BYTES)
+        self.cache: Cache[Key, Prepared | CatalogQuery] = Cache(budget, KEPT_BYTES)
 
     def find(self, key: Key) -> Prepared | CatalogQuery | None:
-        return self._kept.get(key)
+        return self.cache.get(key)
 
     def keep(self, key: Key, query: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
         """Caches a query, unless another thread has done so; returns the cached one."""
         with self._lock:
-            cached = self._kept.get(key)
+            cached = self.cache.get(key)
             if cached is None:
-                self._kept.put(key, query, query.size)
+                self.cache.put(key, query, query.size)
                 cached = query
             return cached
 

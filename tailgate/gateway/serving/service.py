@@ -25,7 +25,8 @@ from tailgate.sql.render.duckdb_functions import install
 class Serving:
     """The query service of a gateway process, which belongs to one event loop.
 
-    `progress`: the position of the mirrors. `binder`: binds queries. `queries`: runs them. `system`: runs queries of the system catalog.
+    `mirrors`, `progress`: the relations, and their position. `binder`: binds queries. `queries`: runs them. `system`: runs those of the
+    system catalog.
     `followers`: follows relations and queries.
     """
 
@@ -37,21 +38,21 @@ class Serving:
         folder = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
         self._sandbox = open_sandbox(install, memory_limit=self.memory.duckdb, scratch=folder)
         entries = Entries(lake, self.budget)
-        self._mirrors = Mirrors(lake, self._sandbox, entries)
-        self.progress = Progress(lake, self._mirrors)
+        self.mirrors = Mirrors(lake, self._sandbox, entries)
+        self.progress = Progress(lake, self.mirrors)
         self.binder = Binder(self.progress, self.workers, self.budget)
-        self.queries = Queries(lake, self._sandbox, self._mirrors, self.progress)
+        self.queries = Queries(lake, self._sandbox, self.mirrors, self.progress)
         self.system = SystemQueries(self.workers, self.memory.catalog, folder)
         self.followers = Followers(lake, self._sandbox, entries, self.progress)
 
     async def start(self) -> None:
         """Starts to follow the log."""
         self.progress.start()
-        self._mirrors.start()
+        self.mirrors.start()
 
     async def stop(self) -> None:
         """Stops all threads and worker processes, and closes the DuckDB instances."""
-        await asyncio.to_thread(self._mirrors.stop)
+        await asyncio.to_thread(self.mirrors.stop)
         await asyncio.to_thread(self.workers.close)
         self.queries.close()
         self.followers.close()

@@ -12,6 +12,7 @@ from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
 
 KEPT_BYTES = 32 << 20  # of cached statements
@@ -37,27 +38,29 @@ class StatementCache:
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
         self._workers = workers
-        self._kept: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
+        self.cache: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
 
     def find(self, text: str) -> Parts | None:
-        return self._kept.get(text)
+        return self.cache.get(text)
 
-    async def read(self, text: str) -> Parts:
+    async def read(self, text: str, dialect: Dialect = "auto") -> Parts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
-        parts = self._kept.get(text)
+        key = text if dialect == "auto" else f"{dialect}\0{text}"
+        parts = self.cache.get(key)
         if parts is None:
-            parts = await self._workers.run_bounded(read, text, in_worker=partial(read_in_worker, text), long=len(text) > LONG_CHARACTERS)
+            in_worker = partial(read_in_worker, text, dialect)
+            parts = await self._workers.run_bounded(read, text, dialect, in_worker=in_worker, long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
-                self._kept.put(text, parts, len(text) * TREE_FACTOR)
+                self.cache.put(key, parts, len(text) * TREE_FACTOR)
         return parts
 
 
-def read(text: str) -> Parts:
+def read(text: str, dialect: Dialect = "auto") -> Parts:
     """Splits and parses a text. Positions in errors refer to the whole text."""
     out: list[tuple[ParsedStatement, StatementText]] = []
-    for part in split(text):
+    for part in split(text, dialect):
         try:
-            statement = parse(part.text)
+            statement = parse(part.text, dialect)
         except TailgateError as error:
             tree = catalog_tree(part.text)
             if tree is not None and is_catalog_query(tree, Catalog()):
@@ -72,9 +75,9 @@ def read(text: str) -> Parts:
     return tuple(out)
 
 
-def read_in_worker(text: str) -> Parts:
+def read_in_worker(text: str, dialect: Dialect = "auto") -> Parts:
     """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
-    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text))
+    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text, dialect))
 
 
 def _light(value: Any) -> Any:

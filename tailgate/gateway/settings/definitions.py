@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tailgate.lake.errors import (
     UndefinedObject,
 )
+from tailgate.sql.ksqldb.dialect import DIALECTS
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
 SERVER_VERSION = "15.13"
@@ -37,6 +38,7 @@ _DAY_MS = str(2**31 - 1)
 _ROWS = (
     Setting("application_name", "", reported=True, about="Sets the application name to be reported in statistics and logs."),
     Setting("array_nulls", "on", "bool"),
+    Setting("auto.offset.reset", "latest", "enum", ("earliest", "latest"), about="Sets where queries of ksqlDB begin to read streams."),
     Setting("backslash_quote", "safe_encoding"),
     Setting("bytea_output", "hex", "enum", ("escape", "hex"), about="Sets the output format for bytea."),
     Setting("check_function_bodies", "on", "bool"),
@@ -107,6 +109,7 @@ _ROWS = (
     Setting("synchronous_commit", "on"),
     Setting("synchronize_seqscans", "on", "bool"),
     Setting("tailgate.as_of", "", "time", about="Sets the time that queries read at, in ms or as a timestamp; empty is now."),
+    Setting("tailgate.dialect", "auto", "enum", DIALECTS, about="Sets the dialect of statements; auto: by their words."),
     Setting("TimeZone", "UTC", "zone", reported=True, about="Sets the time zone for displaying and interpreting time stamps."),
     Setting("timezone_abbreviations", "Default"),
     Setting("transaction_deferrable", "off", "bool"),

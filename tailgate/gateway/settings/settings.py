@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import cast
 
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.settings.checks import CHECKS, UNITS_MS, short
@@ -19,6 +20,7 @@ from tailgate.lake.errors import (
     ProgramLimitExceeded,
     UndefinedObject,
 )
+from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.values.codec.style import Style
 
 CUSTOM_MAX = 100  # settings with a dot in their name, per session
@@ -122,6 +124,11 @@ class Settings:
         """Returns the time of tailgate.as_of in ms since the epoch, or None if queries read at the newest time."""
         value = self._values["tailgate.as_of"]
         return int(value) if value else None
+
+    @property
+    def dialect(self) -> Dialect:
+        """Returns the dialect of statements."""
+        return cast(Dialect, self._values["tailgate.dialect"])
 
     def begin(self) -> None:
         """Begins a block: keeps the settings for ROLLBACK."""

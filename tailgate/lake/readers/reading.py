@@ -102,15 +102,20 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     if stored is None:
         current = relations(lake.catalog()).get(relation)
         raise UndefinedTable(f'relation "{current.name}" does not exist at time {upto.time}' if current else "the relation does not exist")
-    version, position = table_at(checkpoint, relation)
+    return positive(rows_at(lake, stored, checkpoint, upto.n))
+
+
+def rows_at(lake: Lake, stored: Stored, checkpoint: Checkpoint | None, upto: int) -> pa.Table:
+    """Returns the sum of a relation's table at a checkpoint and the log's changes up to an entry, with `__weight`."""
+    version, position = table_at(checkpoint, stored.id)
     parts: list[pa.Table] = []
-    for entry in lake.log.after(position, upto.n):
-        if relation in begun(entry.header.catalog):
+    for entry in lake.log.after(position, upto):
+        if stored.id in begun(entry.header.catalog):
             version, parts = None, []
-        if (changes := entry.changes(relation)) is not None:
+        if (changes := entry.changes(stored.id)) is not None:
             parts.append(changes)
     rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version)
-    return positive(total([rows, *parts], stored.changes)) if parts else positive(rows)
+    return total([rows, *parts], stored.changes) if parts else rows
 
 
 def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:

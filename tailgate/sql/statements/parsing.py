@@ -9,7 +9,10 @@ from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
+from tailgate.sql.ksqldb.dialect import Dialect, is_ksqldb
+from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
 from tailgate.sql.lexer.tokens import Token, tokens
+from tailgate.sql.statements import ksqldb
 from tailgate.sql.statements.kinds import parser_at
 from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
@@ -37,15 +40,17 @@ def _prepare(cursor: Parser) -> Prepare:
     return Prepare(this, tuple(types), inner, cursor.text[start : cursor.tokens[cursor.index - 1].end])
 
 
-def split(text: str) -> tuple[StatementText, ...]:
+def split(text: str, dialect: Dialect = "auto") -> tuple[StatementText, ...]:
     """Splits a text at semicolons outside of quotes and comments. Leaves out empty statements.
+
+    A text that PostgreSQL's lexical rules do not allow is split by ksqlDB's, if these allow it.
 
     >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
     ["SELECT ';'", 'SHOW ALL']
     """
     statements: list[StatementText] = []
     row: list[Token] = []
-    for token in tokens(text):
+    for token in _tokens(text, dialect):
         if token.kind == "end" or (token.kind == "operator" and token.value == ";"):
             if row:
                 statements.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
@@ -57,7 +62,16 @@ def split(text: str) -> tuple[StatementText, ...]:
     return tuple(statements)
 
 
-def parse(text: str | StatementText) -> Statement:
+def _tokens(text: str, dialect: Dialect) -> tuple[Token, ...]:
+    """Returns the tokens of a text that may have statements of both dialects."""
+    row = tokens(text)
+    if dialect == "postgresql" or (row[-1].kind == "end" and "`" not in text):
+        return row
+    other = ksqldb_tokens(text)
+    return other if other[-1].kind == "end" else row
+
+
+def parse(text: str | StatementText, dialect: Dialect = "auto") -> Statement:
     """Parses a text with one statement, optionally followed by semicolons.
 
     Positions in errors count from the start of this text. Returns Empty for a blank text.
@@ -67,6 +81,8 @@ def parse(text: str | StatementText) -> Statement:
     """
     if isinstance(text, StatementText):
         text = text.text + ";" * text.terminated
+    if is_ksqldb(text, dialect):
+        return ksqldb.parse(text)
     cursor = Parser(text)
     while cursor.accept(";"):
         pass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,11 +19,11 @@ from tests.engine.runtime.inside import Inside
 
 pytestmark = pytest.mark.spark
 
-KEY = memoryview(np.array([17], np.uint64))  # the hash of the row's key
+KEY = memoryview((17).to_bytes(8, sys.byteorder)).cast("Q")  # the hash of the row's key
 
 
 class Gone:
-    """What the driver has of a JVM that has ended."""
+    """Stands for the objects of a JVM that has ended."""
 
     def __getattr__(self, name: str) -> Any:
         raise ConnectionRefusedError(111, "Connection refused")
@@ -38,7 +38,7 @@ class Unawaited:
 
 @pytest.fixture
 def engine(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
-    """An engine with a row in table t, whose JVM seems to have ended."""
+    """Yields an engine with a row in table t; its JVM does not answer."""
     engine = Inside(session, tmp_path / "lake")
     engine.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
     engine.insert("t", (1, 0))

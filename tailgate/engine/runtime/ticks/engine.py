@@ -21,7 +21,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
-from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
+from tailgate.engine.runtime.ticks.engine_log import STATE, Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.tick_runner import TickRunner
@@ -75,6 +75,8 @@ class Engine(EngineLog):
     def run(self) -> None:
         """Runs ticks until `stop`. Raises the error that ends the engine."""
         files.discard_folder(self.lake.path / "checkpoint")  # written by earlier versions
+        for path in (self.lake.path / STATE).rglob(".*.tmp"):  # an engine was killed while it wrote one; a snapshot has hundreds of MB
+            files.discard(path)
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------

@@ -97,12 +97,7 @@ def release(cursor: Parser) -> v.Release:
 
 def set_(cursor: Parser) -> v.Set:
     """Parses SET, in all its forms."""
-    start = cursor.position
     cursor.expect_word("set")
-    if cursor.token.kind == "string":
-        raise FeatureNotSupported(
-            "SET of a ksqlDB property is not supported", hint="Options of a source stand in its WITH (…).", position=start
-        )
     local = False
     if not cursor.at("=", 1) and not cursor.at_word(cursor.token.value, "to"):
         if cursor.accept_word("session", "characteristics", "as", "transaction"):

@@ -1,4 +1,4 @@
-"""Rejects statements of PostgreSQL, Materialize and ksqlDB that Tailgate does not support.
+"""Rejects statements of PostgreSQL and Materialize that Tailgate does not support.
 
 The error names the statement, so that users do not search for a typo.
 """
@@ -9,7 +9,6 @@ from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.sql.grammar.parser import Parser
 
 TEMPORARY = "Use CREATE TABLE, in a separate schema if the name is in use, or CREATE TEMPORARY VIEW."
-KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
 # first words → hint; the longest match counts
 STATEMENTS: dict[tuple[str, ...], str | None] = {
@@ -33,15 +32,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("vacuum",): None,
     # Materialize
     ("raise",): None,
-    # ksqlDB
-    ("describe",): "Use SHOW COLUMNS FROM, or \\d in psql.",
-    ("terminate",): "Use DROP.",
-    ("define",): None,
-    ("undefine",): None,
-    ("list",): "Use SHOW.",
-    ("run", "script"): None,
-    ("unset",): None,
-    ("assert",): None,
 }
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
@@ -78,24 +68,12 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("conversion",): None,
     ("transform",): None,
     ("text", "search"): None,
-    # ksqlDB
-    ("stream",): KSQL,
-    ("source", "connector"): "Start connectors in Kafka Connect.",
-    ("sink", "connector"): "Start connectors in Kafka Connect.",
-    ("source", "stream"): KSQL,
-    ("source", "table"): KSQL,
     ("or", "replace"): None,
 }
 
 SHOWINGS: dict[tuple[str, ...], str | None] = {
     ("clusters",): None,
     ("roles",): None,
-    ("streams",): "Use SHOW SOURCES.",
-    ("queries",): "Use SHOW MATERIALIZED VIEWS.",
-    ("connectors",): None,
-    ("properties",): "Use SHOW ALL.",
-    ("types",): None,
-    ("variables",): None,
 }
 
 

@@ -1,0 +1,128 @@
+"""The dialect of a statement: PostgreSQL's or ksqlDB's.
+
+A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a statement decide:
+
+    CREATE STREAM, CREATE SOURCE {STREAM | TABLE}, CREATE … CONNECTOR, DROP STREAM      ksqlDB
+    CREATE TYPE, except AS ENUM, AS RANGE and AS (…)                                    ksqlDB
+    CREATE TABLE name [WITH (…)] AS, CREATE TABLE … WITH (kafka_topic = …)              ksqlDB
+    LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
+    SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS         ksqlDB
+    SET 'a.b' = 'c', EMIT CHANGES, EMIT FINAL                                           ksqlDB
+    everything else                                                                     PostgreSQL
+
+With the dialect `ksqldb`, all statements that ksqlDB's grammar knows are ksqlDB's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from tailgate.sql.ksqldb.parser import LISTED, PARSERS
+from tailgate.sql.ksqldb.tokens import tokens
+from tailgate.sql.lexer.tokens import Cursor, Token
+
+Dialect: TypeAlias = Literal["auto", "postgresql", "ksqldb"]
+DIALECTS: tuple[Dialect, ...] = ("auto", "postgresql", "ksqldb")
+SETTING = "tailgate.dialect"
+
+FIRST = ("list", "describe", "terminate", "define", "undefine", "unset", "assert")
+SHOWN = ("streams", "queries", "connectors", "properties", "types", "variables", "connector")
+TYPES_OF_POSTGRESQL = ("enum", "range")
+
+
+def is_ksqldb(text: str, dialect: Dialect = "auto") -> bool:
+    """Returns whether a statement is ksqlDB's.
+
+    >>> is_ksqldb("CREATE STREAM s (i INT) WITH (kafka_topic = 't')"), is_ksqldb("SELECT * FROM s")
+    (True, False)
+    """
+    if dialect == "postgresql":
+        return False
+    row = tokens(text)
+    cursor = Cursor(text, row)
+    if _emits(row):
+        return True
+    if cursor.at_word("select") or cursor.at_word("print"):
+        return False
+    if dialect == "ksqldb":
+        return _known(cursor)
+    return _marked(cursor, row)
+
+
+def _emits(row: Sequence[Token]) -> bool:
+    """Returns whether a statement has EMIT CHANGES or EMIT FINAL and begins as one of ksqlDB that may have it."""
+    words = [t.value if t.kind == "word" else "" for t in row]
+    if not words or words[0] not in ("select", "create", "insert"):
+        return False
+    return any(a == "emit" and b in ("changes", "final") for a, b in pairwise(words))
+
+
+def _known(cursor: Cursor) -> bool:
+    """Returns whether ksqlDB's grammar has statements with these first words."""
+    if cursor.at_word("show"):
+        return cursor.peek().value in (*LISTED, "all", "source", "sink", "connector")
+    if cursor.at_word("set"):
+        return cursor.peek().kind == "string"
+    if cursor.at_word("drop") or cursor.at_word("alter"):
+        return cursor.peek().value in ("stream", "table", "type", "connector", "system")
+    if cursor.at_word("create"):
+        return _creates(cursor, ("stream", "table", "type"))
+    if cursor.at_word("explain"):
+        return cursor.peek(2).kind == "end" or cursor.at(";", 2)
+    return any(cursor.at_word(*words) for words in PARSERS)
+
+
+def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
+    """Returns whether the words mark a statement as ksqlDB's."""
+    second = cursor.peek()
+    match cursor.tokens[0].value if cursor.tokens[0].kind == "word" else "":
+        case "create":
+            return _creates(cursor, ("stream",)) or _creates_type(cursor) or _creates_table(cursor, row)
+        case "drop" | "alter":
+            return second.kind == "word" and second.value in ("stream", "connector", "system")
+        case "show":
+            return second.value in SHOWN or cursor.at_word("show", "all", "topics") or cursor.peek(2).value == "connectors"
+        case "set":
+            return second.kind == "string"
+        case "pause" | "resume":
+            return second.kind in ("word", "quoted") and second.value != "source"
+        case "run":
+            return second.value == "script"
+        case word:
+            # a single word is a typo or an incomplete statement
+            return word in FIRST and second.kind != "end"
+
+
+def _creates(cursor: Cursor, types: tuple[str, ...]) -> bool:
+    """Returns whether the words are CREATE [OR REPLACE] [SOURCE] {STREAM | TABLE}, or CREATE … CONNECTOR."""
+    at = 3 if cursor.at_word("create", "or", "replace") else 1
+    if cursor.peek(at).value in ("source", "sink") and cursor.peek(at + 1).value == "connector":
+        return True
+    if cursor.peek(at).value == "source" and cursor.peek(at + 1).value in ("stream", "table"):
+        # a source of Tailgate may have this name: CREATE SOURCE stream FROM KAFKA …
+        after = cursor.peek(at + 2)
+        return after.kind in ("word", "quoted") and after.value not in ("from", "in")
+    return cursor.peek(at).kind == "word" and cursor.peek(at).value in types
+
+
+def _creates_type(cursor: Cursor) -> bool:
+    """Returns whether the words are CREATE TYPE name AS, followed by a type of ksqlDB."""
+    at = 5 if cursor.at_word("create", "type", "if", "not", "exists") else 2
+    if not cursor.at_word("create", "type") or cursor.peek(at + 1).value != "as":
+        return False
+    return cursor.peek(at + 2).kind == "word" and cursor.peek(at + 2).value not in TYPES_OF_POSTGRESQL
+
+
+def _creates_table(cursor: Cursor, row: Sequence[Token]) -> bool:
+    """Returns whether the words are CREATE TABLE name [WITH (…)] AS, or its WITH names a topic or a format."""
+    if cursor.at_word("create", "or", "replace", "table"):
+        return True
+    if not cursor.at_word("create", "table"):
+        return False
+    at = 5 if cursor.at_word("create", "table", "if", "not", "exists") else 2
+    if cursor.peek(at + 1).value in ("as", "with"):
+        return True
+    names = ("kafka_topic", "format", "key_format", "value_format")
+    return any(a.value == "with" and b.value == "(" and c.value in names for a, b, c in zip(row, row[1:], row[2:], strict=False))

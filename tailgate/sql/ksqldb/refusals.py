@@ -1,0 +1,118 @@
+"""Statements and properties of ksqlDB that are parsed and not executed. Each is refused by name, with a hint."""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.sql.ksqldb import statements as s
+
+# properties of SET that have an effect, with their values; those that have none here
+OBEYED: dict[str, tuple[str, ...]] = {"auto.offset.reset": ("earliest", "latest")}
+IGNORED = frozenset(
+    {
+        "processing.guarantee",
+        "commit.interval.ms",
+        "cache.max.bytes.buffering",
+        "ksql.streams.auto.offset.reset",
+        "ksql.streams.cache.max.bytes.buffering",
+        "ksql.streams.commit.interval.ms",
+        "ksql.query.pull.table.scan.enabled",
+        "num.stream.threads",
+    }
+)
+LISTED = {
+    "streams": "",
+    "tables": "",
+    "queries": "",
+    "topics": "",
+    "functions": "Use SHOW FUNCTIONS for those that statements have created.",
+    "types": "Write the type in each statement.",
+    "variables": "psql has variables: \\set.",
+    "properties": "Use SHOW ALL.",
+}
+
+
+def check(statement: s.KsqldbStatement) -> None:
+    """Raises 0A000 for a statement that is not executed, and 22023 for an unknown property or value of SET."""
+    refusal = _refusal(statement)
+    if refusal is not None:
+        what, hint = refusal
+        raise FeatureNotSupported(f"{what} is not supported", hint=hint or None, position=0)
+    if isinstance(statement, s.SetProperty):
+        _check_property(statement)
+
+
+def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
+    """Returns the name of a statement that is not executed, with a hint, or None."""
+    match statement:
+        case s.CreateItem(source=True, type=type):
+            return f"CREATE SOURCE {type.upper()}", f"Use CREATE {type.upper()}."
+        case s.CreateItem(replace=True, type=type) | s.CreateAs(replace=True, type=type):
+            return f"CREATE OR REPLACE {type.upper()}", f"DROP the {type} and create it again."
+        case s.CreateConnector(direction=direction):
+            return f"CREATE {direction.upper()} CONNECTOR", "Start connectors in Kafka Connect."
+        case s.DropConnector():
+            return "DROP CONNECTOR", "Use Kafka Connect."
+        case s.DescribeItem(kind="connector"):
+            return "DESCRIBE CONNECTOR", "Use Kafka Connect."
+        case s.DescribeItem(kind="function"):
+            return "DESCRIBE FUNCTION", "docs/sql/ksqldb.md lists the functions."
+        case s.DescribeItem(kind="streams" | "tables" as kind):
+            return f"DESCRIBE {kind.upper()}", f"Use LIST {kind.upper()} and DESCRIBE name."
+        case s.InsertQuery():
+            return "INSERT INTO … SELECT", "Create a stream of the query."
+        case s.ExplainQuery():
+            return "EXPLAIN of a query id", "Use EXPLAIN MATERIALIZED VIEW name."
+        case s.ControlQuery(action="pause" | "resume" as action):
+            return f"{action.upper()} of a query", "Use PAUSE SOURCE and RESUME SOURCE."
+        case s.DefineVariable(value=value):
+            return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
+        case s.AddColumns(type=type):
+            return f"ALTER {type.upper()} … ADD COLUMN", f"DROP the {type} and create it again."
+        case s.CreateType() | s.DropType():
+            return "CREATE TYPE" if isinstance(statement, s.CreateType) else "DROP TYPE", "Write the type in each statement."
+        case s.AssertTopic() | s.AssertSchema():
+            return "ASSERT TOPIC" if isinstance(statement, s.AssertTopic) else "ASSERT SCHEMA", "SHOW TOPICS lists the topics."
+        case s.RunScript():
+            return "RUN SCRIPT", "Use \\i in psql."
+        case s.SetProperty(system=True):
+            return "ALTER SYSTEM", "Use SET in each session."
+        case s.ListItems(what=what) if LISTED.get(what, "Use Kafka Connect."):
+            return f"SHOW {what.upper()}", LISTED.get(what, "Use Kafka Connect.")
+        case s.ListItems(what=what, extended=True):
+            return f"SHOW {what.upper()} EXTENDED", "Use DESCRIBE name EXTENDED."
+        case s.CreateItem(type=type):
+            return f"CREATE {type.upper()}", "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic."
+        case s.CreateAs(type=type):
+            return f"CREATE {type.upper()} … AS", "Use CREATE MATERIALIZED VIEW, and CREATE SINK for its topic."
+        case s.DropItem(type=type):
+            return f"DROP {type.upper()}", "Use DROP SOURCE or DROP MATERIALIZED VIEW."
+        case s.InsertValues():
+            return "INSERT INTO a stream", "Produce to its topic."
+        case s.PushQuery(query=query):
+            return f"EMIT {query.emit.upper()}", "Use TAIL."
+        case s.DescribeItem(extended=extended):
+            return "DESCRIBE EXTENDED" if extended else "DESCRIBE", "Use SHOW COLUMNS FROM, or \\d in psql."
+        case s.ControlQuery():
+            return "TERMINATE", "Use DROP."
+        case s.ListItems(what=what) if what != "topics":
+            return f"SHOW {what.upper()}", "Use SHOW SOURCES, or SHOW MATERIALIZED VIEWS."
+    return None
+
+
+def _check_property(statement: s.SetProperty) -> None:
+    """Raises 22023 for an unknown property, or for a value that it cannot have."""
+    name = statement.name.lower()
+    if name in IGNORED:
+        return
+    if name not in OBEYED:
+        raise InvalidParameterValue(
+            f'property "{statement.name}" is not known',
+            hint=f"Known: {', '.join(sorted({*OBEYED, *IGNORED}))}.",
+            position=statement.position,
+        )
+    if statement.value is not None and statement.value.lower() not in OBEYED[name]:
+        raise InvalidParameterValue(
+            f'invalid value for property "{statement.name}": "{statement.value}"',
+            hint=f"Use {' or '.join(OBEYED[name])}.",
+            position=statement.position,
+        )

@@ -1,0 +1,133 @@
+"""The words of a statement decide its dialect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_
+from tailgate.sql.ksqldb.dialect import is_ksqldb
+from tailgate.sql.statements import Set, parse, split
+
+KSQLDB = [
+    "CREATE STREAM s (i INT) WITH (kafka_topic = 't', value_format = 'json')",
+    "create or replace stream s as select * from r",
+    "CREATE SOURCE STREAM s WITH (kafka_topic = 't')",
+    "CREATE SOURCE TABLE s (k INT PRIMARY KEY) WITH (kafka_topic = 't')",
+    "CREATE SOURCE CONNECTOR c WITH ('connector.class' = 'x')",
+    "CREATE SINK CONNECTOR c WITH ('connector.class' = 'x')",
+    "CREATE TYPE address AS STRUCT<street VARCHAR>",
+    "CREATE TABLE t (k INT PRIMARY KEY) WITH (kafka_topic = 't', value_format = 'json')",
+    "CREATE TABLE t AS SELECT a, count(*) FROM s GROUP BY a",
+    "CREATE TABLE t WITH (partitions = 1) AS SELECT a, count(*) FROM s GROUP BY a",
+    "LIST STREAMS",
+    "SHOW STREAMS",
+    "SHOW QUERIES EXTENDED",
+    "SHOW SOURCE CONNECTORS",
+    "SHOW CONNECTOR PLUGINS",
+    "DESCRIBE s",
+    "DESCRIBE EXTENDED s",
+    "TERMINATE CTAS_T_0",
+    "TERMINATE ALL",
+    "PAUSE CTAS_T_0",
+    "DEFINE a = 'b'",
+    "UNSET 'auto.offset.reset'",
+    "SET 'auto.offset.reset' = 'earliest'",
+    "SELECT * FROM s EMIT CHANGES",
+    "SELECT * FROM s EMIT FINAL LIMIT 3;",
+    "INSERT INTO s SELECT * FROM r EMIT CHANGES",
+    "DROP STREAM s",
+    "RUN SCRIPT 'f'",
+    "ALTER STREAM s ADD COLUMN i INT",
+]
+POSTGRESQL = [
+    "SELECT * FROM s",
+    "SELECT emit, changes FROM s",
+    "CREATE SOURCE stream FROM KAFKA BROKER 'k' TOPIC 't' FORMAT JSON",
+    "CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 't' FORMAT JSON",
+    "CREATE TYPE mood AS ENUM ('sad')",
+    "CREATE TYPE pair AS (a int, b int)",
+    "CREATE TABLE t (k int PRIMARY KEY)",
+    "CREATE TABLE t (k int) WITH (retain history for '1h')",
+    "INSERT INTO s VALUES (1)",
+    "SHOW TABLES",
+    "SHOW TOPICS",
+    "SHOW server_version",
+    "SET search_path = a",
+    "PAUSE SOURCE s",
+    "DROP TABLE t",
+    "EXPLAIN SELECT 1",
+    "PRINT 't'",
+    "list",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", KSQLDB)
+def test_words_of_ksqldb(text: str) -> None:
+    assert is_ksqldb(text)
+    assert not is_ksqldb(text, "postgresql")
+
+
+@pytest.mark.parametrize("text", POSTGRESQL)
+def test_words_of_postgresql(text: str) -> None:
+    assert not is_ksqldb(text)
+
+
+def test_the_dialect_ksqldb_has_all_statements_except_a_bare_select() -> None:
+    assert all(
+        is_ksqldb(text, "ksqldb") for text in [*KSQLDB, "SHOW TABLES", "INSERT INTO s VALUES (1)", "DROP TABLE t", "EXPLAIN CTAS_T_0"]
+    )
+    texts = ["SELECT * FROM s", "BEGIN", "SHOW server_version", "SET a = b", "DROP VIEW v", "EXPLAIN SELECT 1"]
+    assert not any(is_ksqldb(text, "ksqldb") for text in texts)
+
+
+def test_reserved_words_of_one_dialect_are_names_in_the_other() -> None:
+    from tailgate.sql.ksqldb.parser import parse as parse_ksqldb
+
+    parse_ksqldb("CREATE STREAM order_ (user VARCHAR KEY, references INT, offset INT, \"from\" INT) WITH (kafka_topic = 't')")
+    parse("SELECT stream, emit, changes FROM partition")
+
+
+def test_a_text_with_statements_of_both() -> None:
+    texts = [part.text for part in split("CREATE STREAM `a;b` AS \\\n SELECT a->b FROM c; SELECT ';';\nLIST STREAMS")]
+    assert texts == ["CREATE STREAM `a;b` AS \\\n SELECT a->b FROM c", "SELECT ';'", "LIST STREAMS"]
+
+
+def test_properties() -> None:
+    assert parse("SET 'auto.offset.reset' = 'earliest'") == Set("auto.offset.reset", ("earliest",))
+    assert parse("UNSET 'auto.offset.reset'") == Set("auto.offset.reset", ())
+    with pytest.raises(InvalidParameterValue, match=r'property "no\.such" is not known'):
+        parse("SET 'no.such' = '1'")
+    with pytest.raises(InvalidParameterValue, match=r'invalid value for property "auto\.offset\.reset": "never"'):
+        parse("SET 'auto.offset.reset' = 'never'")
+    with pytest.raises(SyntaxError_):
+        parse("SET 'auto.offset.reset' = 'earliest'", "postgresql")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("CREATE SOURCE STREAM s WITH (kafka_topic = 't')", "CREATE SOURCE STREAM"),
+        ("CREATE OR REPLACE TABLE t AS SELECT * FROM s", "CREATE OR REPLACE TABLE"),
+        ("CREATE SOURCE CONNECTOR c WITH ('a' = 'b')", "CREATE SOURCE CONNECTOR"),
+        ("CREATE TYPE a AS STRUCT<b INT>", "CREATE TYPE"),
+        ("INSERT INTO s SELECT * FROM r EMIT CHANGES", "INSERT INTO … SELECT"),
+        ("ASSERT NOT EXISTS TOPIC t TIMEOUT 3 SECONDS", "ASSERT TOPIC"),
+        ("ASSERT SCHEMA SUBJECT 't-value' ID 3", "ASSERT SCHEMA"),
+        ("DEFINE a = 'b'", "DEFINE"),
+        ("UNDEFINE a", "UNDEFINE"),
+        ("RUN SCRIPT 'f.sql'", "RUN SCRIPT"),
+        ("ALTER STREAM s ADD COLUMN i INT, ADD j ARRAY<MAP<VARCHAR, INT>>", "ALTER STREAM … ADD COLUMN"),
+        ("ALTER SYSTEM 'a' = 'b'", "ALTER SYSTEM"),
+        ("SHOW CONNECTORS", "SHOW CONNECTORS"),
+        ("LIST FUNCTIONS", "SHOW FUNCTIONS"),
+        ("DESCRIBE FUNCTION ucase", "DESCRIBE FUNCTION"),
+        ("DESCRIBE CONNECTOR c", "DESCRIBE CONNECTOR"),
+        ("RESUME ALL", "RESUME of a query"),
+    ],
+)
+def test_what_is_not_executed_is_refused_by_name(text: str, name: str) -> None:
+    with pytest.raises(FeatureNotSupported) as error:
+        parse(text)
+    assert error.value.message == f"{name} is not supported"
+    assert error.value.hint
