@@ -64,7 +64,7 @@ class HttpService:
         return Response(response.status, response.body, (*response.fields, *cross_origin), response.type)
 
     def _told(self, error: Exception, request: Request) -> TailgateError:
-        """Returns the error for the client. Errors of rows may quote values that the caller cannot read, so the client gets their SQLSTATE only."""
+        """Returns the error for the client: of errors of rows, which may quote values, only their SQLSTATE."""
         reported = self._gateway.internal_errors.reported(translated(error), request.path)
         if reported.sqlstate.startswith(("22", "23", "P0")):
             return of(reported.sqlstate, "the query of the endpoint failed", hint="Its owner sees the error in SQL.")
