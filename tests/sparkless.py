@@ -96,8 +96,9 @@ class Installation:
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         return items
 
-    def install(self, change: Change, fill: tuple[Item, ...] = (), **_: object) -> Header:
+    def install(self, change: Change, fill: tuple[Item, ...] = (), check: Callable[[], None] = lambda: None, **_: object) -> Header:
         engine = self.engine
+        check()
         for item in change.put:
             if item.id not in engine.catalog.items:
                 if isinstance(item, Sink):

@@ -7,7 +7,9 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
@@ -87,12 +89,31 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), _settings(session), resolution, tell)
+            return await _withdrawable(session, session.control.statement(without_password(bound), _settings(session), resolution, tell))
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
         await _caught_up(session)
     raise AssertionError("the last attempt returns or raises")
+
+
+async def _withdrawable(session: Session, execution: Coroutine[Any, Any, StatementResult]) -> StatementResult:
+    """Returns the result of an execution in the engine. If the statement is canceled, waits until the engine has undone it.
+
+    As in PostgreSQL, a statement that has taken effect succeeds although it was canceled.
+    """
+    task = asyncio.ensure_future(execution)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        reason = session.execution.interruption()
+        await asyncio.wait((task,))
+        if reason is None:
+            raise
+        if task.cancelled():
+            raise e.QueryCanceled(reason) from None
+        return task.result()
 
 
 def _settings(session: Session) -> dict[str, str]:

@@ -21,7 +21,10 @@ STOP_POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """The address and the rules of the HTTP service. `origins`: the CORS list; `rate`: requests per second of a role, None for the default."""
+    """The address of the HTTP service and its rules.
+
+    `origins`: the CORS list. `rate`: requests per second of a role, None for the default.
+    """
 
     host: str
     port: int

@@ -3,7 +3,8 @@
 `lake.control` describes the protocol.
 
 The notices of a running statement are interim answers: `102 Processing` with the header `Notice: {…}`.
-A client that closes the connection before the answer cancels the statement, if it can be canceled.
+A client that closes the connection before the answer, or only its half of it, cancels the statement.
+After it has closed only its half, it gets the answer when the statement is undone.
 
 Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
 are few, and each holds one long poll.
@@ -42,7 +43,7 @@ class Client(Protocol):
         """Sends a notice at once, in the header of an interim answer."""
 
     def gone(self) -> bool:
-        """Returns whether the client has disconnected: the effects of the statement must be undone."""
+        """Returns whether the client has canceled the statement or has disconnected: its effects must be undone."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ from tailgate.sql.statements.kinds import kind_of
 Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
-Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+Dropping = Drop | DropFunction | DropSchema
+Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
 
 
 class Statements:
@@ -102,11 +104,9 @@ class Statements:
                 return self._create_endpoint(statement, text, settings.get("role"), names, client)
             case CreateIndex():
                 return self._create_index(statement, names, client)
-            case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, names, client)
-            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
+            case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), names, client)
-            case Comment() | CommentOnFunction():
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
                 return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
                 return self._alter_secret(statement, names, client)
@@ -146,14 +146,17 @@ class Statements:
 
     @contextmanager
     def _turn(self, client: Client) -> Iterator[None]:
-        """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
+        """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
 
         Such a statement must not take effect later: its client may have dropped the object that it creates.
         """
-        with self._installation.lock:
-            if client.gone():
-                raise QueryCanceled("canceling statement due to user request")
+        while not self._installation.lock.acquire(timeout=TURN_S):
+            _check_canceled(client)
+        try:
+            _check_canceled(client)
             yield
+        finally:
+            self._installation.lock.release()
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
@@ -176,7 +179,7 @@ class Statements:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             ddl.check_definitions(items, catalog)
             fill = tuple(i for i in items if not i.ready)
-            header = self._installation.install(Change(put=items), fill=fill)
+            header = self._installation.install(Change(put=items), fill, check=lambda: _check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
@@ -295,7 +298,10 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
+    def _change(self, statement: Dropping | Altering, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Runs a statement that drops or alters objects, or creates a schema or role."""
+        tag = kind_of(statement).tag
+        all_notices: list[ddl.Notice] = []
         with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
@@ -303,38 +309,25 @@ class Statements:
                     tag = f"DROP {kind.upper()}"
                     change, all_notices = ddl.drop(statement, catalog)
                 case DropFunction():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_function(statement, catalog)
                 case DropSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_schemas(statement, catalog)
-            if change != Change():
-                self._installation.install(change)
-                self._installation.settle()
-        return {**self._answer(tag), "notices": all_notices}
-
-    def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
-        """Runs a statement that changes the catalog but not the running circuit."""
-        all_notices: list[ddl.Notice] = []
-        with self._turn(client):
-            catalog = self._engine.catalog.with_resolution(names)
-            match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
                     change, all_notices = ddl.alter(statement, catalog)
                 case CreateSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
-                    tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
+                    change = ddl.alter_schema(statement, catalog)
                 case Comment():
-                    tag, change = "COMMENT", ddl.comment(statement, catalog)
+                    change = ddl.comment(statement, catalog)
                 case CommentOnFunction():
-                    tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
+                    change = ddl.comment_on_function(statement, catalog)
                 case _:
                     tag, change, all_notices = ddl.change_roles(statement, catalog)
             if change != Change():
                 self._installation.install(change)
+                self._installation.settle()  # a filled view may have waited for a view that is dropped now
         return {**self._answer(tag), "notices": all_notices}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
@@ -366,6 +359,12 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
+
+
+def _check_canceled(client: Client) -> None:
+    """Raises 57014 if the client has canceled its statement or has disconnected."""
+    if client.gone():
+        raise QueryCanceled("canceling statement due to user request")
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:
