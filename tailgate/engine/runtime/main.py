@@ -70,7 +70,9 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-    control = Control(Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine)), jvm.ended)
+    filled_table = partial(statements.create_filled_table, writes.accepted)
+    answers = Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), filled_table)
+    control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
