@@ -44,7 +44,6 @@ from tailgate.sql.statements.parsers import (
     copying,
     create_table,
     cursors,
-    endpoints,
     functions,
     indexes,
     objects,
@@ -55,6 +54,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.web import endpoints
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
