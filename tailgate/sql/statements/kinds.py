@@ -241,7 +241,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
         d.CreateEndpoint,
-        creating(endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
+        after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
         CATALOG,
         lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
         tag="CREATE ENDPOINT",
