@@ -25,6 +25,7 @@ import org.apache.spark.sql.connector.read.streaming.*;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
+import tailgate.sources.RecordAges;
 
 /**
  * The JVM's part of the tick loop: the inputs, and one Spark job per tick.
@@ -165,6 +166,23 @@ public final class TickLoop implements AutoCloseable {
     InboxSource.look(folder);
   }
 
+  /**
+   * Returns the time of the oldest fetched record of each topic that no committed tick has read, as
+   * JSON: `{reader: {topic: ms}}`, null for a reader that does not know it. Any thread may call it.
+   */
+  public String pending() throws IOException {
+    ObjectNode all = JSON.createObjectNode();
+    for (Input reader : readers) {
+      Map<String, RecordAges.Oldest> byTopic = reader.stream instanceof RecordAges ages ? ages.oldest(null) : null;
+      if (byTopic == null) all.putNull(reader.name);
+      else {
+        ObjectNode of = all.putObject(reader.name);
+        byTopic.forEach((topic, record) -> of.put(topic, record.time()));
+      }
+    }
+    return JSON.writeValueAsString(all);
+  }
+
   /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */
   public Throwable failure(String name) { return failures.remove(name); }
 
@@ -277,12 +295,19 @@ public final class TickLoop implements AutoCloseable {
     write(channel, ByteBuffer.wrap(result));
   }
 
-  /** Returns the ends of the inputs: `{"inbox": number of the entry, "readers": {name: offsets}}`. */
+  /**
+   * Returns the ends of the inputs and the oldest records before them: `{"inbox": number of the entry,
+   * "readers": {name: offsets}, "oldest": {channel: [time, arrival]}}`.
+   */
   private byte[] ends() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     all.set("inbox", JSON.readTree(inbox.end.json()).get(0));
-    ObjectNode of = all.putObject("readers");
-    for (Input reader : readers) of.set(reader.name, JSON.readTree(reader.end.json()));
+    ObjectNode of = all.putObject("readers"), oldest = all.putObject("oldest");
+    for (Input reader : readers) {
+      of.set(reader.name, JSON.readTree(reader.end.json()));
+      Map<String, RecordAges.Oldest> byTopic = reader.moved() && reader.stream instanceof RecordAges ages ? ages.oldest(reader.end) : null;
+      if (byTopic != null) byTopic.forEach((topic, record) -> oldest.putArray(reader.name + "/" + topic).add(record.time()).add(record.arrival()));
+    }
     return JSON.writeValueAsBytes(all);
   }
 

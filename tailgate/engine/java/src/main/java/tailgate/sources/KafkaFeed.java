@@ -34,7 +34,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * repeated. Only committed records are read; aborted ones and the markers of transactions advance
  * the positions. The tasks read the queue, so they must run in this process.
  */
-final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
+final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
   private static final ObjectMapper JSON = new ObjectMapper();
   // limits of a tick: 0.5 s of work, so that a source that catches up delays others little
   private static final int TICK_RECORDS_MAX = 50_000;
@@ -59,8 +59,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** A record, or null for offsets without a record, and the next offset of its partition. */
-  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next) {}
+  /** A record, or null for offsets without a record, the next offset of its partition, and Kafka's time and the arrival of the record. */
+  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long arrival) {}
 
   /** The next offset of each partition, and how many entries of the queue come before. */
   private static final class At extends Offset {
@@ -166,16 +166,17 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   /** Returns the records of a poll, and the positions that have advanced without a record. */
   private List<Fetched> news(KafkaConsumer<byte[], byte[]> consumer, ConsumerRecords<byte[], byte[]> records) {
     List<Fetched> news = new ArrayList<>(records.count());
+    long now = System.currentTimeMillis();
     for (TopicPartition p : records.partitions()) {
       UTF8String topic = UTF8String.fromString(p.topic());
       for (ConsumerRecord<byte[], byte[]> r : records.records(p)) {
-        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1));
+        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1, r.timestamp(), now));
         fetched.put(p, r.offset() + 1);
       }
     }
     for (TopicPartition p : consumer.assignment()) {
       long position = consumer.position(p);
-      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position));
+      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position, -1, now));
     }
     return news;
   }
@@ -257,6 +258,17 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
       entries++;
     }
     return new At(next, entries);
+  }
+
+  /** Returns the oldest records of the queue, up to the end of a tick. Records without a time are left out. */
+  @Override public synchronized Map<String, Oldest> oldest(Offset end) {
+    Map<String, Oldest> oldest = new HashMap<>();
+    int left = end instanceof At at ? at.entries : -1;
+    for (Fetched f : queue) {
+      if (left-- == 0) break;
+      if (f.row != null && f.time >= 0) oldest.merge(f.partition.topic(), new Oldest(f.time, f.arrival), (one, other) -> one.time() <= other.time() ? one : other);
+    }
+    return oldest;
   }
 
   /** Plans a part for each of Kafka's partitions, in which records keep their order. */
