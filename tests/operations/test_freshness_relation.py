@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ import psycopg
 import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.gateway.catalog.item_status import FRESHNESS_FIELDS
 from tailgate.lake.writer.engines import Announcement
+from tests.docs.pages import DOCS
 from tests.engine.runtime.parts import until
 from tests.wire.live import Live
 from tests.wire.statements import Statements
@@ -100,3 +103,9 @@ def test_it_joins_other_relations_of_the_system_catalog(live: Live, engine: Engi
     until(lambda: engine.requests, 10)
     query = "SELECT f.name, c.relkind FROM tailgate.freshness f JOIN pg_class c ON c.relname = f.name WHERE f.lag_ms >= 0"
     until(lambda: rows(live, query) == [("v", "m")], 10)
+
+
+def test_the_page_lists_the_columns() -> None:
+    text = (DOCS / "operations" / "freshness.md").read_text()
+    listed = [name for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(field.name for field in FRESHNESS_FIELDS)

@@ -78,7 +78,7 @@ FRESHNESS_FIELDS = (
     *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
 )
 
-OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS}  # relations that are no lists of items
+OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS}  # relations other than lists of items
 
 
 def relations() -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The freshness lag of relations, from what the engine answers and from what the mirrors show.
+"""The freshness lag of relations, from answers of the engine and from the newest entry of the mirrors.
 
     engine: oldest record that no tick has read ─┐
     engine: oldest record of each tick ──────────┼─► oldest record that the mirrors do not show ──► lag of a source ──► of a relation
@@ -25,7 +25,7 @@ BACKFILL, FAILED, ERRORS = "the view is being backfilled", "the view has failed"
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where the time went of the oldest record that the newest tick with records of an input has read, in milliseconds."""
+    """The durations, in milliseconds, of the steps of the oldest record in the newest tick that has read an input."""
 
     kafka: int
     wait: int
@@ -172,11 +172,11 @@ def relations(catalog: Catalog) -> list[Item]:
     return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
 
 
-def _inputs(catalog: Catalog, item: Item, known: dict[int, frozenset[int]]) -> frozenset[int]:
-    if item.id not in known:
+def _inputs(catalog: Catalog, item: Item, inputs: dict[int, frozenset[int]]) -> frozenset[int]:
+    if item.id not in inputs:
         if isinstance(item, Source | Table):
-            known[item.id] = frozenset({item.id})
+            inputs[item.id] = frozenset({item.id})
         else:
             below = [catalog.items[id] for id in item.depends if id in catalog.items]
-            known[item.id] = frozenset().union(*(_inputs(catalog, other, known) for other in below))
-    return known[item.id]
+            inputs[item.id] = frozenset().union(*(_inputs(catalog, other, inputs) for other in below))
+    return inputs[item.id]

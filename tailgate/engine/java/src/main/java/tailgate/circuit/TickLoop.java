@@ -99,6 +99,11 @@ public final class TickLoop implements AutoCloseable {
       return parts;
     }
 
+    /** Returns the oldest fetched records by topic, up to an end; none if the stream does not know them. */
+    Map<String, RecordAges.Oldest> oldest(Offset end) {
+      return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
+    }
+
     void commit() {
       if (!moved()) return;
       stream.commit(end);
@@ -173,12 +178,12 @@ public final class TickLoop implements AutoCloseable {
   public String pending() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     for (Input reader : readers) {
-      Map<String, RecordAges.Oldest> byTopic = reader.stream instanceof RecordAges ages ? ages.oldest(null) : null;
-      if (byTopic == null) all.putNull(reader.name);
-      else {
-        ObjectNode of = all.putObject(reader.name);
-        byTopic.forEach((topic, record) -> of.put(topic, record.time()));
+      if (!(reader.stream instanceof RecordAges)) {
+        all.putNull(reader.name);
+        continue;
       }
+      ObjectNode of = all.putObject(reader.name);
+      reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
     }
     return JSON.writeValueAsString(all);
   }
@@ -305,8 +310,9 @@ public final class TickLoop implements AutoCloseable {
     ObjectNode of = all.putObject("readers"), oldest = all.putObject("oldest");
     for (Input reader : readers) {
       of.set(reader.name, JSON.readTree(reader.end.json()));
-      Map<String, RecordAges.Oldest> byTopic = reader.moved() && reader.stream instanceof RecordAges ages ? ages.oldest(reader.end) : null;
-      if (byTopic != null) byTopic.forEach((topic, record) -> oldest.putArray(reader.name + "/" + topic).add(record.time()).add(record.arrival()));
+      if (!reader.moved()) continue;
+      String prefix = reader.name + "/";
+      reader.oldest(reader.end).forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
     }
     return JSON.writeValueAsBytes(all);
   }

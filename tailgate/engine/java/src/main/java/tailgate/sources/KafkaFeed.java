@@ -59,7 +59,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** A record, or null for offsets without a record, the next offset of its partition, and Kafka's time and the arrival of the record. */
+  /** A record, or null for offsets without a record; the next offset of its partition; Kafka's time and the arrival. */
   private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long arrival) {}
 
   /** The next offset of each partition, and how many entries of the queue come before. */
@@ -266,7 +266,9 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     int left = end instanceof At at ? at.entries : -1;
     for (Fetched f : queue) {
       if (left-- == 0) break;
-      if (f.row != null && f.time >= 0) oldest.merge(f.partition.topic(), new Oldest(f.time, f.arrival), (one, other) -> one.time() <= other.time() ? one : other);
+      if (f.row == null || f.time < 0) continue;
+      Oldest record = new Oldest(f.time, f.arrival);
+      oldest.merge(f.partition.topic(), record, (one, other) -> one.time() <= other.time() ? one : other);
     }
     return oldest;
   }

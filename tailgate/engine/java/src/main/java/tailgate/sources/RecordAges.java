@@ -9,8 +9,7 @@ public interface RecordAges {
   record Oldest(long time, long arrival) {}
 
   /**
-   * Returns the oldest fetched record of each topic that has one, or null if the stream does not
-   * know them. Safe from any thread.
+   * Returns the oldest fetched record of each topic that has one. Safe from any thread.
    *
    * @param end the end of a tick, which limits the records; null for no limit
    */

@@ -1,6 +1,5 @@
 package tailgate.sources;
 
-import java.util.Map;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
@@ -9,7 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.*;
  * A Kafka stream with another choice of the end of a tick: it delegates all but {@link
  * #latestOffset(Offset, ReadLimit)}. Used by the loop's thread only.
  */
-abstract class WrappedKafka implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
+abstract class WrappedKafka implements MicroBatchStream, SupportsAdmissionControl {
   final MicroBatchStream stream;
 
   WrappedKafka(MicroBatchStream stream) { this.stream = stream; }
@@ -21,6 +20,5 @@ abstract class WrappedKafka implements MicroBatchStream, SupportsAdmissionContro
   @Override public InputPartition[] planInputPartitions(Offset start, Offset end) { return stream.planInputPartitions(start, end); }
   @Override public PartitionReaderFactory createReaderFactory() { return stream.createReaderFactory(); }
   @Override public void commit(Offset end) { stream.commit(end); }
-  @Override public Map<String, Oldest> oldest(Offset end) { return stream instanceof RecordAges ages ? ages.oldest(end) : null; }
   @Override public void stop() { stream.stop(); }
 }
