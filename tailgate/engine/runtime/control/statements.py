@@ -8,10 +8,12 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain
@@ -30,7 +32,10 @@ from tailgate.lake.catalog import Catalog, Change, Connection, Item, Materialize
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
+from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.lake.tables.weights import formed
+from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -70,9 +75,12 @@ from tailgate.sql.statements import (
 from tailgate.sql.statements.kinds import kind_of
 
 Answer = dict[str, Any]
+Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
-Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+Dropping = Drop | DropFunction | DropSchema
+Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
 
 
 class Statements:
@@ -99,11 +107,9 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateIndex():
                 return self._create_index(statement, names, client)
-            case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, names, client)
-            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
+            case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), names, client)
-            case Comment() | CommentOnFunction():
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
                 return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
                 return self._alter_secret(statement, names, client)
@@ -143,14 +149,17 @@ class Statements:
 
     @contextmanager
     def _turn(self, client: Client) -> Iterator[None]:
-        """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
+        """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
 
         Such a statement must not take effect later: its client may have dropped the object that it creates.
         """
-        with self._installation.lock:
-            if client.gone():
-                raise QueryCanceled("canceling statement due to user request")
+        while not self._installation.lock.acquire(timeout=TURN_S):
+            _check_canceled(client)
+        try:
+            _check_canceled(client)
             yield
+        finally:
+            self._installation.lock.release()
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
@@ -173,7 +182,7 @@ class Statements:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             ddl.check_definitions(items, catalog)
             fill = tuple(i for i in items if not i.ready)
-            header = self._installation.install(Change(put=items), fill=fill)
+            header = self._installation.install(Change(put=items), fill, check=lambda: _check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
@@ -185,6 +194,24 @@ class Statements:
                 self._installation.awaited.difference_update(i.id for i in fill)
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
+
+    def create_filled_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
+        """Creates a table with its rows in one entry of the log, and returns the answer of `POST /table`.
+
+        `accepted` keeps other writes back, and says whether a table that the query has read was written since.
+        """
+        table = FilledTable.decode(body)
+        request, (rows,) = table.statement, (part.changes for part in table.write.parts)
+        statement = parse(request.sql)
+        assert isinstance(statement, CreateTable)
+        with self._turn(client), accepted(table.write) as conflict:
+            if conflict:
+                return {"conflict": conflict}
+            catalog = self._engine.catalog.with_resolution(request.resolution)
+            item = replace(ddl.create_table(statement, request.sql, catalog), owner=_owner(request.settings.get("role"), catalog))
+            changes = [(item.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(item.columns, weight=True)))] if rows else []
+            header = self._installation.install(Change(put=(item,)), changes=lambda: changes, check=lambda: _check_canceled(client))
+        return {"tag": "CREATE TABLE AS", "n": header.n, "time": header.time, "notices": []}
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
@@ -283,7 +310,10 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
+    def _change(self, statement: Dropping | Altering, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Runs a statement that drops or alters objects, or creates a schema or role."""
+        tag = kind_of(statement).tag
+        all_notices: list[ddl.Notice] = []
         with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
@@ -291,38 +321,25 @@ class Statements:
                     tag = f"DROP {kind.upper()}"
                     change, all_notices = ddl.drop(statement, catalog)
                 case DropFunction():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_function(statement, catalog)
                 case DropSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_schemas(statement, catalog)
-            if change != Change():
-                self._installation.install(change)
-                self._installation.settle()
-        return {**self._answer(tag), "notices": all_notices}
-
-    def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
-        """Runs a statement that changes the catalog but not the running circuit."""
-        all_notices: list[ddl.Notice] = []
-        with self._turn(client):
-            catalog = self._engine.catalog.with_resolution(names)
-            match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
                     change, all_notices = ddl.alter(statement, catalog)
                 case CreateSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
-                    tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
+                    change = ddl.alter_schema(statement, catalog)
                 case Comment():
-                    tag, change = "COMMENT", ddl.comment(statement, catalog)
+                    change = ddl.comment(statement, catalog)
                 case CommentOnFunction():
-                    tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
+                    change = ddl.comment_on_function(statement, catalog)
                 case _:
                     tag, change, all_notices = ddl.change_roles(statement, catalog)
             if change != Change():
                 self._installation.install(change)
+                self._installation.settle()  # a filled view may have waited for a view that is dropped now
         return {**self._answer(tag), "notices": all_notices}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
@@ -354,6 +371,12 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
+
+
+def _check_canceled(client: Client) -> None:
+    """Raises 57014 if the client has canceled its statement or has disconnected."""
+    if client.gone():
+        raise QueryCanceled("canceling statement due to user request")
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:

@@ -1,7 +1,7 @@
 """The driver's part of the tick loop: asks the JVM for one tick after the other.
 
     wait()    ──'W'──► tailgate.circuit.TickLoop waits for a reason and fixes the ends of the inputs
-    tick(…)   ──'T'──► one Spark job reads the inputs up to their ends ──'R'──► ends, result
+    tick(…)   ──'T'──► reads the inputs up to their ends ──'R'──► ends, result
     committed ──'C'──► the inputs continue behind their ends
 
 The messages use a Unix socket, so a result is copied once. The socket's name exists only until the

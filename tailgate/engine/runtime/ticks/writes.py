@@ -22,14 +22,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.catalog import Catalog, Table
-from tailgate.lake.control import Part, Write
+from tailgate.lake.control import NEW_TABLE, Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
 from tailgate.lake.host import crash
 from tailgate.lake.tables.weights import formed, total
@@ -71,26 +72,34 @@ class Writes:
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
-        with self._lock:
-            self._wait_reserved(write)
-            conflict = self._conflict(write)
+        with self.accepted(write) as conflict:
             if conflict:
-                if write.reserve:
-                    until = time.monotonic() + RESERVED_S
-                    for table in write.reads:
-                        self._reserved.setdefault(table, (write.reserve, until))
                 return {"conflict": conflict}
-            self._check(write)
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
             records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
             number = self._enter(records, lambda number: self._durable(number, changed))
-            self._release(write)
             return {"number": number}
+
+    @contextmanager
+    def accepted(self, write: Write) -> Iterator[int]:
+        """Yields 0 while no other write is accepted, or the number of the entry that the write conflicts with."""
+        with self._lock:
+            self._wait_reserved(write)
+            conflict = self._conflict(write)
+            if conflict and write.reserve:
+                until = time.monotonic() + RESERVED_S
+                for table in write.reads:
+                    self._reserved.setdefault(table, (write.reserve, until))
+            if not conflict:
+                self._check(write)
+            yield conflict
+            if not conflict:
+                self._release(write)
 
     def _check(self, write: Write) -> None:
         catalog = self._catalog()
-        for table in {*write.reads, *(p.table for p in write.parts)}:
+        for table in {*write.reads, *(p.table for p in write.parts)} - {NEW_TABLE}:
             item = catalog.items.get(table)
             if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")

@@ -22,19 +22,21 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
+import org.apache.spark.util.UninterruptibleThread;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
 import tailgate.sources.RecordAges;
 
 /**
- * The JVM's part of the tick loop: the inputs, and one Spark job per tick.
+ * The JVM's part of the tick loop: the inputs, and the ticks. With one partition a tick runs in
+ * this thread, with more it is a Spark job.
  *
  * <pre>   driver                                        this thread
  *   'W'  ────────────────────────────────────►  waits for a reason, fixes the end of each input
  *   'N'  ◄── names of inputs that failed ─────
  *   takes the boundary
- *   'T'  ── time, state path, state ids ──────►  the job reads all inputs up to their ends
+ *   'T'  ── time, state path, state ids ──────►  reads all inputs up to their ends
  *   'R'  ◄── ends, result ────────────────────  or 'X': {@link #failure} returns the exception
  *   appends the log entry
  *   'C'  ────────────────────────────────────►  the inputs continue behind their ends</pre>
@@ -58,7 +60,7 @@ public final class TickLoop implements AutoCloseable {
   private final ServerSocketChannel server;
   private final long intervalNanos;
   private long began;  // when the last tick started
-  private final Thread thread = new Thread(this::serve, "tailgate-ticks");
+  private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");  // as Spark's tasks: required by its Kafka readers
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
 
@@ -191,12 +193,12 @@ public final class TickLoop implements AutoCloseable {
   /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */
   public Throwable failure(String name) { return failures.remove(name); }
 
-  /** Ends the loop: a tick that still runs is cancelled. */
+  /** Ends the loop. A tick that still runs has no effect; its job is cancelled. */
   @Override public void close() throws IOException {
     closed = true;
     server.close();
     session.sparkContext().cancelJobGroup(folder);
-    thread.interrupt();
+    InboxSource.look(folder);
   }
 
   // ---- the thread -------------------------------------------------------------------------------
@@ -289,7 +291,7 @@ public final class TickLoop implements AutoCloseable {
       List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
       for (Input reader : readers) parts.addAll(reader.parts());
       ends = ends();
-      result = circuit.tick(new TickInput(session.sparkContext(), parts, partitions), session, statePath, time, stateIds, partitions).message();
+      result = result(parts, statePath, time, stateIds, partitions).message();
     } catch (Exception | Error e) {
       failures.put("", e);
       write(channel, ByteBuffer.wrap(new byte[] {'X'}));
@@ -298,6 +300,11 @@ public final class TickLoop implements AutoCloseable {
     write(channel, 'R', ends);
     write(channel, ByteBuffer.allocate(4).putInt(result.length).flip());
     write(channel, ByteBuffer.wrap(result));
+  }
+
+  private TickResult result(List<TickInput.Part> parts, String statePath, long time, String stateIds, int partitions) {
+    if (partitions == 1) return circuit.tick(parts, session, statePath, time, stateIds);
+    return circuit.tick(new TickInput(session.sparkContext(), parts), session, statePath, time, stateIds, partitions);
   }
 
   /**
