@@ -127,7 +127,8 @@ public final class TickLoop implements AutoCloseable {
    * @param consumed the entry behind which the inbox is read
    * @param intervalMillis shortest time between the starts of two ticks
    */
-  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis) throws IOException {
+  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
+      throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
     this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);

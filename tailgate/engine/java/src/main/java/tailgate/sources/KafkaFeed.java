@@ -25,7 +25,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A stream of Kafka records that are fetched while ticks run. A thread polls the consumer; a tick
- * reads what has arrived, and its ends are the positions directly after that.
+ * reads the fetched records, and its ends are the positions directly after that.
  *
  * <pre>   broker ──poll──► queue, bounded ──► latestOffset(): as much as a tick may have
  *                       └─ring─► the loop        commit(): the records of the committed tick go</pre>
@@ -47,7 +47,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final AtomicLong QUEUES_BYTES = new AtomicLong();
   private static final long ROOM_MS = 50;  // longest wait for room, which other feeds do not announce
   private static final int POLL_RECORDS_MAX = 1_000;
-  private static final int FETCH_BYTES_MAX = 16 << 20;  // what the consumer may hold besides the queue, compressed
+  private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
   // pause before the next poll at an ordinary rate, so that a poll returns several records
@@ -82,7 +82,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     @Override public int hashCode() { return next.hashCode(); }
   }
 
-  private static final Comparator<TopicPartition> ORDER = Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
+  private static final Comparator<TopicPartition> ORDER =
+      Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
 
   private final String inbox;
   private final Map<String, Object> settings;
@@ -108,8 +109,9 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     this.topics = Set.copyOf(topics);
     this.inbox = inbox;
     this.settings = new HashMap<>(settings);
-    this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false, ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none",
-        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
+    this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
+        ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none", ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
+        ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
         ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
     this.settings.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // no tick waits for a fetch
     thread.setDaemon(true);
@@ -183,10 +185,15 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
 
   /** Adds to the queue when it has room. */
   private synchronized void add(List<Fetched> news) throws InterruptedException {
-    while (!closed && !queue.isEmpty() && (queue.size() >= QUEUE_RECORDS_MAX || queuedBytes >= QUEUE_BYTES_MAX || QUEUES_BYTES.get() >= QUEUES_BYTES_MAX)) wait(ROOM_MS);
+    while (!closed && isFull()) wait(ROOM_MS);
     if (closed) return;
     queue.addAll(news);
     hold(news.stream().mapToLong(Fetched::bytes).sum());
+  }
+
+  private boolean isFull() {
+    if (queue.isEmpty()) return false;
+    return queue.size() >= QUEUE_RECORDS_MAX || queuedBytes >= QUEUE_BYTES_MAX || QUEUES_BYTES.get() >= QUEUES_BYTES_MAX;
   }
 
   private void hold(long bytes) {
@@ -197,7 +204,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static InternalRow row(UTF8String topic, ConsumerRecord<byte[], byte[]> r) {
     List<Object> headers = new ArrayList<>();
     for (Header h : r.headers()) headers.add(new GenericInternalRow(new Object[] {UTF8String.fromString(h.key()), h.value()}));
-    return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000, r.timestampType().id,
+    return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000,
+        r.timestampType().id,
         headers.isEmpty() ? null : new GenericArrayData(headers.toArray())});
   }
 
@@ -245,7 +253,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
 
   @Override public ReadLimit getDefaultReadLimit() { return ReadLimit.maxRows(TICK_RECORDS_MAX); }
 
-  /** Returns the position after what has arrived, up to the limits. Throws what ended the thread. */
+  /** Returns the position after the fetched records, up to the limits. Throws the exception that ended the thread. */
   @Override public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
     if (failure != null) throw failure;
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
