@@ -158,6 +158,11 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
     )
+    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
+    command.add_argument(
+        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
+    )
+    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
@@ -195,6 +200,10 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
+        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
+    if options.http_rate is not None and options.http_rate <= 0:
+        raise InvalidParameterValue("--http-rate must be greater than 0")
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -216,6 +225,10 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
+    if options.http is not None:
+        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
+    if options.http_rate is not None:
+        words += ("--http-rate", str(options.http_rate))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -274,6 +287,7 @@ def _engine(options: argparse.Namespace) -> int:
 
 
 def _gateway(options: argparse.Namespace) -> int:
+    from tailgate.gateway.http.server import HttpOptions
     from tailgate.gateway.main import Options, run
     from tailgate.gateway.resources.memory import parsed
     from tailgate.gateway.security.tls import Files
@@ -282,7 +296,11 @@ def _gateway(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     memory = parsed(options.memory) if options.memory is not None else None
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, memory, _metrics_address(options)))
+    http = None
+    if options.http is not None:
+        http_host, _, http_port = options.http.rpartition(":")
+        http = HttpOptions(http_host.strip("[]"), int(http_port), frozenset(options.http_origin), options.http_rate)
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, _metrics_address(options)))
 
 
 def _presto(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Connection, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
+from tailgate.lake.catalog import Catalog, Connection, Endpoint, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
@@ -46,6 +46,7 @@ LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
     "tables": (Table, (NAME,)),
     "secrets": (Secret, (NAME,)),
     "connections": (Connection, (NAME, Field("type", TEXT))),
+    "endpoints": (Endpoint, (NAME, Field("method", TEXT), Field("path", TEXT))),
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows
 MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of the relations that it reads
@@ -128,6 +129,8 @@ def _line(item: Item, fields: Sequence[Field], item_status: Mapping[str, Any], e
     type = item.type if isinstance(item, Connection) else "kafka"
     topic = item.topic if isinstance(item, Source | Sink) else None
     defaults: dict[str, Any] = {"name": item.name, "type": type, "topic": topic}
+    if isinstance(item, Endpoint):
+        defaults |= {"method": item.method, "path": item.path}
     defaults |= {"status": unknown, "last_message": _moment(item_status.get("last_message"))}
     return [defaults[f.name] if f.name == "last_message" else item_status.get(f.name, defaults.get(f.name)) for f in fields]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
@@ -53,6 +54,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.web import endpoints
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -133,12 +135,16 @@ def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) ->
 
 
 def _alter(statement: d.AlterItem) -> Needs:
-    place = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name)
-    return (OwnItems((statement.name,)), place)
+    namespace = namespace_of(statement.kind)
+    schema = statement.schema
+    place = CreateItem(Name(statement.name.name, schema)) if schema else CreateBeside(statement.name, namespace)
+    return (OwnItems((statement.name,), namespace), place)
 
 
 def _comment(statement: d.Comment) -> Needs:
-    return (OwnSchemas((statement.name,)),) if statement.kind == "schema" else (OwnItems((statement.name,)),)
+    if statement.kind == "schema":
+        return (OwnSchemas((statement.name,)),)
+    return (OwnItems((statement.name,), namespace_of(statement.kind)),)
 
 
 def _alter_role(statement: s.AlterRole) -> Needs:
@@ -151,7 +157,7 @@ def _alter_role(statement: s.AlterRole) -> Needs:
 def _grant(statement: s.Grant) -> Needs:
     if statement.kind in ("schema", "relations of a schema"):
         return (GrantOnSchemas(statement.objects, statement.kind != "schema"),)
-    return (GrantOnItems(statement.objects),)
+    return (GrantOnItems(statement.objects, namespace_of(statement.kind)),)
 
 
 def _show(statement: q.Show) -> Needs:
@@ -237,6 +243,13 @@ TABLE: tuple[Kind, ...] = (
         tag="CREATE INDEX",
     ),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(
+        d.CreateEndpoint,
+        creating(endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
+        CATALOG,
+        lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
+        tag="CREATE ENDPOINT",
+    ),
     Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
     Kind(
         k.CreateSource,
@@ -248,7 +261,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
     Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, _connected, tag="CREATE CONNECTION"),
     Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, _new, tag="CREATE SECRET"),
-    Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names, namespace_of(t.kind)),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
