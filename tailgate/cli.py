@@ -17,7 +17,10 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from tailgate.operations.endpoint import Address
 
 LISTEN = "127.0.0.1:6875"
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -84,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     _scratch(up)
     _memory(up)
     _parallelism(up)
+    _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks' and each gateway's")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
@@ -100,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
     _parallelism(engine)
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
+    _metrics(engine)
     engine.add_argument(
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
     )
@@ -108,6 +113,7 @@ def parser() -> argparse.ArgumentParser:
     _data(gateway)
     _listen(gateway)
     _memory(gateway)
+    _metrics(gateway)
 
     presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
@@ -116,6 +122,7 @@ def parser() -> argparse.ArgumentParser:
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
     _secrets(sinks)
+    _metrics(sinks)
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
@@ -153,6 +160,11 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
     )
+    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
+    command.add_argument(
+        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
+    )
+    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
@@ -172,6 +184,17 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
     command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
 
 
+def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
+    command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+
+
+def _metrics_address(options: argparse.Namespace) -> Address | None:
+    """Returns the address of --metrics, or None. Raises 22023."""
+    from tailgate.operations.endpoint import address
+
+    return None if options.metrics is None else address(options.metrics)
+
+
 def _check_listen(options: argparse.Namespace) -> None:
     """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
     from tailgate.lake.errors import InvalidParameterValue
@@ -179,6 +202,10 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
+        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
+    if options.http_rate is not None and options.http_rate <= 0:
+        raise InvalidParameterValue("--http-rate must be greater than 0")
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -200,6 +227,10 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
+    if options.http is not None:
+        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
+    if options.http_rate is not None:
+        words += ("--http-rate", str(options.http_rate))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -218,6 +249,7 @@ def _up(options: argparse.Namespace) -> int:
         _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
+        metrics=_metrics_address(options),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -245,6 +277,7 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.engine.runtime.spark.jvm import launched
     from tailgate.lake.host.scratch import ROOT
 
+    at = _metrics_address(options)
     with launched(options.scratch or options.data / ROOT) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Options, run
@@ -252,11 +285,12 @@ def _engine(options: argparse.Namespace) -> int:
 
         vault = Vault(options.secret_key_file, options.secrets_dir)
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "")
-        engine_options = Options(options.data, options.parallelism, options.take_over, vault, endpoints)
+        engine_options = Options(options.data, options.parallelism, options.take_over, vault, endpoints, at)
         return run(engine_options, jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:
+    from tailgate.gateway.http.server import HttpOptions
     from tailgate.gateway.main import Options, run
     from tailgate.gateway.resources.memory import parsed
     from tailgate.gateway.security.tls import Files
@@ -265,7 +299,11 @@ def _gateway(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     memory = parsed(options.memory) if options.memory is not None else None
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, memory))
+    http = None
+    if options.http is not None:
+        http_host, _, http_port = options.http.rpartition(":")
+        http = HttpOptions(http_host.strip("[]"), int(http_port), frozenset(options.http_origin), options.http_rate)
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, _metrics_address(options)))
 
 
 def _presto(options: argparse.Namespace) -> int:
@@ -278,7 +316,7 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.lake.catalog.secrets import Vault
     from tailgate.sinks.main import run
 
-    return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
+    return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ OPENERS = re.compile(
     r"|Somebody|It |They |Them|How |All that|None |Also )"
 )
 PHRASES = re.compile(
-    r"\b(whoever|whichever|is no [A-Za-z]+|are no [A-Za-z]+|is told|are told|goes on|go on|went on|of its own|of their own|of our own"
+    r"\b(whoever|whichever|(is|are) no (?!longer|such)[A-Za-z]+|is told|are told|goes on|go on|went on|of its own|of their own|of our own"
     r"|of ours|in clear|beside (it|them|each|this|that|the|other)|anew|by itself|by themselves|what there is|there is no [a-z]+ of"
     r"|that which|those which|is not to be|is to be|are to be|lies|lie in|comes? of|came of|is due to come|has been said|as it were"
     r"|for nobody|nobody (else )?\w+s|of it is|of them is|is asked|are asked|who asks|who has|who is|who reads|who waits"

@@ -28,6 +28,9 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import peers
 from tailgate.lake.folder import Lake
+from tailgate.operations.definitions import UP
+from tailgate.operations.endpoint import Address, Endpoint, opened
+from tailgate.operations.metrics import labeled
 
 RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
 STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay
@@ -35,6 +38,9 @@ ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes lo
 READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
 WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
+
+# The ports of the processes' metrics, after that of the supervisor.
+ENGINE_METRICS, SINKS_METRICS, GATEWAY_METRICS = 1, 2, 3
 
 Say = Callable[[str], None]
 
@@ -57,6 +63,11 @@ class Plan:
     secrets: tuple[str, ...] = ()
     presto: int | None = None  # the port of Presto's HTTP protocol
     engine: tuple[str, ...] = ()  # more arguments for the engine
+    metrics: Address | None = None  # of the supervisor; the engine, the sinks and each gateway have the next ports
+
+    def metrics_options(self, number: int) -> tuple[str, ...]:
+        """Returns the option for the metrics of a child."""
+        return () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
 
 
 @dataclass
@@ -74,6 +85,11 @@ class Part:
     awaited: bool = False  # whether it has ended and not announced itself since
 
 
+def _is_ready(part: Part) -> bool:
+    """Returns whether a child runs and has announced itself since it last ended."""
+    return part.child is not None and not part.awaited
+
+
 class Supervisor:
     """The parent of all processes, used as a context manager: it starts them on entry and stops them on exit."""
 
@@ -84,6 +100,7 @@ class Supervisor:
         self.started = False
         self._parts: list[Part] = []
         self._claim: Claim | None = None
+        self._endpoint: Endpoint | None = None
         self.kafka = plan.kafka
         self.registry = plan.registry
 
@@ -118,8 +135,7 @@ class Supervisor:
 
     def ready(self, name: str) -> bool:
         """Returns whether a child runs and has announced itself since it last ended."""
-        part = next(p for p in self._parts if p.name == name)
-        return part.child is not None and not part.awaited
+        return _is_ready(next(p for p in self._parts if p.name == name))
 
     @property
     def ends(self) -> dict[str, int]:
@@ -170,6 +186,10 @@ class Supervisor:
         self._claim = Claim(data)
         marked = self._claim.environment
         self._check_ports()
+        self._endpoint = opened(self.plan.metrics, UP)
+        if self._endpoint is not None:
+            self._endpoint.metrics.read("tailgate_up_process_ready", lambda: labeled({p.name: int(_is_ready(p)) for p in self._parts}))
+            self._endpoint.metrics.read("tailgate_up_process_ends_total", lambda: labeled(self.ends))
         if self.kafka == "embedded":
             self._say("starting Kafka")
             broker = Kafka(data / "kafka", environment=marked)
@@ -184,17 +204,35 @@ class Supervisor:
         parallelism = ("--parallelism", str(self.plan.parallelism))
         endpoints = ["--kafka", self.kafka] if self.kafka else []
         endpoints += ["--schema-registry", self.registry] if self.registry else []
-        engine = self._part("engine", "engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
+        engine = self._part(
+            "engine",
+            "engine",
+            "--data",
+            str(data),
+            *parallelism,
+            *endpoints,
+            *self.plan.secrets,
+            *self.plan.engine,
+            *self.plan.metrics_options(ENGINE_METRICS),
+        )
         self._add(engine, ENGINE_READY)
-        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # starts in parallel with the gateways
+        of_sinks = (*self.plan.secrets, *self.plan.metrics_options(SINKS_METRICS))
+        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *of_sinks))  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
-            listening = ("--listen", self.plan.listen, *self.plan.listening)
+            listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.metrics_options(GATEWAY_METRICS + i))
             self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
         if self.plan.presto is not None:
             host, _, port = self.plan.listen.rpartition(":")
             reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
             self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
         sinks.wait_ready(sinks.announced, READY)
+        if self._endpoint is not None:
+            self._endpoint.health.started(self._unready)
+
+    def _unready(self) -> str | None:
+        """Returns which processes are not ready, or None."""
+        names = [part.name for part in self._parts if not _is_ready(part)]
+        return f"not ready: {', '.join(names)}" if names else None
 
     def _check_ports(self) -> None:
         """Waits until the ports are free, before any child starts. A separate gateway of the same lake may share its port."""
@@ -234,5 +272,7 @@ class Supervisor:
                 if part.child is not None:
                     part.child.stop()
         finally:
+            if self._endpoint is not None:
+                self._endpoint.stop()
             end_leftovers(self.plan.data.resolve())
             self._claim.release()

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.control import Notice, StatementResult
+from tailgate.lake.control import FilledTable, Notice, StatementResult
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer import engines
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
+WITHDRAWAL_TIMEOUT_S = 10.0  # the engine needs about a second to remove a view that is being filled
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
@@ -35,11 +36,13 @@ class Control:
     ) -> StatementResult:
         """Executes a statement in the engine. Raises 40001 if a name no longer refers to the item in `resolution`.
 
-        There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs. Cancelling the task
-        cancels the statement and drops a view that is still being backfilled.
+        There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs.
+
+        If the task is canceled, the statement is withdrawn: this raises CancelledError when the engine has undone it, or returns the
+        answer if it has taken effect already.
         """
         request = control.StatementRequest(sql, settings, resolution).encode()
-        status, answer = await self._request("POST", control.STATEMENT, request, None, tell)
+        status, answer = await self._request("POST", control.STATEMENT, request, None, tell, withdraws=True)
         if status == 200:
             return StatementResult.of(answer)
         raise control.error_of(answer)
@@ -49,6 +52,17 @@ class Control:
         status, answer = await self._request("POST", control.WRITE, body, None)
         if status == 200:
             return control.WriteResult.of(answer)
+        raise control.error_of(answer)
+
+    async def filled_table(self, table: FilledTable) -> StatementResult | int:
+        """Creates a table with rows. Returns the entry of the inbox with which the rows conflict, if there is one.
+
+        Raises 40001 if a name no longer refers to the item in the resolution. If the task is canceled: see `statement`.
+        """
+        body = await asyncio.to_thread(table.encode)
+        status, answer = await self._request("POST", control.TABLE, body, None, withdraws=True)
+        if status == 200:
+            return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
         raise control.error_of(answer)
 
     async def status(self) -> control.Answer:
@@ -79,20 +93,25 @@ class Control:
         return announcement
 
     async def _request(
-        self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None
+        self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False
     ) -> tuple[int, control.Answer]:
+        """Sends a request and returns the status and the body of the answer.
+
+        If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed.
+        """
         engine = self._engine()
         host, _, port = engine.address.rpartition(":")
         try:
             reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_TIMEOUT_S)
         except (OSError, asyncio.TimeoutError):
             raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
+        headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close"}
+        headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        writer.write("\r\n".join(lines).encode() + body)
+        answer = asyncio.ensure_future(_answer(reader, tell))
         try:
-            headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close"}
-            headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
-            lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-            writer.write("\r\n".join(lines).encode() + body)
-            return await asyncio.wait_for(_answer(reader, tell), timeout)
+            return await asyncio.wait_for(asyncio.shield(answer), timeout)
         except asyncio.TimeoutError:
             raise SystemError_("the engine does not answer", detail=f"{engine.address} gave no answer in {timeout} s.") from None
         except (OSError, asyncio.IncompleteReadError, ValueError):
@@ -100,13 +119,24 @@ class Control:
                 "the engine ended before it answered", hint="Look whether the statement took effect before sending it again."
             ) from None
         except asyncio.CancelledError:
-            # The engine must see the disconnect before the client sees the error: it may send its next statement immediately.
-            writer.transport.abort()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            if withdraws and await _took_effect(writer, answer):
+                return answer.result()
             raise
         finally:
-            writer.close()
+            answer.cancel()
+            writer.transport.abort()
+
+
+async def _took_effect(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> bool:
+    """Withdraws a statement and waits until the engine has ended it. Returns whether it had taken effect before.
+
+    The end of the client's half of the connection withdraws it. The client of the gateway may send its next statement as soon as it
+    has the error, so the error must not come before the end of the statement.
+    """
+    with contextlib.suppress(OSError):
+        writer.write_eof()
+    await asyncio.wait((answer,), timeout=WITHDRAWAL_TIMEOUT_S)
+    return answer.done() and not answer.cancelled() and answer.exception() is None and answer.result()[0] == 200
 
 
 async def _answer(reader: asyncio.StreamReader, tell: NoticeHandler | None) -> tuple[int, control.Answer]:

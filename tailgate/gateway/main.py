@@ -9,11 +9,14 @@ import logging
 import signal
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from tailgate.gateway.http.server import HttpOptions, HttpServer
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
+from tailgate.gateway.server import metrics
 from tailgate.gateway.server.pressure import Pressure
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.server.warm_up import warm
@@ -22,6 +25,8 @@ from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.folder import Lake
+from tailgate.operations.definitions import GATEWAY
+from tailgate.operations.endpoint import Address, opened
 from tailgate.sql.compute.regexp import search
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
@@ -41,7 +46,9 @@ class Options:
     port: int = 6875
     insecure: bool = False
     tls: Files | None = None
+    http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
+    metrics: Address | None = None  # where metrics and health checks are served
 
 
 def run(options: Options) -> int:
@@ -62,6 +69,7 @@ async def _serve(options: Options) -> None:
     lake = Lake(options.data)
     memory = options.memory or default()
     begin()
+    endpoint = opened(options.metrics, GATEWAY)
     cpu_limit.enable()
     asyncio.get_running_loop().set_default_executor(started(BLOCKING, "tailgate-blocking"))
     serving = Serving(lake, memory)
@@ -69,7 +77,8 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    server = Server(Gateway(lake, serving, tls, insecure=options.insecure))
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    server, http = Server(gateway), None if options.http is None else HttpServer(gateway, options.http)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -77,12 +86,24 @@ async def _serve(options: Options) -> None:
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        for host, port in await server.listen(options.host, options.port):
+        web = [] if http is None else await http.listen()
+        addresses = await server.listen(options.host, options.port, web)
+        if http is not None:
+            await http.start()
+            scheme = "http" if tls is None else "https"
+            for host, port in web:
+                print(f"serving {scheme}://{host}:{port}/", flush=True)
+        if endpoint is not None:
+            metrics.connect(endpoint.metrics, gateway, server.connections)
+            endpoint.health.started(partial(metrics.unready, gateway))
+        for host, port in addresses:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()
         gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()
     finally:
         pressure.cancel()
+        if http is not None:
+            await http.stop()
         await server.stop()
         await serving.stop()

@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from tailgate.lake.catalog import Catalog, Secret, Sink
@@ -22,7 +23,9 @@ from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.folder import Lake
-from tailgate.sinks import status
+from tailgate.operations.definitions import SINKS
+from tailgate.operations.endpoint import Address, opened
+from tailgate.sinks import metrics, status
 from tailgate.sinks.follower import Follower
 from tailgate.sinks.status import Copy
 from tailgate.sinks.worker import Begin, Worker
@@ -46,6 +49,8 @@ class Sinks:
         self._stopping = threading.Event()
         self._starting = threading.Lock()  # prevents new workers once the stop has begun
         self._failure: Exception | None = None
+        self.started = False  # every sink has a worker
+        self.at_end = time.monotonic()  # when the end of the log was last seen
         self._workers: dict[int, Worker] = {}
         self._secrets: dict[int, tuple[Secret, ...]] = {}  # the secrets that each worker uses
         newest = lake.log.newest()
@@ -53,6 +58,21 @@ class Sinks:
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
         self._catalog_n = self._n  # the entry that the catalog was read at, or that changed it last
         self._follower = Follower(self._n)
+
+    @property
+    def workers(self) -> list[Worker]:
+        """Returns the workers of all sinks."""
+        return list(self._workers.values())
+
+    @property
+    def catalog(self) -> Catalog:
+        """Returns the catalog at the newest entry that the workers may process."""
+        return self._catalog
+
+    @property
+    def n(self) -> int:
+        """Returns the number of this entry."""
+        return self._n
 
     def stop(self) -> None:
         self._stopping.set()
@@ -70,6 +90,7 @@ class Sinks:
         try:
             self._retried(self._start_all)
             ready()
+            self.started = True
             while not self._stopping.is_set():
                 self._retried(self._read_log)
         except Exception as failure:  # noqa: BLE001  # raised again by follow()
@@ -95,7 +116,9 @@ class Sinks:
                 self._start(item, None)
 
     def _read_log(self) -> None:
-        if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is None:
+        waited = self._lake.log.wait(self._n, LOG_WAIT.total_seconds())
+        self.at_end = time.monotonic()
+        if waited is None:
             return
         for entry in self._lake.log.after(self._n):
             header = entry.header
@@ -183,10 +206,11 @@ def _ready(catalog: Catalog) -> dict[int, Sink]:
     return {i.id: i for i in items.values() if isinstance(i, Sink) and i.ready and items[i.depends[0]].ready}
 
 
-def run(lake_path: str | Path, vault: Vault | None = None) -> int:
+def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Address | None = None) -> int:
     """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code."""
     if vault is not None:
         vault.check()
+    endpoint = opened(metrics_address, SINKS)
     stopping = threading.Event()
     sinks: list[Sinks] = []
 
@@ -205,6 +229,9 @@ def run(lake_path: str | Path, vault: Vault | None = None) -> int:
         sinks.append(Sinks(Lake(Path(lake_path)), vault))
         if stopping.is_set():
             return 0
+        if endpoint is not None:
+            metrics.connect(endpoint.metrics, sinks[0])
+            endpoint.health.started(partial(metrics.unready, sinks[0]))
         sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
     except TailgateError as error:
         print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)

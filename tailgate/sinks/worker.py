@@ -74,6 +74,7 @@ class Worker(threading.Thread):
         self._begin = begin
         self._follower = follower
         self._instance = instance
+        self.events, self.retries = 0, 0  # since the start of the process
         self._ending = threading.Event()
         self._dropped = False
         self._encoder: Encoder | None = None
@@ -96,6 +97,16 @@ class Worker(threading.Thread):
         if not dropped or self._failing:
             self._ending.set()
         self._follower.wake()
+
+    @property
+    def up(self) -> bool:
+        """Returns whether the sink writes: it neither retries nor has stopped."""
+        return self.is_alive() and not self._failing
+
+    @property
+    def position(self) -> Progress:
+        """Returns the entry up to which the log is processed."""
+        return self._position
 
     def run(self) -> None:
         try:
@@ -153,6 +164,7 @@ class Worker(threading.Thread):
 
     def _retry(self, error: TailgateError) -> None:
         self._failing = True
+        self.retries += 1
         if self._dropped:
             self._ending.set()
         self._report("retrying", f"{error.sqlstate}: {error.message}")
@@ -282,6 +294,7 @@ class Worker(threading.Thread):
 
     def _commit(self, session: Session, events: list[Event], reached: Progress, marks: list[Mark]) -> None:
         session.commit(events, reached, lambda: crash.point("sink.produced"), marks)
+        self.events += len(events)
         crash.point("sink.committed")
         self._position = reached
         self._report("running", "")

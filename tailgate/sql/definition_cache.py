@@ -44,7 +44,7 @@ class _Result(Generic[T]):
         return (
             self.schemas == catalog.schemas
             and self.functions == functions
-            and all((there := items.get(item.id)) is item or there == item for item in self.items)
+            and all((current := items.get(item.id)) is item or current == item for item in self.items)
         )
 
 
@@ -64,11 +64,11 @@ class DefinitionCache(Generic[T]):
         """
         functions = self._functions_of(catalog)
         with self._lock:
-            known = self._results.get(key)
-            if known is not None:
+            cached = self._results.get(key)
+            if cached is not None:
                 self._results.move_to_end(key)
-        if known is not None and known.follows_from(catalog, functions):
-            return known.value
+        if cached is not None and cached.follows_from(catalog, functions):
+            return cached.value
         value = compute()
         items = _read_items(reads(value), catalog)
         if items is not None:
@@ -79,8 +79,8 @@ class DefinitionCache(Generic[T]):
         return value
 
     def _functions_of(self, catalog: Catalog) -> tuple[Function, ...]:
-        known, functions = self._functions
-        if known is not catalog:
+        last_catalog, functions = self._functions
+        if last_catalog is not catalog:
             functions = catalog.each(Function)
             self._functions = (catalog, functions)
         return functions
@@ -92,14 +92,14 @@ def _read_items(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...] | None
     Returns None if one does not exist: in `Catalog.replaced`, definitions still name the items that
     others replace.
     """
-    found: dict[int, Item] = {}
+    read_items: dict[int, Item] = {}
     waiting = list(ids)
     while waiting:
         id = waiting.pop()
-        if id not in found:
+        if id not in read_items:
             item = catalog.items.get(id)
             if item is None:
                 return None
-            found[id] = item
+            read_items[id] = item
             waiting += item.depends
-    return tuple(found.values())
+    return tuple(read_items.values())

@@ -45,7 +45,7 @@ def test_json() -> None:
 
 
 def test_delimited() -> None:
-    columns = COLUMNS[:2] + (Field("text", TEXT),)
+    columns = (*COLUMNS[:2], Field("text", TEXT))
     events = encoder(columns, "ksqldb_delimited").events(changes(columns, ("a", 1, 'x,"y"', 1), ("b", None, "z", 1)))
     assert [e.value for e in events] == [b'1,"x,""y"""', b",z"]
 

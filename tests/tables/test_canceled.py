@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.lake.errors import QueryCanceled
+from tailgate.sql.name_resolution import resolve
 from tests.tables.world import World
 
 
@@ -29,6 +32,35 @@ def test_a_statement_whose_client_has_disconnected(world: World, text: str) -> N
         connection.execute("COMMENT ON TABLE old IS 'a later statement'")
         after = world.lake.catalog()
         assert {i.name for i in after.visible} == {i.name for i in before.visible}
+
+
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE t (k int)", "CREATE VIEW t AS SELECT 1 AS k", "CREATE MATERIALIZED VIEW t AS SELECT 1 AS k"]
+)
+def test_a_create_that_is_canceled_before_its_entry(world: World, text: str) -> None:
+    """The statement is canceled after its turn has come.
+
+    Regression: the engine added the object and removed it afterwards.
+    """
+    engine, before = world.engine, world.lake.log.newest()
+    catalog = world.lake.catalog()
+    with pytest.raises(QueryCanceled):
+        engine.statement(text, {}, resolve(text, catalog, catalog), CanceledAfter(checks=1))
+    assert world.lake.log.newest() == before
+
+
+class CanceledAfter:
+    """The client of a statement, which cancels it after the engine has checked for this some times."""
+
+    def __init__(self, checks: int) -> None:
+        self._left = checks
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        pass
+
+    def gone(self) -> bool:
+        self._left -= 1
+        return self._left < 0
 
 
 @pytest.mark.parametrize("setting", ["synchronous_commit = off", "statement_timeout = '300ms'"])

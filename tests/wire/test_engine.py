@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.control import Answers, Client, Control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.errors import DuplicateTable
+from tailgate.lake.errors import DuplicateTable, QueryCanceled
 from tailgate.lake.writer.engines import Announcement
+from tests.engine.runtime.parts import until
 from tests.wire.live import Live
+
+UNDO_S = 0.3  # for which the engine works after a cancel
 
 
 class Engine:
@@ -23,13 +27,20 @@ class Engine:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
+        self.ended: list[str] = []
         self.control = Control(Answers(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {}))
         self.control.start()
         Announcement.mine(live.model.writer.epoch, self.control.address, self.control.token, None).write(live.model.lake)
 
-    def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object) -> dict[str, Any]:
+    def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: Client) -> dict[str, Any]:
         self.seen.append((sql, settings))
         newest = self.live.model.writer.newest
+        if "withdrawn" in sql:
+            until(client.gone)
+            time.sleep(UNDO_S)
+            self.ended.append(sql)
+            if "undone" in sql:
+                raise QueryCanceled("canceling statement due to user request")
         if "taken" in sql:
             raise DuplicateTable('relation "taken" already exists', position=sql.index("taken"))
         if sql.lower().startswith("explain"):
@@ -68,6 +79,36 @@ def test_errors_have_their_position_in_the_whole_text(live: Live, engine: Engine
     with psycopg.connect(live.dsn, autocommit=True) as connection, pytest.raises(psycopg.errors.DuplicateTable) as raised:
         connection.execute("select 1; create view taken as select 1")
     assert raised.value.diag.statement_position == "23"
+
+
+@pytest.mark.parametrize("message", ["canceling statement due to user request", "canceling statement due to statement timeout"])
+def test_a_canceled_statement_has_ended_when_its_client_has_the_error(live: Live, engine: Engine, message: str) -> None:
+    """Its client may send the statement again at once.
+
+    Regression: the client had the error before the engine had undone the statement, which then failed with 42P07.
+    """
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        cancel(connection, message)
+        with pytest.raises(psycopg.errors.QueryCanceled, match=message):
+            connection.execute("create view withdrawn as select 'undone'")
+        assert len(engine.ended) == 1
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("message", ["user request", "statement timeout"])
+def test_a_statement_that_took_effect_before_it_was_canceled_succeeds(live: Live, engine: Engine, message: str) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        cancel(connection, message)
+        assert connection.execute("create materialized view withdrawn as select 1").statusmessage == "CREATE MATERIALIZED VIEW"
+        assert connection.execute("select count(*) from w").fetchone() == (0,)
+
+
+def cancel(connection: psycopg.Connection, message: str) -> None:
+    """Makes the next statement be canceled while it runs."""
+    if "timeout" in message:
+        connection.execute("set statement_timeout = '300ms'")
+    else:
+        threading.Timer(0.3, connection.cancel_safe).start()
 
 
 def test_explain(live: Live, engine: Engine) -> None:

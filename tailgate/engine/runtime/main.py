@@ -9,11 +9,14 @@ import logging
 import signal
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.freshness import Freshness
 from tailgate.engine.runtime.control.recency import Recency
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.control.status import Status
@@ -28,6 +31,8 @@ from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.operations.definitions import ENGINE
+from tailgate.operations.endpoint import Address, opened
 
 log = logging.getLogger("tailgate.engine")
 
@@ -41,6 +46,7 @@ class Options:
     take_over: bool = False
     vault: Vault = field(default_factory=Vault)
     endpoints: Endpoints = field(default_factory=Endpoints)
+    metrics: Address | None = None  # where metrics and health checks are served
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -52,6 +58,7 @@ def run(options: Options, jvm: Jvm) -> int:
     # this logger writes a page of JSON for each error that is reported elsewhere
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, create=True)
     writer = open_epoch(lake, take_over=options.take_over)
     parallelism = writer.newest.extra.get("parallelism", options.parallelism)
@@ -65,8 +72,11 @@ def run(options: Options, jvm: Jvm) -> int:
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
-    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-    control = Control(Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine)), jvm.ended)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge)
+    filled_table = partial(statements.create_filled_table, writes.accepted)
+    status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
+    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, filled_table, freshness)
+    control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
@@ -79,6 +89,9 @@ def run(options: Options, jvm: Jvm) -> int:
     Expiring(engine, installation.letters).start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    if endpoint is not None:
+        metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
+        endpoint.health.started(partial(metrics.unready, engine))
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()

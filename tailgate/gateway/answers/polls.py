@@ -75,6 +75,11 @@ class Polls:
         serving.budget.evictable(self._evict)
         serving.progress.on_advance(self.advance)
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Returns the number of cached results and their bytes."""
+        return len(self._polls), self._bytes
+
     def find(self, key: Hashable) -> Poll | None:
         """Returns the cached result if it is valid at the mirrors' time, or None."""
         poll = self._polls.get(key)

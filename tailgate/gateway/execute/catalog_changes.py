@@ -7,7 +7,9 @@ text ──► names resolved and ownership checked in one catalog ──► eng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
@@ -23,6 +25,8 @@ from tailgate.lake.control import Notice, StatementResult
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
+
+Result = TypeVar("Result")
 
 CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
@@ -47,7 +51,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.writes = Pending()
     session.out.flush()
-    await _caught_up(session)
+    await caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:
         return tag
     if isinstance(statement, s.CreateSubscription):
@@ -87,23 +91,45 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await session.control.statement(without_password(bound), _settings(session, bound.statement), resolution, tell)
+            return await withdrawable(
+                session, session.control.statement(without_password(bound), settings_of(session, bound.statement), resolution, tell)
+            )
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
-        await _caught_up(session)
+        await caught_up(session)
     raise AssertionError("the last attempt returns or raises")
 
 
-def _settings(session: Session, statement: s.Statement) -> dict[str, str]:
+async def withdrawable(session: Session, execution: Coroutine[Any, Any, Result]) -> Result:
+    """Returns the result of an execution in the engine. If the statement is canceled, waits until the engine has undone it.
+
+    As in PostgreSQL, a statement that has taken effect succeeds although it was canceled.
+    """
+    task = asyncio.ensure_future(execution)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        reason = session.execution.interruption()
+        await asyncio.wait((task,))
+        if reason is None:
+            raise
+        if task.cancelled():
+            raise e.QueryCanceled(reason) from None
+        return task.result()
+
+
+def settings_of(session: Session, statement: s.Statement | None = None) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset")}
-    # the words of INSERT do not tell that it is ksqlDB's: its table does
+    # the words of INSERT do not tell that it is ksqlDB's: its table does. Without a statement, the text is Tailgate's own.
     dialect = "ksqldb" if isinstance(statement, s.CreateKsqldbItem | s.InsertMessage) else session.settings.dialect
+    dialect = "postgresql" if statement is None else dialect
     return {**values, "tailgate.dialect": dialect, "role": session.access.role.name}
 
 
-async def _caught_up(session: Session) -> None:
+async def caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:

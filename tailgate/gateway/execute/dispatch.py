@@ -6,6 +6,7 @@ runs it.
     SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
     SHOW, EXPLAIN                    show, control                  ──► rows
     INSERT, UPDATE, DELETE, …        table_writes, copy_in          ──► rows of RETURNING, or a tag
+    CREATE TABLE … AS                create_table_as                ──► a tag
     CREATE, DROP, …                  catalog_changes: the engine    ──► a tag
     SET, BEGIN, PREPARE, …           commands: the session itself   ──► a tag
 
@@ -23,8 +24,10 @@ from tailgate.gateway.execute import (
     catalog_changes,
     commands,
     copy_in,
+    create_table_as,
     cursors,
     explain,
+    ksqldb_targets,
     queries,
     show,
     subscriptions,
@@ -70,6 +73,7 @@ def writes(statement: ParsedStatement) -> bool:
 
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
+    statement = ksqldb_targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     executor = EXECUTORS.get(type(statement))
     if executor is None or executor.bind is None:
@@ -172,6 +176,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
+    s.CreateTableAs: Executor(create_table_as.run, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),
     s.CloseCursor: Executor(cursors.close),

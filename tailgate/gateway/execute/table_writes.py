@@ -13,15 +13,11 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.writes import plans
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Write, WritePlan
-from tailgate.lake.catalog import ksqldb_of
-from tailgate.sql import statements as s
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
     """Binds the statement: the plan becomes `body`, the columns are those of RETURNING."""
     assert bound.catalog is not None
-    if isinstance(statement, s.Insert) and ksqldb_of(bound.catalog.find(statement.table)) is not None:
-        return replace(bound, statement=s.parse(bound.text, "ksqldb"))
     workers, oids = session.serving.workers, tuple(oids)
     in_worker = partial(plans.bound_in_worker, bound.text, oids, bound.catalog)
     if isinstance(statement, LongWrite):

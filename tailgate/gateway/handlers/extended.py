@@ -22,6 +22,7 @@ from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.session.portals import Bound, Portal, Statement
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import ParsedStatement
+from tailgate.gateway.session.statistics import lane_of
 from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
@@ -196,7 +197,10 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
         if answer is not None:
             portal.exhausted = True
             session.out.write(answer)
+            session.execution.activity.lane = "memory"
+            session.statement_ended()
             return None
+    session.execution.activity.lane = lane_of(portal.bound)
     return _execute(session, portal, message.max_rows, request)
 
 
@@ -222,9 +226,12 @@ async def _execute(session: Session, portal: Portal, max_rows: int, request: Req
             raise e.ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
         await _begin(session, portal, request)
         if portal.rows is None:
+            session.statement_ended()
             return
     ended = await _send_rows(session, portal, max_rows or None)
-    if not ended:
+    if ended:
+        session.statement_ended()
+    else:
         session.out.write(backend.PORTAL_SUSPENDED)
 
 

@@ -20,6 +20,7 @@ from tailgate.gateway.results.rows import TableRows
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statement_cache import ParsedStatement
+from tailgate.gateway.session.statistics import lane_of
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
@@ -54,6 +55,7 @@ async def _query(session: Session, raw: bytes) -> None:
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)
             await _run(session, statement, text, raw)
+            session.statement_ended()
         if session.transaction.state is State.IMPLICIT:
             position = 0
             await committing.commit(session)
@@ -71,6 +73,7 @@ async def _query(session: Session, raw: bytes) -> None:
 async def _run(session: Session, statement: ParsedStatement, text: s.StatementText, raw: bytes) -> None:
     """Runs one statement of a Query and sends its result."""
     bound = await dispatch.bind(session, statement, text, ())
+    session.execution.activity.lane = lane_of(bound)
     if bound.parameters:
         at = text.text.find("$")
         raise e.UndefinedParameter("there is no parameter $1", position=at if at >= 0 else None)

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.entries import CachedEntry, Entries
+from tailgate.gateway.mirrors.figures import Figures
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.wake import Wake
@@ -84,6 +85,7 @@ class Mirrors:
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
         self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
+        self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._wake = Wake(lake.path)
         self._stopping = threading.Event()
@@ -93,6 +95,7 @@ class Mirrors:
         n, time = (newest.n, newest.time) if newest else (0, 0)
         if newest:
             entries.note(newest)
+        self.figures.began = n
         inbox = newest.inbox if newest else 0
         self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
         self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry
@@ -228,6 +231,7 @@ class Mirrors:
             try:
                 while not self._stopping.is_set() and self._step():
                     pass
+                self.figures.reached_end()
                 if clocks.monotonic() > self._look_again:
                     self._look_again = clocks.monotonic() + UNUSED_LOOK
                     self._drop_unused()
@@ -250,6 +254,7 @@ class Mirrors:
         with self._lock:
             state = self._move(batch)
             self.state = state
+        self.figures.shown(cached.header for cached in batch)
         self._wake.seen(state.n)
         self._advanced(state)
         return True
@@ -297,6 +302,7 @@ class Mirrors:
         changes = cached.changes(shape.relation)
         assert changes is not None
         mirror.apply(self._writer, shape, changes)
+        self.figures.applied(shape.relation, changes)
         if shape.relation in self._totals:
             self._totals[shape.relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
 

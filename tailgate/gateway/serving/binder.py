@@ -31,7 +31,7 @@ class Binder:
 
     def __init__(self, progress: Progress, workers: Workers, budget: Budget) -> None:
         self._progress, self._workers = progress, workers
-        self._statements = Statements(budget)
+        self.statements = Statements(budget)
 
     def prepare(
         self, query: Select | QueryText | exp.Expr, parameter_oids: Sequence[int] = (), session_catalog: SessionCatalog | None = None
@@ -43,7 +43,7 @@ class Binder:
         """
         session_catalog, text = session_catalog or SessionCatalog(*self._progress.known), query_text(query)
         key = key_of(text, parameter_oids, session_catalog)
-        bound = self._statements.find(key) or self._statements.keep(
+        bound = self.statements.find(key) or self.statements.keep(
             key, analyzed(text, parameter_oids, session_catalog.catalog, session_catalog.catalog_n)
         )
         return _no_catalog_query(bound)
@@ -54,12 +54,12 @@ class Binder:
         """Binds a query without blocking the event loop; returns a CatalogQuery for pg_catalog."""
         text = query_text(query)
         key = key_of(text, parameter_oids, session_catalog)
-        bound = self._statements.find(key)
+        bound = self.statements.find(key)
         if bound is None:
             arguments = text, tuple(parameter_oids), session_catalog.catalog, session_catalog.catalog_n
             in_worker = partial(analyzed_in_worker, *arguments)
             query_plan = await self._workers.run_bounded(analyzed, *arguments, in_worker=in_worker, long=len(text.text) > LONG_CHARACTERS)
-            bound = self._statements.keep(key, query_plan)
+            bound = self.statements.keep(key, query_plan)
         return bound
 
     async def prepared(

@@ -74,6 +74,11 @@ class Jobs:
         self._running: dict[Job, asyncio.Future[Any]] = {}
         self._pool = started(most + long + 2 * RESERVE, name)
 
+    @property
+    def running(self) -> int:
+        """Returns the number of statements that run."""
+        return len(self._running)
+
     async def run(self, work: Callable[[Job], Result], timeout: float | None = None) -> Result:
         """Returns the result of `work`, which runs on a thread in the context of the current task.
 

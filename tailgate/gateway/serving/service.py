@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from tailgate.gateway.freshness.watch import Watch
 from tailgate.gateway.mirrors.entries import Entries
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import open_sandbox
@@ -25,8 +26,9 @@ from tailgate.sql.render.duckdb_functions import install
 class Serving:
     """The query service of a gateway process, which belongs to one event loop.
 
-    `progress`: the position of the mirrors. `binder`: binds queries. `queries`: runs them. `system`: runs queries of the system catalog.
-    `followers`: follows relations and queries.
+    `mirrors`, `progress`: the relations, and their position. `binder`: binds queries. `queries`: runs them. `system`: runs those of the
+    system catalog.
+    `followers`: follows relations and queries. `freshness`: the freshness lag of relations.
     """
 
     def __init__(self, lake: Lake, memory: Memory | None = None) -> None:
@@ -37,21 +39,24 @@ class Serving:
         folder = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
         self._sandbox = open_sandbox(install, memory_limit=self.memory.duckdb, scratch=folder)
         entries = Entries(lake, self.budget)
-        self._mirrors = Mirrors(lake, self._sandbox, entries)
-        self.progress = Progress(lake, self._mirrors)
+        self.mirrors = Mirrors(lake, self._sandbox, entries)
+        self.freshness = Watch(lake.path, self.mirrors)
+        self.progress = Progress(lake, self.mirrors)
         self.binder = Binder(self.progress, self.workers, self.budget)
-        self.queries = Queries(lake, self._sandbox, self._mirrors, self.progress)
+        self.queries = Queries(lake, self._sandbox, self.mirrors, self.progress)
         self.system = SystemQueries(self.workers, self.memory.catalog, folder)
         self.followers = Followers(lake, self._sandbox, entries, self.progress)
 
     async def start(self) -> None:
         """Starts to follow the log."""
         self.progress.start()
-        self._mirrors.start()
+        self.mirrors.start()
+        self.freshness.start()
 
     async def stop(self) -> None:
         """Stops all threads and worker processes, and closes the DuckDB instances."""
-        await asyncio.to_thread(self._mirrors.stop)
+        await asyncio.to_thread(self.freshness.stop)
+        await asyncio.to_thread(self.mirrors.stop)
         await asyncio.to_thread(self.workers.close)
         self.queries.close()
         self.followers.close()

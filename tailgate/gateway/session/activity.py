@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from tailgate.gateway.session.statistics import Lane
 from tailgate.sql.lexer.tokens import Token, tokens
 
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
@@ -16,21 +17,24 @@ STARS = "'********'"
 class Activity:
     """The current activity of one session. Times are in seconds since the epoch.
 
-    `asked` is called at the start of each statement and `ended` after it.
+    `asked` is called at the start of each statement and `ended` after it. `lane` is its kind, and `clock` its start by the monotonic clock.
     """
 
-    __slots__ = ("asked_at", "began", "block_at", "changed_at", "query", "running")
+    __slots__ = ("asked_at", "began", "block_at", "changed_at", "clock", "lane", "query", "running")
 
     def __init__(self) -> None:
         self.began = self.asked_at = self.changed_at = time.time()
         self.block_at: float | None = None
         self.query: bytes = b""
         self.running = False
+        self.clock = time.monotonic()
+        self.lane: Lane = "unknown"
 
     def asked(self, query: bytes) -> None:
         """Records the start of a statement."""
         self.query, self.running = query[:QUERY_BYTES_MAX], True
         self.asked_at = self.changed_at = time.time()
+        self.clock, self.lane = time.monotonic(), "unknown"
 
     def polled(self, query: bytes) -> None:
         """Records a statement that was answered immediately."""

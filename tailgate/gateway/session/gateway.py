@@ -15,6 +15,7 @@ from tailgate.gateway.session.peers import Peers
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.registry import Sessions
 from tailgate.gateway.session.statement_cache import StatementCache
+from tailgate.gateway.session.statistics import StatementStatistics
 from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
@@ -38,6 +39,7 @@ class Gateway:
         self.sessions = Sessions(lambda: serving.progress.catalog)
         self.peers = Peers(lake, self.sessions, self.internal_errors, self.background)
         self.answers = Answers(serving, self.background)
+        self.statistics = StatementStatistics()
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
         self._role_budgets: dict[int, Budget] = {}

@@ -13,6 +13,7 @@ ErrorResponse: a `TailgateError` keeps its SQLSTATE, and any other exception bec
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -32,6 +33,7 @@ from tailgate.gateway.session.naming import Naming
 from tailgate.gateway.session.output import Out
 from tailgate.gateway.session.portals import Portals, Statements
 from tailgate.gateway.session.roles import CurrentRole
+from tailgate.gateway.session.statistics import SUCCESS
 from tailgate.gateway.session.subscription_readers import SubscriptionReaders
 from tailgate.gateway.session.transactions import Move, State, Transaction
 from tailgate.gateway.settings.settings import Settings, milliseconds
@@ -112,6 +114,12 @@ class Session:
         self.settings.end(undo=undo)
         self.naming.end(undo=undo)
 
+    def statement_ended(self, sqlstate: str = SUCCESS) -> None:
+        """Counts the statement that has ended. The next one of the same message begins now."""
+        activity, now = self.execution.activity, time.monotonic()
+        self.gateway.statistics.ended(activity.lane, now - activity.clock, sqlstate)
+        activity.clock, activity.lane = now, "unknown"
+
     # --- output
 
     def ready(self) -> None:
@@ -139,6 +147,7 @@ class Session:
         """
         text = self.execution.activity.query.decode(errors="replace")
         reported = self.gateway.internal_errors.reported(failures.translated(error) if isinstance(error, Exception) else error, text)
+        self.statement_ended(reported.sqlstate)
         position = None if reported.position is None else reported.position + offset + 1
         fields = (reported.sqlstate, reported.message, reported.detail, reported.hint, position, reported.where, reported.names)
         self.out.write(backend.error_response(backend.Report("ERROR", *fields)))

@@ -38,20 +38,20 @@ class StatementCache:
 
     def __init__(self, workers: Workers, budget: Budget) -> None:
         self._workers = workers
-        self._kept: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
+        self.cache: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
 
     def find(self, text: str) -> Parts | None:
-        return self._kept.get(text)
+        return self.cache.get(text)
 
     async def read(self, text: str, dialect: Dialect = "auto") -> Parts:
         """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
         key = text if dialect == "auto" else f"{dialect}\0{text}"
-        parts = self._kept.get(key)
+        parts = self.cache.get(key)
         if parts is None:
             in_worker = partial(read_in_worker, text, dialect)
             parts = await self._workers.run_bounded(read, text, dialect, in_worker=in_worker, long=len(text) > LONG_CHARACTERS)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
-                self._kept.put(key, parts, len(text) * TREE_FACTOR)
+                self.cache.put(key, parts, len(text) * TREE_FACTOR)
         return parts
 
 

@@ -1,12 +1,16 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
-from tailgate.lake.catalog.companion_columns import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.items import (
+    DEAD_LETTERS,
+    DEAD_LETTERS_FIRST,
+    DEAD_LETTERS_KEY,
+    ERRORS,
     Companion,
     Connection,
     DeadLetters,
     DroppedWithOwner,
+    Endpoint,
     Function,
     HistoryItem,
     Index,
@@ -38,6 +42,7 @@ __all__ = [
     "Connection",
     "DeadLetters",
     "DroppedWithOwner",
+    "Endpoint",
     "Function",
     "HistoryItem",
     "Index",

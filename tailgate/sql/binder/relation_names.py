@@ -11,6 +11,19 @@ from tailgate.sql.authorization import SESSION, Demand
 from tailgate.sql.plan import Relation
 
 
+@dataclass(frozen=True, slots=True)
+class ExpandedView:
+    """The plan of a plain view's query, with the needs of a text that names the view.
+
+    `demands`: the privileges that the query needs, of the owners of this view and of the views and
+    functions below it. `levels`: the number of views on the longest path from this view downward.
+    """
+
+    plan: Relation
+    demands: tuple[Demand, ...]
+    levels: int
+
+
 @dataclass(frozen=True)
 class Names:
     """The relation names that a text can use: CTEs first, then the catalog.
@@ -27,9 +40,10 @@ class Names:
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     used: list[int] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
-    depth: int = 0
+    depth: int = 0  # the number of views around this text
+    levels: list[int] = field(default_factory=list)  # `ExpandedView.levels` of the views that this text names
     inside: tuple[int, ...] = ()  # ids of the functions whose bodies contain this text
-    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # plans of expanded views, by id and `inside`
+    views: dict[tuple[int, tuple[int, ...]], ExpandedView] = field(default_factory=dict)  # of the whole statement, by id and `inside`
     widths: Mapping[int, int] = field(default_factory=dict)
     recursions: list[str] = field(default_factory=list)  # names of recursive queries; the index is the query's number
     demands: dict[Demand, None] = field(default_factory=dict)
@@ -45,6 +59,7 @@ class Names:
         return Names(
             self.catalog.stored,
             depth=self.depth,
+            levels=self.levels,
             inside=inside,
             views=self.views,
             widths=function.known_columns,
@@ -53,16 +68,27 @@ class Names:
         )
 
     def below(self, view: View) -> Names:
-        """Returns the names for a plain view's query. Only its owner needs the privileges."""
+        """Returns the names for a plain view's query. Only its owner needs the privileges.
+
+        The query records its privileges and levels separately; see `take_over`.
+        """
         return Names(
             self.catalog.stored,
             depth=self.depth + 1,
             inside=self.inside,
             views=self.views,
             widths=view.known_columns,
-            demands=self.demands,
             readers=(view.id,),
         )
+
+    def expanded(self, plan: Relation) -> ExpandedView:
+        """Returns the view whose query has these names and this plan."""
+        return ExpandedView(plan, self.demanded(), 1 + max(self.levels, default=0))
+
+    def take_over(self, view: ExpandedView) -> None:
+        """Records what this text needs because it names a plain view."""
+        self.demands.update(dict.fromkeys(view.demands))
+        self.levels.append(view.levels)
 
     def demand(self, privilege: str, item: Item) -> None:
         """Records that this text needs a privilege on an item."""

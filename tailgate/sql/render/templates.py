@@ -58,9 +58,9 @@ def fill_template(
             return marks.get(name, "")
         if name == "length":
             return str(result.modifiers[0])
-        known = re.fullmatch(r"([a-z]+)(\d*)", name)
-        assert known is not None, name
-        fact, index = known.groups()
+        fact_and_index = re.fullmatch(r"([a-z]+)(\d*)", name)
+        assert fact_and_index is not None, name
+        fact, index = fact_and_index.groups()
         if fact in ("test", "search", "global", "like", "fits"):
             assert pattern is not None
             return pattern(fact, int(index))

@@ -12,11 +12,16 @@ from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, known_columns
+from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.sql import definitions
+from tailgate.sql.authorization import EXECUTE, SELECT, Demand
 from tailgate.sql.bind import bind_query
+from tailgate.sql.binder.queries import views
+from tailgate.sql.binder.relation_names import ExpandedView
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.plan import Query
+from tailgate.sql.plan import Query, Relation
+from tailgate.sql.plan.traversal import inputs
 from tests.engine.ddl.test_schemas import Names
 
 VIEWS = 200
@@ -41,19 +46,21 @@ def compile_all(catalog: Catalog) -> None:
 @contextmanager
 def counted(patch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Yields the texts of the definitions that are bound, and "" for each plan that is compiled."""
-    seen: list[str] = []
+    bindings: list[str] = []
     compiled = compile.stream
     with patch.context() as patched:
-        patched.setattr(definitions, "bind_query", lambda text, *args, **named: seen.append(str(text)) or bind_query(text, *args, **named))
-        patched.setattr(compile, "stream", lambda *args: seen.append("") or compiled(*args))
-        yield seen
+        patched.setattr(
+            definitions, "bind_query", lambda text, *args, **options: bindings.append(str(text)) or bind_query(text, *args, **options)
+        )
+        patched.setattr(compile, "stream", lambda *args: bindings.append("") or compiled(*args))
+        yield bindings
 
 
 @pytest.fixture
 def names() -> Names:
-    made = Names()
-    made("CREATE TABLE t (x int)", "CREATE TABLE u (x int, y int)", "CREATE VIEW p AS SELECT x FROM t UNION ALL SELECT y FROM u")
-    return made
+    result = Names()
+    result("CREATE TABLE t (x int)", "CREATE TABLE u (x int, y int)", "CREATE VIEW p AS SELECT x FROM t UNION ALL SELECT y FROM u")
+    return result
 
 
 def test_a_statement_binds_and_compiles_only_what_it_changes(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,13 +69,13 @@ def test_a_statement_binds_and_compiles_only_what_it_changes(names: Names, monke
         names(f"CREATE MATERIALIZED VIEW v{number} AS {QUERIES[number % 3].format(n=number)}")
     compile_all(names.catalog)
     for text in ("CREATE MATERIALIZED VIEW last AS SELECT x FROM v0", "CREATE VIEW q AS SELECT x FROM v0", "CREATE TABLE w (x int)"):
-        with counted(monkeypatch) as seen:
+        with counted(monkeypatch) as bindings:
             before = names.catalog
             names(text)
             new = tuple(i for i in names.catalog.visible if i.id not in before.items)
             ddl.check_definitions(new[:1], names.catalog)
             compile_all(names.catalog)
-        assert len(seen) <= 4, seen
+        assert len(bindings) <= 4, bindings
 
 
 def test_results_are_those_of_a_new_binding(names: Names) -> None:
@@ -102,6 +109,64 @@ def test_results_are_those_of_a_new_binding(names: Names) -> None:
                 if plans.get(item.id, fresh.plan) != fresh.plan:
                     changed.add(item.name)
     assert {"m", "p"} <= changed, "the statements change plans"
+
+
+def view_of(text: str, catalog: Catalog) -> Relation:
+    """Returns the plan of the view in SELECT * FROM view."""
+    (plan,) = inputs(bind_query(text, catalog).plan)
+    return plan
+
+
+def test_queries_share_the_plan_of_a_view(names: Names) -> None:
+    """A query that names a plain view does not bind the view's query again, until the view means something else."""
+    names("CREATE VIEW above AS SELECT x AS n FROM p WHERE x > 1")
+    plan = view_of("SELECT * FROM above", names.catalog)
+    names("CREATE TABLE w (x int)", "CREATE MATERIALIZED VIEW m AS SELECT x FROM w")
+    assert view_of("SELECT n + 1 FROM above AS a", names.catalog) is plan
+    names("CREATE OR REPLACE VIEW p AS SELECT y AS x FROM u")
+    changed = view_of("SELECT * FROM above", names.catalog)
+    assert changed != plan
+    names("CREATE FUNCTION f(n int) RETURNS int LANGUAGE SQL RETURN n + 1")
+    assert view_of("SELECT * FROM above", names.catalog) == changed
+
+
+def test_queries_of_views_need_the_same_privileges_again(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that takes a view's plan from the cache also takes the privileges that the view needs from there."""
+    names("CREATE FUNCTION total() RETURNS bigint LANGUAGE SQL RETURN (SELECT sum(x) FROM p)", "CREATE VIEW s AS SELECT total() AS n")
+    names("CREATE VIEW above AS SELECT p.x, s.n FROM p, s WHERE x IN (SELECT x FROM p)")
+    catalog = names.catalog
+    id = {item.name: item.id for item in catalog.visible}
+    texts = (
+        "SELECT * FROM above",
+        "SELECT * FROM p, above",
+        "SELECT total(), n FROM s",
+        "SELECT total() FROM above",
+        "SELECT * FROM above",
+    )
+    queries = [bind_query(text, catalog) for text in texts]
+    for text, query in zip(texts, queries, strict=True):
+        with monkeypatch.context() as patched:
+            patched.setattr(views, "_views", DefinitionCache())
+            assert bind_query(text, catalog) == query, text
+    assert set(queries[-1].demands) == {
+        Demand(SELECT, id["above"]),
+        Demand(SELECT, id["p"], (id["above"],)),
+        Demand(SELECT, id["s"], (id["above"],)),
+        Demand(EXECUTE, id["total"], (id["s"],)),
+        Demand(SELECT, id["p"], (id["s"], id["total"])),
+        Demand(SELECT, id["t"], (id["p"],)),
+        Demand(SELECT, id["u"], (id["p"],)),
+    }
+
+
+def test_the_depth_of_views_does_not_depend_on_the_cache(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of 100 levels counts the levels of views whose plans are in the cache."""
+    names("CREATE VIEW v1 AS SELECT x FROM t", *(f"CREATE VIEW v{n} AS SELECT x FROM v{n - 1}" for n in range(2, 102)))
+    for cache in (views._views, DefinitionCache[ExpandedView]()):
+        monkeypatch.setattr(views, "_views", cache)
+        bind_query("SELECT * FROM v100", names.catalog)
+        with pytest.raises(ProgramLimitExceeded, match="views over views are nested too deep"):
+            bind_query("SELECT * FROM v101", names.catalog)
 
 
 def test_a_cache_is_bounded() -> None:

@@ -180,12 +180,3 @@ def test_without_a_kafka() -> None:
         declared_source(creation(READINGS).statement, READINGS, Catalog(), Schemas(), Endpoints())  # type: ignore[arg-type]
     assert error.value.sqlstate == "55000"
     assert replace(ENDPOINTS, kafka="").registry
-
-
-def test_create_table_as_of_other_relations_stays_refused() -> None:
-    source = declared(READINGS).relation("readings")
-    assert isinstance(source, Source)
-    catalog = Catalog().apply(Change(put=(replace(source, ksqldb=None),)))
-    with pytest.raises(TailgateError, match="CREATE TABLE … AS is not supported") as error:
-        derived("CREATE TABLE t AS SELECT sensor, count(*) AS n FROM readings GROUP BY sensor", catalog)
-    assert error.value.sqlstate == "0A000"

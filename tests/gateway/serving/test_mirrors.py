@@ -77,7 +77,7 @@ def test_the_mirror_is_the_snapshot_at_every_time(model: ModelLake, run, seed: i
                     got = mirror.rows(connection, mirror.shape(item))
                     assert bag(got) == model.at[snapshot.time][item.id]
                     assert bag(got) == bag(reading.snapshot(model.lake, item.id, at=snapshot.time))
-                await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+                await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
 
     run(work)
 
@@ -98,7 +98,7 @@ def test_one_time_for_all_relations(model: ModelLake, run) -> None:
 
         async with serving(model) as server:
             writer = threading.Thread(target=write)
-            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([a, b])))
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([a, b])))
             writer.start()
             numbers: set[int] = set()
             try:
@@ -128,13 +128,13 @@ def test_a_relation_that_is_backfilled_again_is_empty_first(model: ModelLake, ru
         item = model.create("v", NARROW)
         model.tick({item.id: [((1, "old"), 1), ((2, "both"), 1)]})
         async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
             model.put(unready(item))
             model.now[item.id].clear()
             model.tick({item.id: [((2, "both"), 1), ((3, "new"), 1)]})
             model.put(item)
             await server.progress.wait(model.writer.newest.time - 1, 10)
-            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
             last = model.tick({item.id: [((4, "later"), 1)]})
             await server.progress.wait(last - 1, 10)
             with server.queries.snapshot() as snapshot, snapshot.use() as connection:
@@ -163,7 +163,7 @@ def test_filling_during_ticks(model: ModelLake, run) -> None:
             writer = threading.Thread(target=write)
             writer.start()
             for item in items:
-                await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+                await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
                 with server.queries.snapshot() as snapshot, snapshot.use() as connection:
                     assert item.id in snapshot.shared
                     snapshot.bring([item])
@@ -186,7 +186,7 @@ def test_failing_views_are_known_before_they_are_read(model: ModelLake, run, mon
         model.tick({item.id: [((1, "a", 0.5), 1)], item.errors: [(("22012", "division by zero"), 1)]})
         failing: list[bool] = []
         async with serving(model) as server:
-            mirrors = server._mirrors
+            mirrors = server.mirrors
             tell = mirrors._set_clock
 
             def set_clock(connection: object, state: object) -> None:
@@ -206,7 +206,7 @@ def test_a_dropped_relation_leaves_memory(model: ModelLake, run) -> None:
         item = model.create("v")
         model.tick({item.id: [((1, "a", 0.5), 1)]})
         async with serving(model) as server:
-            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+            await asyncio.gather(*map(asyncio.wrap_future, server.mirrors.need([item])))
             with server.queries.snapshot() as before, before.use() as connection:
                 model.drop(item)
                 while item.id in server.progress.catalog.items:
@@ -225,7 +225,7 @@ def test_far_behind(model: ModelLake, run) -> None:
         item = model.create("v", NARROW, (0,))
         model.tick({item.id: [((0, "x"), 1)]})
         server = Serving(model.lake)
-        for ready in server._mirrors.need([item]):
+        for ready in server.mirrors.need([item]):
             ready.result()
         for i in range(200):
             model.tick({item.id: [((i, "x"), -1), ((i + 1, "x"), 1)]})

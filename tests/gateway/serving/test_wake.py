@@ -54,7 +54,7 @@ def test_woken_by_the_engine(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
     async def work() -> None:
         async with serving(model) as server:
             deadline = time.monotonic() + 5
-            while not server._mirrors._wake._answering and time.monotonic() < deadline:
+            while not server.mirrors._wake._answering and time.monotonic() < deadline:
                 await server.progress.wait(server.progress.time, 0.05)
                 model.tick({})
             for _ in range(5):

@@ -86,7 +86,6 @@ def derived_view(
     """Returns the view of CREATE TABLE … AS; `text` is the statement as typed."""
     endpoints.brokers()
     source = catalog.relation(Name(statement.query.source.name, position=statement.query.source.position))
-    _check_dialect(statement, source)
     origin = ksqldb_of(source)
     formats = ("KAFKA", "JSON") if origin is None else (origin.key_format, origin.value_format)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
@@ -154,16 +153,6 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
     columns = tuple((c.name, types.of_catalog(c.type)) for c in item.columns if c.name not in PSEUDO_COLUMNS)
     delimiter = getattr(item.value_format, "delimiter", declarations.DELIMITER)
     return item, declarations.message(statement, columns, ksqldb.message_key, ksqldb.value_format, delimiter)
-
-
-def _check_dialect(statement: CreateAs, source: Item) -> None:
-    """Raises 0A000 for CREATE TABLE … AS over a relation of PostgreSQL's dialect that has no word of ksqlDB."""
-    if ksqldb_of(source) is None and not statement.query.emit and not statement.properties:
-        raise FeatureNotSupported(
-            "CREATE TABLE … AS is not supported",
-            hint="Create the table and INSERT INTO it, or create a materialized view.",
-            position=statement.position,
-        )
 
 
 def _scope(source: Item, statement: CreateAs) -> Scope:

@@ -139,12 +139,14 @@ class Installation:
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
         offsets: Mapping[str, kafka.Offsets] | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> Header:
         """Changes the catalog and the circuit in one step, then starts the fills of `fill`.
 
         The caller holds the lock. `changes` returns changes of relations in the same entry.
         `state`: folder and ids of restored state. `offsets`: new positions in topics, in place of
-        the current ones.
+        the current ones. `check` is called just before the entry is appended; if it raises, nothing
+        changes.
         """
         engine = self.engine
         after = engine.catalog.apply(change)
@@ -156,7 +158,9 @@ class Installation:
         views = tuple(after.expect(MaterializedView, i.id) for i in fill if isinstance(i, MaterializedView))
         error_parts = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
-            entry = CatalogEntry(change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or ())
+            entry = CatalogEntry(
+                change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or (), check=check
+            )
             header = engine.install(graph, live, forgotten, entry)
         with engine.committed_change():
             for id in change.drop:

@@ -32,13 +32,13 @@ def prepared(engine: Engine, items: Iterable[Item], catalog: Catalog) -> list[It
     Views get the start offsets of their topics, the sizes of their inputs, and new operators.
     """
     catalog = catalog.apply(Change(put=tuple(items)))
-    begun = [_begun(engine, i, catalog) if isinstance(i, MaterializedView) else i for i in items]
-    catalog = catalog.apply(Change(put=tuple(begun)))
+    items = [_with_starts(engine, i, catalog) if isinstance(i, MaterializedView) else i for i in items]
+    catalog = catalog.apply(Change(put=tuple(items)))
     streams = Streams(catalog)
-    return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in begun]
+    return [nodes.with_new_nodes(i, catalog, streams(i)) if isinstance(i, MaterializedView) else i for i in items]
 
 
-def _begun(engine: Engine, item: MaterializedView, catalog: Catalog) -> MaterializedView:
+def _with_starts(engine: Engine, item: MaterializedView, catalog: Catalog) -> MaterializedView:
     """Returns a view with the start offsets of its topics and the sizes of its inputs.
 
     If a broker does not answer, the start offsets are those of the last fill. Relations that

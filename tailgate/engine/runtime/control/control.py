@@ -3,7 +3,8 @@
 `lake.control` describes the protocol.
 
 The notices of a running statement are interim answers: `102 Processing` with the header `Notice: {…}`.
-A client that closes the connection before the answer cancels the statement, if it can be canceled.
+A client that closes the connection before the answer, or only its half of it, cancels the statement.
+After it has closed only its half, it gets the answer when the statement is undone.
 
 Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
 are few, and each holds one long poll.
@@ -32,7 +33,7 @@ POLL_S = 10.0  # longest long poll
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
-WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
+WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
 class Client(Protocol):
@@ -42,14 +43,14 @@ class Client(Protocol):
         """Sends a notice at once, in the header of an interim answer."""
 
     def gone(self) -> bool:
-        """Returns whether the client has disconnected: the effects of the statement must be undone."""
+        """Returns whether the client has canceled the statement or has disconnected: its effects must be undone."""
 
 
 @dataclass(frozen=True)
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`.
+    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -57,6 +58,8 @@ class Answers:
     status: Callable[[], dict[str, Any]]
     write: Callable[[bytes], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
+    table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
+    freshness: Callable[[int], dict[str, Any]] = lambda after: {}
 
 
 class _Server(ThreadingHTTPServer):
@@ -89,6 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
             elif url.path == protocol.RECENT:
                 self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
+            elif url.path == protocol.FRESHNESS:
+                self._answer(200, self.server.answers.freshness(protocol.decode_newest(url.query)))
             else:
                 self._answer(404, {"message": "no such path"})
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
@@ -97,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
         try:
-            length = body_length(self.headers, WRITE_BYTES_MAX if path == protocol.WRITE else STATEMENT_BYTES_MAX)
+            length = body_length(self.headers, STATEMENT_BYTES_MAX if path == protocol.STATEMENT else WRITE_BYTES_MAX)
         except BadRequest as e:
             self.close_connection = True
             self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
@@ -105,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
-        if path not in (protocol.STATEMENT, protocol.WRITE):
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -113,6 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
             if path == protocol.WRITE:
                 self._answer(200, self.server.answers.write(body))
+                return
+            if path == protocol.TABLE:
+                self._answer(200, self.server.answers.table(body, self))
                 return
             request = protocol.StatementRequest.decode(body)
             text = request.sql

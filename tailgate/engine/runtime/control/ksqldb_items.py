@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
+from tailgate.sql.statements import CreateKsqldbItem
 
 NO_ACCESS: Mapping[str, str] = {}
+
+
+Filled = Callable[[MaterializedView], tuple[MaterializedView, Item]]
 
 
 class KsqldbItems:
     """Makes the items of statements of ksqlDB, and writes their topics. Thread safe."""
 
-    def __init__(self, engine: Engine, endpoints: ddl.Endpoints) -> None:
-        self._engine, self._endpoints = engine, endpoints
+    def __init__(self, engine: Engine, endpoints: ddl.Endpoints, registry: SchemaLookup) -> None:
+        self._engine, self._endpoints, self._registry = engine, endpoints, registry
         self._producers = producing.Producers()
 
-    def declared(self, statement: CreateItem, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Source, DeadLetters]:
-        """Returns the items of a declared stream or table, without its channel."""
-        return ddl.declared_source(statement, text, catalog, registry, self._endpoints)
+    def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, filled: Filled) -> tuple[Item, ...]:
+        """Returns the items of CREATE STREAM or TABLE. `filled`: returns a view that is ready to be filled, and its errors."""
+        if isinstance(statement.statement, CreateItem):
+            source, letters = ddl.declared_source(statement.statement, text, catalog, self._registry, self._endpoints)
+            with self._topic(statement.statement):
+                return on_channel(self._engine, source, None, catalog), letters
+        view, errors = filled(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        after = catalog.apply(Change(put=(view, errors)))
+        partitions = self._partitions(statement.statement, catalog)
+        return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)
 
     @contextmanager
-    def topic(self, statement: CreateItem) -> Iterator[None]:
+    def _topic(self, statement: CreateItem) -> Iterator[None]:
         """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error."""
         topic, brokers = ddl.topic_of(statement), self._endpoints.brokers()
         is_new = topic.partitions is not None and producing.create_topic(brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS)
@@ -41,14 +52,6 @@ class KsqldbItems:
             if is_new:
                 producing.delete_topic(brokers, topic.topic, NO_ACCESS)
             raise
-
-    def derived(self, statement: CreateAs, text: str, catalog: Catalog, reset: Literal["earliest", "latest"]) -> MaterializedView:
-        """Returns the view of CREATE TABLE … AS."""
-        return ddl.derived_view(statement, text, catalog, reset, self._endpoints)
-
-    def sink(self, statement: CreateAs, view: MaterializedView, catalog: Catalog) -> Sink:
-        """Returns the sink of a derived table, whose topic has the partitions of its source's topic."""
-        return ddl.derived_sink(statement, view, catalog, self._partitions(statement, catalog), self._endpoints)
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""

@@ -8,10 +8,12 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from tailgate.engine import ddl
 from tailgate.engine.ddl.ksqldb import Endpoints
@@ -19,22 +21,23 @@ from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.kafka import requests as kafka
-from tailgate.engine.runtime.kafka import transactions
-from tailgate.engine.runtime.kafka.readers import apart, reader_name
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
+from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.lake.tables.weights import formed
+from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
-from tailgate.sql.ksqldb.statements import CreateItem
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -43,6 +46,7 @@ from tailgate.sql.statements import (
     Comment,
     CommentOnFunction,
     CreateConnection,
+    CreateEndpoint,
     CreateFunction,
     CreateIndex,
     CreateKsqldbItem,
@@ -78,9 +82,12 @@ from tailgate.sql.statements.kinds import kind_of
 NO_ENDPOINTS = Endpoints()
 
 Answer = dict[str, Any]
+Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection | CreateKsqldbItem
 Creation = Items | CreateFunction
-Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+Dropping = Drop | DropFunction | DropSchema
+Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
 
 
 class Statements:
@@ -90,7 +97,7 @@ class Statements:
         self._engine, self._installation = engine, installation
         self._attending = Attending(installation)
         self._registry = ddl.Registry(engine.vault)
-        self._ksqldb = KsqldbItems(engine, endpoints)
+        self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
 
     # ---- called by the control interface ---------------------------------------------------------
 
@@ -112,13 +119,13 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
+            case CreateEndpoint():
+                return self._create_endpoint(statement, text, settings.get("role"), names, client)
             case CreateIndex():
                 return self._create_index(statement, names, client)
-            case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, names, client)
-            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
+            case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), names, client)
-            case Comment() | CommentOnFunction():
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
                 return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
                 return self._alter_secret(statement, names, client)
@@ -158,14 +165,17 @@ class Statements:
 
     @contextmanager
     def _turn(self, client: Client) -> Iterator[None]:
-        """Holds the lock of the catalog. Raises 57014 if the client has disconnected before it was acquired.
+        """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
 
         Such a statement must not take effect later: its client may have dropped the object that it creates.
         """
-        with self._installation.lock:
-            if client.gone():
-                raise QueryCanceled("canceling statement due to user request")
+        while not self._installation.lock.acquire(timeout=TURN_S):
+            _check_canceled(client)
+        try:
+            _check_canceled(client)
             yield
+        finally:
+            self._installation.lock.release()
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
@@ -190,7 +200,7 @@ class Statements:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             ddl.check_definitions(items, catalog)
             fill = tuple(i for i in items if not i.ready)
-            header = self._installation.install(Change(put=items), fill=fill)
+            header = self._installation.install(Change(put=items), fill, check=lambda: _check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
@@ -203,12 +213,39 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
+    def create_filled_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
+        """Creates a table with its rows in one entry of the log, and returns the answer of `POST /table`.
+
+        `accepted` keeps other writes back, and says whether a table that the query has read was written since.
+        """
+        table = FilledTable.decode(body)
+        request, (rows,) = table.statement, (part.changes for part in table.write.parts)
+        statement = parse(request.sql)
+        assert isinstance(statement, CreateTable)
+        with self._turn(client), accepted(table.write) as conflict:
+            if conflict:
+                return {"conflict": conflict}
+            catalog = self._engine.catalog.with_resolution(request.resolution)
+            item = replace(ddl.create_table(statement, request.sql, catalog), owner=_owner(request.settings.get("role"), catalog))
+            changes = [(item.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(item.columns, weight=True)))] if rows else []
+            header = self._installation.install(Change(put=(item,)), changes=lambda: changes, check=lambda: _check_canceled(client))
+        return {"tag": "CREATE TABLE AS", "n": header.n, "time": header.time, "notices": []}
+
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
             item, all_notices = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
+
+    def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
+            catalog = self._engine.catalog.with_resolution(names)
+            item, all_notices = ddl.create_endpoint(statement, text, catalog, _owner(creator, catalog))
+            if item is not None:
+                ddl.check_definitions((item,), catalog)
+                self._installation.install(Change(put=(item,)))
+        return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the new items of a CREATE statement, without owners."""
@@ -222,9 +259,9 @@ class Statements:
                 return (item,)
             case CreateSource():
                 source, letters = ddl.create_source(statement, text, catalog, self._registry)
-                return self._on_channel(source, ddl.start_of(statement), catalog), letters
+                return on_channel(self._engine, source, ddl.start_of(statement), catalog), letters
             case CreateKsqldbItem():
-                return self._ksqldb_items(statement, text, catalog)
+                return self._ksqldb.items(statement, text, catalog, self._filled)
             case CreateView():
                 view = ddl.create_view(statement, text, catalog)
                 return self._filled(view) if isinstance(view, MaterializedView) else (view,)
@@ -238,15 +275,6 @@ class Statements:
                 return (ddl.create_table(statement, text, catalog),)
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
-
-    def _ksqldb_items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
-        """Returns the items of CREATE STREAM or TABLE. A topic that it has created is deleted if it fails."""
-        if isinstance(statement.statement, CreateItem):
-            source, letters = self._ksqldb.declared(statement.statement, text, catalog, self._registry)
-            with self._ksqldb.topic(statement.statement):
-                return self._on_channel(source, None, catalog), letters
-        view, errors = self._filled(self._ksqldb.derived(statement.statement, text, catalog, statement.reset))
-        return view, errors, self._ksqldb.sink(statement.statement, view, catalog.apply(Change(put=(view, errors))))
 
     def _filled(self, view: MaterializedView) -> tuple[MaterializedView, Item]:
         """Returns a materialized view that is ready to be filled, and its errors relation."""
@@ -286,32 +314,12 @@ class Statements:
         else:
             self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
 
-    def _on_channel(self, source: Source, start: ddl.StartOffsets | ddl.StartTime | None, catalog: Catalog) -> Source:
-        """Returns the source with the channel it reads, a reader and a topic, and its first offsets.
-
-        Sources share a reader unless they need one for themselves. A stored source reads its topic
-        from the beginning and shares no reader with another source of that topic. A source of a
-        topic that was deleted and created again does not share a reader with sources of the old
-        topic.
-        """
-        brokers, topic, access = self._engine.place(source)
-        kafka_topic = kafka.topic(brokers, topic, access)
-        first = None if start is None else kafka.start(brokers, topic, access, kafka_topic.bounds, start)
-        others = catalog.each(Source)
-        alone = source.stored or source.on_error == "fail"
-        used_channels = {i.channel for i in others if alone or i.stored or i.on_error == "fail" or i.paused or i.topic_id != kafka_topic.id}
-        other_ways = {reader_name(i) for i in others if apart(i, source)}
-        together = transactions.group(source)
-        if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
-            return replace(source, start=first, topic_id=kafka_topic.id, channel=f"{reader_name(member)}/{topic}")
-        number = 0
-        while f"{brokers}#{number}/{topic}" in used_channels or f"{brokers}#{number}" in other_ways:
-            number += 1
-        return replace(source, start=first, topic_id=kafka_topic.id, channel=f"{brokers}#{number}/{topic}")
-
     # ---- dropping and explaining -----------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution, client: Client) -> Answer:
+    def _change(self, statement: Dropping | Altering, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Runs a statement that drops or alters objects, or creates a schema or role."""
+        tag = kind_of(statement).tag
+        all_notices: list[ddl.Notice] = []
         with self._turn(client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
@@ -319,38 +327,25 @@ class Statements:
                     tag = f"DROP {kind.upper()}"
                     change, all_notices = ddl.drop(statement, catalog)
                 case DropFunction():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_function(statement, catalog)
                 case DropSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.drop_schemas(statement, catalog)
-            if change != Change():
-                self._installation.install(change)
-                self._installation.settle()
-        return {**self._answer(tag), "notices": all_notices}
-
-    def _change(self, statement: Changing, creator: str | None, names: Resolution, client: Client) -> Answer:
-        """Runs a statement that changes the catalog but not the running circuit."""
-        all_notices: list[ddl.Notice] = []
-        with self._turn(client):
-            catalog = self._engine.catalog.with_resolution(names)
-            match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
                     change, all_notices = ddl.alter(statement, catalog)
                 case CreateSchema():
-                    tag = kind_of(statement).tag
                     change, all_notices = ddl.create_schema(statement, creator, catalog)
                 case AlterSchema():
-                    tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
+                    change = ddl.alter_schema(statement, catalog)
                 case Comment():
-                    tag, change = "COMMENT", ddl.comment(statement, catalog)
+                    change = ddl.comment(statement, catalog)
                 case CommentOnFunction():
-                    tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
+                    change = ddl.comment_on_function(statement, catalog)
                 case _:
                     tag, change, all_notices = ddl.change_roles(statement, catalog)
             if change != Change():
                 self._installation.install(change)
+                self._installation.settle()  # a filled view may have waited for a view that is dropped now
         return {**self._answer(tag), "notices": all_notices}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
@@ -382,6 +377,12 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
+
+
+def _check_canceled(client: Client) -> None:
+    """Raises 57014 if the client has canceled its statement or has disconnected."""
+    if client.gone():
+        raise QueryCanceled("canceling statement due to user request")
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:

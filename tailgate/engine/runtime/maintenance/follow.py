@@ -36,14 +36,15 @@ class Follow(threading.Thread):
         super().__init__(name="tables", daemon=True)
         self._engine, self._isolation = engine, isolation
         self._follower = Follower(engine.lake, engine.writer.epoch)
+        self.written = 0  # the entry that the tables contain
 
     def run(self) -> None:
-        written, last_sweep = 0, time.monotonic()
+        last_sweep = time.monotonic()
         while not self._engine.stopping:
-            header = self._engine.wait_newer(written, SWEEP_S)
+            header = self._engine.wait_newer(self.written, SWEEP_S)
             began = time.monotonic()
-            if header.n > written:
-                written = self.round() or written
+            if header.n > self.written:
+                self.written = self.round() or self.written
                 self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
             took = time.monotonic() - began
             if time.monotonic() - last_sweep >= SWEEP_S:

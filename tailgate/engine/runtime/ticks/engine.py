@@ -44,7 +44,8 @@ class CatalogEntry:
 
     `joining`: start offsets of topics that no reader has read yet. `changes`: called while the boundary
     is held; returns the changes of relations in the entry. `state`: folder and ids of restored state.
-    `restart`: names of readers that continue at the offsets of the entry.
+    `restart`: names of readers that continue at the offsets of the entry. `check`: called just before the
+    entry is appended; if it raises, nothing changes.
     """
 
     change: Change
@@ -52,6 +53,7 @@ class CatalogEntry:
     changes: Callable[[], Changes]
     state: tuple[str, str] | None = None
     restart: Collection[str] = ()
+    check: Callable[[], None] = lambda: None
 
 
 class Engine(EngineLog):
@@ -99,6 +101,7 @@ class Engine(EngineLog):
         with self.boundary:
             header = self.newest
             if entry is not None:
+                entry.check()
                 topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in merged(remaining, entry.joining).items() if topics}

@@ -26,7 +26,7 @@ class Ticked:
     `state`: opaque value for the next tick. `counters`: "<source>.<what>" → number. `forgotten`:
     nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
     operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
-    state since the last uploaded snapshot.
+    state since the last uploaded snapshot. `sizes`: rows and bytes of the changes, by relation.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -36,6 +36,7 @@ class Ticked:
     due: int
     sums: Mapping[tuple[int, int], Sum | None]
     lineage: int
+    sizes: Mapping[int, tuple[int, int]]
 
 
 def ticked(message: bytes) -> Ticked:
@@ -44,8 +45,9 @@ def ticked(message: bytes) -> Ticked:
     head = json.loads(message[4 : 4 + length])
     view, at = memoryview(message), 4 + length
     changes: list[tuple[int, memoryview | Path]] = []
+    sizes = {relation: (rows, size) for relation, rows, size, _ in head["relations"]}
     for relation, _, size, file in head["relations"]:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
     sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"])
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"], sizes)

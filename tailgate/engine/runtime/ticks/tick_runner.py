@@ -18,11 +18,13 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
+from tailgate.engine.runtime.ticks.ages import now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused, disk_full
 from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
 from tailgate.engine.runtime.ticks.pacing import Pacing
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
 from tailgate.engine.runtime.ticks.tick_result import Ticked
 from tailgate.engine.runtime.ticks.writes import written
@@ -64,6 +66,8 @@ class TickRunner:
         self.sums: dict[tuple[int, int], Sum | None] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
+        self.figures = TickFigures()
+        self.loop: TickLoop | None = None  # while `run` runs
         # of the newest ticks, in ms, from the start to the durable entry
         self.durations: deque[float] = deque(maxlen=DURATIONS)
         self._due = NEVER  # the time in ms at which the newest tick wants the next one
@@ -77,6 +81,7 @@ class TickRunner:
             self._discard_results()
             loop = TickLoop(self._session, self._inbox.folder, self._log.newest.inbox)
         self._log.on_end(loop.wake)
+        self.loop = loop
         self._inputs.start(loop)
         try:
             while not self._log.stopping:
@@ -103,7 +108,7 @@ class TickRunner:
             if engine_log.stopping:
                 return None
             try:
-                began = time.time_ns() // 1_000_000
+                began, start = time.time_ns() // 1_000_000, time.monotonic()
                 crash.point("tick.begin")
                 time_ms = max(began, engine_log.newest.time + 1)
                 ends, result = loop.tick(self.circuit, engine_log.state_path, time_ms, engine_log.newest.state or "", self._parallelism)
@@ -111,9 +116,12 @@ class TickRunner:
                 self._inputs.check_topics(ends)
                 crash.point("topics.checked")
                 changes: list[tuple[int, Any]] = [*result.changes]
+                computed, computed_ms = time.monotonic(), now_ms()
                 changes += written(self._inbox, engine_log.newest.inbox, ends.inbox, engine_log.catalog)
                 self._commit(began, time_ms, ends, changes, result)
                 loop.committed()
+                self.figures.committed(start, computed, result)
+                engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
                 self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # `run` looks for the source to blame
@@ -163,6 +171,7 @@ class TickRunner:
         """
         if isinstance(failure, LoopEnded):
             raise failure
+        self.figures.failed()
         self._discard_results()
         if self.rebuild is not None and caused(failure, "tailgate.state.StateLost") is not None:
             log.warning("state that the log names is missing or damaged: %s", failure)

@@ -53,6 +53,10 @@ class Failing:
         with self._lock:
             return min((e for e, n in self._sums.get(item.errors, {}).items() if n > 0), default=None)
 
+    def has_error(self, item: Item) -> bool:
+        """Returns whether a view has an error. It takes no lock, so it never delays a tick."""
+        return any(n > 0 for n in list(self._sums.get(item.errors, {}).values()))
+
     def _add(self, relation: int, changes: pa.Table) -> None:
         """Adds changes to the error counts of a relation."""
         with self._lock:

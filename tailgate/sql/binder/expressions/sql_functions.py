@@ -207,7 +207,7 @@ def default(binder: ExpressionBinder, argument: Field, text: str) -> Scalar:
 # --- inlining ---------------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=512)  # the same size as for views
+@lru_cache(maxsize=512)  # each statement that calls a function binds its body again
 def tree_of(text: str) -> exp.Expr:
     """Returns the tree of a function's body. Callers must not change it.
 

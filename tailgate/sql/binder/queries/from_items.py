@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from sqlglot import exp
 
@@ -14,34 +13,23 @@ from tailgate.lake.errors import (
     DuplicateAlias,
     FeatureNotSupported,
     InvalidColumnReference,
-    ProgramLimitExceeded,
     SyntaxError_,
     UndefinedColumn,
 )  # fmt: skip
 from tailgate.lake.types import BOOL, Field
 from tailgate.sql.authorization import SELECT
 from tailgate.sql.binder import scope as scopes
-from tailgate.sql.binder.context import Closure, Level, QueryBinder
+from tailgate.sql.binder.context import Closure, Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import lateral_queries
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
-from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.queries.views import plan_of_view
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
-from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import place, position
-from tailgate.sql.grammar.parser import parse_query
-from tailgate.sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from tailgate.sql.plan import And, Coalesce, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
-
-VIEW_DEPTH_MAX = 100  # levels of views over views; a deeper nesting is a mistake, and the recursion must end
-
-
-@lru_cache(maxsize=512)  # each statement that names a view binds its query again
-def tree_of(text: str) -> exp.Expr:
-    """Returns the tree of a view's query. Callers must not change it."""
-    return parse_query(text)
 
 
 def bind_table(node: exp.Expr, level: Level) -> Source:
@@ -157,25 +145,8 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if at is not None:
         names.places[at] = item.id
     columns = item.columns[: names.widths.get(item.id)]
-    plan = _expanded(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
+    plan = plan_of_view(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
-
-
-def _expanded(item: View, names: Names, queries: QueryBinder, at: int | None) -> Relation:
-    """Returns the plan of a plain view, with the view's column names.
-
-    If a statement names the view several times, it gets the same object each time.
-    """
-    cached = names.views.get((item.id, names.inside))
-    if cached is not None:
-        return cached
-    if names.depth >= VIEW_DEPTH_MAX:
-        raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(tree_of(item.query), names.below(item))
-    if plan.columns != item.columns:
-        plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
-    names.views[item.id, names.inside] = plan
-    return plan
 
 
 def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:

@@ -287,4 +287,9 @@ public final class Circuit implements Serializable {
   TickResult tick(RDD<InternalRow> batch, SparkSession session, String statePath, long time, String stateIds, int partitions) {
     return stages(session).run(batch, statePath, time, stateIds, partitions);
   }
+
+  /** Runs one tick with one partition in the calling thread. */
+  TickResult tick(List<TickInput.Part> parts, SparkSession session, String statePath, long time, String stateIds) {
+    return stages(session).run(parts, statePath, time, stateIds);
+  }
 }

@@ -33,10 +33,10 @@ import tailgate.state.StateIds;
 import tailgate.state.StateLost;
 
 /**
- * Runs a tick as RDDs: as a single task with one partition, otherwise as a stage per level with
- * exchanges between.
+ * Runs a tick: in the calling thread with one partition, otherwise as a job with a stage per level
+ * and exchanges between.
  *
- * <pre>   1: batch ─coalesce─► store 0, all operators ─► driver
+ * <pre>   1: parts ─► store 0, all operators ─► driver
  *   n: batch ─► sources ═exchange═► store 0, level 0 ═exchange═► store 1, level 1 … ═exchange═► results ─► driver</pre>
  *
  * <p>Catalyst is not involved: the planning of one DataFrame exchange takes longer than an ordinary
@@ -68,6 +68,24 @@ final class Stages {
     });
   }
 
+  /** Runs a tick with one partition in the calling thread, without a job. */
+  TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds) {
+    StateIds ids = StateIds.parse(stateIds, 1);
+    Whole whole = new Whole(circuit.id, shipped, time, statePath + RESULTS);
+    List<Sent> sent;
+    try {
+      sent = LocalTask.run(context, () -> {
+        try (TickInput.Rows rows = new TickInput.Rows(parts)) {
+          return opening.use(storeId(statePath, 0, 0), ids.store(0), whole, rows);
+        }
+      });
+    } catch (Exception e) {
+      throw recognised(e, time);
+    }
+    return result(sent, ids, statePath);
+  }
+
+  /** Runs a tick as a job; with one partition, as a job of a single task. */
   TickResult run(RDD<InternalRow> batch, String statePath, long time, String stateIds, int partitions) {
     StateIds ids = StateIds.parse(stateIds, partitions);
     List<Sent> sent;
@@ -226,9 +244,7 @@ final class Stages {
 
     abstract List<T> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input);
 
-    Iterator<T> apply(StateStore store, Iterator<InternalRow> input) {
-      return CollectionConverters.asScala(circuits.with(c -> run(c, new State(store), CollectionConverters.asJava(input))).iterator());
-    }
+    List<T> apply(StateStore store, java.util.Iterator<InternalRow> input) { return circuits.with(c -> run(c, new State(store), input)); }
   }
 
   private static final class Whole extends Use<Sent> {
@@ -262,9 +278,14 @@ final class Stages {
     }
   }
 
+  static StateStoreProviderId storeId(String path, int store, int partition) {
+    return new StateStoreProviderId(new StateStoreId(path, store, partition, StateStoreId.DEFAULT_STORE_NAME()), new UUID(0, 1));
+  }
+
   /** The settings with which all stores are opened. */
   private static final class Opening implements Serializable {
     private static final long serialVersionUID = 1;
+    private static final String CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE";
     private final StateStoreConf conf;
     private final Broadcast<SerializableConfiguration> hadoop;
     private final transient StateStoreCoordinatorRef coordinator;
@@ -274,6 +295,25 @@ final class Stages {
       hadoop = SerializableConfiguration$.MODULE$.broadcast(session.sparkContext(), session.sessionState().newHadoopConf());
       coordinator = session.streams().stateStoreCoordinator();
     }
+
+    /** Opens a store at this version and uses it. Throws {@link StateLost} if Spark cannot load it. */
+    <T> List<T> use(StateStoreProviderId id, StateIds.Store at, Use<T> use, java.util.Iterator<InternalRow> input) {
+      DurableFiles.keep(id.storeId().checkpointRootLocation());
+      int partition = id.storeId().partitionId();
+      Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[partition]);
+      try {
+        return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, conf,
+            hadoop.value().value(), false), input));
+      } catch (RuntimeException | Error e) {
+        throw e;
+      } catch (Exception e) {
+        if (e instanceof SparkThrowable s && s.getCondition() != null && s.getCondition().startsWith(CANNOT_LOAD)) throw new StateLost(e.getMessage(), e);
+        throw sneaky(e);
+      }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> RuntimeException sneaky(Throwable e) throws E { throw (E) e; }
   }
 
   /**
@@ -283,7 +323,6 @@ final class Stages {
    */
   private static final class Stage<U> extends RDD<U> {
     private static final long serialVersionUID = 1;
-    private static final String CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE";
     private final RDD<InternalRow> rows;
     private final Use<U> use;
     private final String path;
@@ -306,26 +345,10 @@ final class Stages {
     /** Returns the executor that last opened the store and still has it in memory. */
     @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) { return opening.coordinator.getLocation(id(split)).toList(); }
 
-    private StateStoreProviderId id(Partition split) {
-      return new StateStoreProviderId(new StateStoreId(path, store, split.index(), StateStoreId.DEFAULT_STORE_NAME()), new UUID(0, 1));
-    }
+    private StateStoreProviderId id(Partition split) { return storeId(path, store, split.index()); }
 
     @Override public Iterator<U> compute(Partition split, TaskContext context) {
-      DurableFiles.keep(path);
-      try {
-        Iterator<InternalRow> input = rows.iterator(split, context);
-        Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[split.index()]);
-        return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id(split), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, opening.conf,
-            opening.hadoop.value().value(), false), input));
-      } catch (RuntimeException | Error e) {
-        throw e;
-      } catch (Exception e) {
-        if (e instanceof SparkThrowable s && s.getCondition() != null && s.getCondition().startsWith(CANNOT_LOAD)) throw new StateLost(e.getMessage(), e);
-        throw sneaky(e);
-      }
+      return CollectionConverters.asScala(opening.use(id(split), at, use, CollectionConverters.asJava(rows.iterator(split, context))).iterator());
     }
-
-    @SuppressWarnings("unchecked")
-    private static <E extends Throwable> RuntimeException sneaky(Throwable e) throws E { throw (E) e; }
   }
 }

@@ -19,10 +19,8 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The records of one tick, in Kafka's columns.
- *
- * <p>With a single partition, one task reads all parts in order. With more, each part is read by
- * its own task.
+ * The records of one tick, in Kafka's columns, of several partitions: each part is read by its own
+ * task. With a single partition the tick reads all parts in order ({@link Rows}).
  */
 final class TickInput extends RDD<InternalRow> {
   private static final long serialVersionUID = 1;
@@ -35,17 +33,16 @@ final class TickInput extends RDD<InternalRow> {
    */
   record Part(String prefix, PartitionReaderFactory factory, InputPartition partition) implements java.io.Serializable {}
 
-  private record Split(int index, Part[] parts) implements Partition {
+  private record Split(int index, Part part) implements Partition {
     private static final long serialVersionUID = 1;
     @Override public int hashCode() { return index; }
     @Override public boolean equals(Object other) { return other instanceof Split split && split.index == index; }
   }
 
-  TickInput(SparkContext context, List<Part> parts, int partitions) {
+  TickInput(SparkContext context, List<Part> parts) {
     super(context, none(), Stages.tag(InternalRow.class));
-    splits = new Split[partitions == 1 ? 1 : parts.size()];
-    if (partitions == 1) splits[0] = new Split(0, parts.toArray(Part[]::new));
-    else for (int i = 0; i < splits.length; i++) splits[i] = new Split(i, new Part[] {parts.get(i)});
+    splits = new Split[parts.size()];
+    for (int i = 0; i < splits.length; i++) splits[i] = new Split(i, parts.get(i));
   }
 
   @SuppressWarnings("unchecked")
@@ -54,33 +51,31 @@ final class TickInput extends RDD<InternalRow> {
   @Override public Partition[] getPartitions() { return splits; }
 
   @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) {
-    Set<String> hosts = new LinkedHashSet<>();
-    for (Part part : ((Split) split).parts) hosts.addAll(List.of(part.partition.preferredLocations()));
-    return CollectionConverters.asScala(hosts).toSeq();
+    return CollectionConverters.asScala(List.of(((Split) split).part.partition.preferredLocations())).toSeq();
   }
 
   @Override public Iterator<InternalRow> compute(Partition split, TaskContext task) {
-    Rows rows = new Rows(((Split) split).parts);
+    Rows rows = new Rows(List.of(((Split) split).part));
     task.addTaskCompletionListener((TaskCompletionListener) t -> rows.close());
     return CollectionConverters.asScala(rows);
   }
 
   /** The rows of some parts, one part after the other. */
-  private static final class Rows implements java.util.Iterator<InternalRow> {
-    private final Part[] parts;
+  static final class Rows implements java.util.Iterator<InternalRow>, AutoCloseable {
+    private final List<Part> parts;
     private final Map<UTF8String, UTF8String> channels = new HashMap<>();  // by topic, of this part
     private int next;
     private PartitionReader<InternalRow> reader;
     private boolean ready;
 
-    Rows(Part[] parts) { this.parts = parts; }
+    Rows(List<Part> parts) { this.parts = parts; }
 
     @Override public boolean hasNext() {
       try {
         while (!ready) {
           if (reader == null) {
-            if (next == parts.length) return false;
-            Part part = parts[next++];
+            if (next == parts.size()) return false;
+            Part part = parts.get(next++);
             reader = part.factory.createReader(part.partition);
             channels.clear();
           }
@@ -97,7 +92,7 @@ final class TickInput extends RDD<InternalRow> {
       if (!hasNext()) throw new NoSuchElementException();
       ready = false;
       InternalRow row = reader.get();
-      String prefix = parts[next - 1].prefix;
+      String prefix = parts.get(next - 1).prefix;
       return prefix.isEmpty() ? row : inChannel(row, prefix);
     }
 
@@ -109,7 +104,7 @@ final class TickInput extends RDD<InternalRow> {
           row.numFields() <= Circuit.HEADERS || row.isNullAt(Circuit.HEADERS) ? null : row.getArray(Circuit.HEADERS)});
     }
 
-    void close() {
+    @Override public void close() {
       try {
         if (reader != null) reader.close();
         reader = null;

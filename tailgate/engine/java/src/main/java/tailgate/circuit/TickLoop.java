@@ -22,18 +22,21 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
+import org.apache.spark.util.UninterruptibleThread;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
+import tailgate.sources.RecordAges;
 
 /**
- * The JVM's part of the tick loop: the inputs, and one Spark job per tick.
+ * The JVM's part of the tick loop: the inputs, and the ticks. With one partition a tick runs in
+ * this thread, with more it is a Spark job.
  *
  * <pre>   driver                                        this thread
  *   'W'  ────────────────────────────────────►  waits for a reason, fixes the end of each input
  *   'N'  ◄── names of inputs that failed ─────
  *   takes the boundary
- *   'T'  ── time, state path, state ids ──────►  the job reads all inputs up to their ends
+ *   'T'  ── time, state path, state ids ──────►  reads all inputs up to their ends
  *   'R'  ◄── ends, result ────────────────────  or 'X': {@link #failure} returns the exception
  *   appends the log entry
  *   'C'  ────────────────────────────────────►  the inputs continue behind their ends</pre>
@@ -57,7 +60,7 @@ public final class TickLoop implements AutoCloseable {
   private final ServerSocketChannel server;
   private final long intervalNanos;
   private long began;  // when the last tick started
-  private final Thread thread = new Thread(this::serve, "tailgate-ticks");
+  private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");  // as Spark's tasks: required by its Kafka readers
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
 
@@ -98,6 +101,11 @@ public final class TickLoop implements AutoCloseable {
       return parts;
     }
 
+    /** Returns the oldest fetched records by topic, up to an end; none if the stream does not know them. */
+    Map<String, RecordAges.Oldest> oldest(Offset end) {
+      return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
+    }
+
     void commit() {
       if (!moved()) return;
       stream.commit(end);
@@ -119,7 +127,8 @@ public final class TickLoop implements AutoCloseable {
    * @param consumed the entry behind which the inbox is read
    * @param intervalMillis shortest time between the starts of two ticks
    */
-  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis) throws IOException {
+  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
+      throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
     this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);
@@ -165,15 +174,32 @@ public final class TickLoop implements AutoCloseable {
     InboxSource.look(folder);
   }
 
+  /**
+   * Returns the time of the oldest fetched record of each topic that no committed tick has read, as
+   * JSON: `{reader: {topic: ms}}`, null for a reader that does not know it. Any thread may call it.
+   */
+  public String pending() throws IOException {
+    ObjectNode all = JSON.createObjectNode();
+    for (Input reader : readers) {
+      if (!(reader.stream instanceof RecordAges)) {
+        all.putNull(reader.name);
+        continue;
+      }
+      ObjectNode of = all.putObject(reader.name);
+      reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
+    }
+    return JSON.writeValueAsString(all);
+  }
+
   /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */
   public Throwable failure(String name) { return failures.remove(name); }
 
-  /** Ends the loop: a tick that still runs is cancelled. */
+  /** Ends the loop. A tick that still runs has no effect; its job is cancelled. */
   @Override public void close() throws IOException {
     closed = true;
     server.close();
     session.sparkContext().cancelJobGroup(folder);
-    thread.interrupt();
+    InboxSource.look(folder);
   }
 
   // ---- the thread -------------------------------------------------------------------------------
@@ -266,7 +292,7 @@ public final class TickLoop implements AutoCloseable {
       List<TickInput.Part> parts = new ArrayList<>(inbox.parts());
       for (Input reader : readers) parts.addAll(reader.parts());
       ends = ends();
-      result = circuit.tick(new TickInput(session.sparkContext(), parts, partitions), session, statePath, time, stateIds, partitions).message();
+      result = result(parts, statePath, time, stateIds, partitions).message();
     } catch (Exception | Error e) {
       failures.put("", e);
       write(channel, ByteBuffer.wrap(new byte[] {'X'}));
@@ -277,12 +303,25 @@ public final class TickLoop implements AutoCloseable {
     write(channel, ByteBuffer.wrap(result));
   }
 
-  /** Returns the ends of the inputs: `{"inbox": number of the entry, "readers": {name: offsets}}`. */
+  private TickResult result(List<TickInput.Part> parts, String statePath, long time, String stateIds, int partitions) {
+    if (partitions == 1) return circuit.tick(parts, session, statePath, time, stateIds);
+    return circuit.tick(new TickInput(session.sparkContext(), parts), session, statePath, time, stateIds, partitions);
+  }
+
+  /**
+   * Returns the ends of the inputs and the oldest records before them: `{"inbox": number of the entry,
+   * "readers": {name: offsets}, "oldest": {channel: [time, arrival]}}`.
+   */
   private byte[] ends() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     all.set("inbox", JSON.readTree(inbox.end.json()).get(0));
-    ObjectNode of = all.putObject("readers");
-    for (Input reader : readers) of.set(reader.name, JSON.readTree(reader.end.json()));
+    ObjectNode of = all.putObject("readers"), oldest = all.putObject("oldest");
+    for (Input reader : readers) {
+      of.set(reader.name, JSON.readTree(reader.end.json()));
+      if (!reader.moved()) continue;
+      String prefix = reader.name + "/";
+      reader.oldest(reader.end).forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
+    }
     return JSON.writeValueAsBytes(all);
   }
 

@@ -15,19 +15,25 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import tailgate.rows.Change;
 import tailgate.sources.Decoder;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
+import tailgate.state.State;
 import tailgate.state.StateLost;
 
 /** The driver's requests to the loop, and the loop's answers. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class TickLoopTest {
   private static final int CHANNEL = 2;
+  private static final long COMMITTED = 49;  // of 50 entries, the last one is not
 
   /** The driver's side: a loop over one inbox, its socket, and the state of the last committed tick. */
   private static final class Driver implements AutoCloseable {
@@ -41,10 +47,12 @@ class TickLoopTest {
     JsonNode ends, result;
     byte[] changes;
 
-    Driver(Circuit circuit, int partitions) throws IOException {
+    Driver(Circuit circuit, int partitions) throws IOException { this(circuit, partitions, Files.createTempDirectory("state")); }
+
+    Driver(Circuit circuit, int partitions, Path state) throws IOException {
       Path folder = Files.createTempDirectory("loop");
       inbox = Files.createDirectory(folder.resolve("inbox"));
-      state = Files.createDirectory(folder.resolve("state"));
+      this.state = state;
       this.partitions = partitions;
       loop = new TickLoop(spark(), folder.resolve("socket").toString(), inbox.toString(), 0, 600_000, 0);
       loop.use(circuit);
@@ -178,6 +186,90 @@ class TickLoopTest {
       assertNotNull(driver.loop.failure("gone"));
       assertTrue(driver.tick());
       assertTrue(driver.ends.get("readers").isEmpty());
+    }
+  }
+
+  /** Fails when a row's value is negative, after it has written to the state. */
+  private static final class Faulty extends Operator {
+    private static final long serialVersionUID = 1;
+
+    @Override public StructType[] ports() { return new StructType[] {CircuitTest.PAGES}; }
+
+    @Override public StructType output() { return CircuitTest.PAGES; }
+
+    @Override public byte[] key(int port, UnsafeRow row) { return State.NONE; }
+
+    @Override public void run(Tick tick, List<List<Change>> input) {
+      for (Change c : input.get(0)) {
+        try (State.Entries entries = tick.state.entries(id, 0, utf8("count"))) {
+          while (entries.next()) {}
+        }
+        long count = tick.state.weigh(id, 0, utf8("count"), State.NONE, c.weight());
+        if (c.row().getInt(1) < 0) throw new IllegalStateException("negative");
+        tick.emit(this, InternalRow.fromSeq(scala.jdk.javaapi.CollectionConverters.asScala(List.<Object>of(c.row().getInt(0), (int) count)).toSeq()), 1);
+      }
+    }
+  }
+
+  private static Circuit faulty() {
+    Circuit c = new Circuit();
+    c.source(1, "a", Decoder.arrow(CircuitTest.PAGES), empty(CircuitTest.PAGES));
+    c.operator(2, new Faulty());
+    c.edge(1, empty(CircuitTest.PAGES), 2, 0);
+    c.relation(1, CircuitTest.PAGES, 0);
+    c.output(2, empty(CircuitTest.PAGES), 1);
+    c.seal();
+    return c;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void anOperatorThatThrowsLeavesNoChangeOfTheState(int partitions) throws IOException {
+    try (Driver driver = new Driver(faulty(), partitions)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.news();
+      assertTrue(driver.tick());
+      driver.commit();
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(2, -1))));
+      driver.news();
+      for (int attempt = 0; attempt < 2; attempt++) {
+        assertFalse(driver.tick());
+        assertInstanceOf(OperatorFailed.class, driver.loop.failure(""));
+      }
+      driver.loop.use(sums());  // as if the views of the operator were stopped
+      assertTrue(driver.tick());
+      driver.commit();
+      driver.loop.use(faulty());
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(3, 1))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(Bag.of(row(3, 2)), changes(CircuitTest.PAGES, driver.changes), "of the failed rows nothing was counted");
+    }
+  }
+
+  @Test
+  void aTickHasNoJobAndTheNextLoopContinuesItsState() throws IOException {
+    String ids;
+    Path state;
+    var jobs = spark().sparkContext().dagScheduler().nextJobId();
+    try (Driver driver = new Driver(sums(), 1)) {
+      state = driver.state;
+      for (int n = 1; n <= 50; n++) {
+        driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+        driver.news();
+        assertTrue(driver.tick());
+        if (n % 10 != 0) driver.commit();  // the others are repeated
+      }
+      ids = driver.ids;
+    }
+    assertEquals(jobs, spark().sparkContext().dagScheduler().nextJobId());
+    try (Driver driver = new Driver(sums(), 1, state)) {
+      driver.ids = ids;
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1))));
+      driver.news();
+      assertTrue(driver.tick());
+      Bag after = changes(CircuitTest.SUMS, driver.changes);
+      assertEquals(new Bag().add(row(1, COMMITTED * 10, COMMITTED), -1).add(row(1, COMMITTED * 10 + 1, COMMITTED + 1), 1), after);
     }
   }
 }

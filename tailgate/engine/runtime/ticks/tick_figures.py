@@ -1,0 +1,36 @@
+"""Figures of the ticks, for metrics. The thread of the ticks changes it; any thread may read it."""
+
+from __future__ import annotations
+
+import time
+
+from tailgate.engine.runtime.ticks.tick_result import Ticked
+from tailgate.operations.metrics import Counter, Histogram
+
+
+class TickFigures:
+    """The figures of an engine's ticks. `rows` and `bytes`: changes by relation, whose label is its id.
+
+    `failing`: whether the newest tick failed. `committed_at`: when the newest tick was committed, by the monotonic clock.
+    """
+
+    def __init__(self) -> None:
+        self.phases, self.rows, self.bytes = Histogram(), Counter(), Counter()
+        self.failures = 0
+        self.failing = False
+        self.committed_at = time.monotonic()
+
+    def committed(self, start: float, computed: float, result: Ticked) -> None:
+        """Records a tick that is committed now. `start` and `computed`: when it began, and when the JVM had its result."""
+        now = time.monotonic()
+        for phase, seconds in (("circuit", computed - start), ("commit", now - computed), ("total", now - start)):
+            self.phases.observe(seconds, phase)
+        for relation, (rows, size) in result.sizes.items():
+            self.rows.add(str(relation), by=rows)
+            self.bytes.add(str(relation), by=size)
+        self.failing, self.committed_at = False, now
+
+    def failed(self) -> None:
+        """Records a tick that failed."""
+        self.failures += 1
+        self.failing = True

@@ -1,0 +1,50 @@
+"""Figures of the mirrors, for metrics. The follower thread changes it; any thread may read it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from tailgate.lake.log.entry import Header
+from tailgate.operations.metrics import Counter, Histogram
+
+ENTRIES_KEPT = 2_000  # some minutes of ticks
+
+
+class Figures:
+    """The figures of a process's mirrors. `delays`: from the start of each tick until the mirrors show it.
+
+    `rows` and `bytes`: changes by relation, whose label is its id. `at_end`: when the mirrors were last at the end of the log.
+    `entries`: the newest entries that the mirrors show, each with the time in ms since when; `began`: the first one.
+    """
+
+    def __init__(self) -> None:
+        self.began = 0
+        self.entries: deque[tuple[int, int]] = deque(maxlen=ENTRIES_KEPT)
+        self.delays = Histogram()
+        self.rows, self.bytes = Counter(), Counter()
+        self.at_end = time.monotonic()
+
+    def applied(self, relation: int, changes: pa.Table) -> None:
+        """Counts changes of a relation."""
+        self.rows.add(str(relation), by=changes.num_rows)
+        self.bytes.add(str(relation), by=changes.nbytes)
+
+    def shown(self, headers: Iterable[Header]) -> None:
+        """Observes the delay of entries that the mirrors show from now on."""
+        now = time.time()
+        for header in headers:
+            self.delays.observe(max(0.0, now - header.time / 1000))
+            self.entries.append((header.n, round(now * 1000)))
+
+    def reached_end(self) -> None:
+        """Records that the mirrors show all entries."""
+        self.at_end = time.monotonic()
+
+    @property
+    def behind_s(self) -> float:
+        """Returns the seconds since the mirrors were last at the end of the log."""
+        return time.monotonic() - self.at_end

@@ -1,0 +1,8 @@
+"""A process as operators see it: metrics and health checks over HTTP.
+
+    definitions   the metrics that exist
+    metrics       their values in one process
+    endpoint      /metrics, /livez, /readyz and /startupz
+
+Engine, gateway and sinks fill in the values. This package knows none of them.
+"""

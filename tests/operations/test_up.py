@@ -1,0 +1,226 @@
+"""Tests the metrics and health checks of all processes of `tailgate up`, and the freshness lag that the gateway shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+
+from tailgate.embedded.children import free_port
+from tailgate.embedded.kafka import Kafka
+from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, Metric
+from tests.engine.runtime.parts import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
+
+READY_S = 300.0
+SECRET = "a value of a row"
+# Metrics that have no series in this test: nothing fails, and no backfill runs at the time of the scrape.
+UNUSED = {"tailgate_metrics_omitted_series", "tailgate_engine_backfill_percent", "tailgate_engine_backfill_rows"}
+
+Served = dict[str, dict[tuple[str, ...], float]]
+
+
+def scrape(port: int) -> Served:
+    """Returns the samples that a process serves, as Prometheus' own parser reads them."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    assert SECRET not in text
+    samples: Served = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            samples.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return samples
+
+
+def status(port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+class System:
+    """A `tailgate up` with metrics, and its clients."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.port = free_port()
+        self.metrics = free_port()
+        self.log = folder / "up.log"
+        words = ["up", "--data", str(folder / "data"), "--listen", f"127.0.0.1:{self.port}", "--metrics", str(self.metrics)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=log, stderr=log)
+
+    @property
+    def ports(self) -> dict[str, int]:
+        return {name: self.metrics + i for i, name in enumerate(("up", "engine", "sinks", "gateway"))}
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_S
+        while status(self.ports["up"], "/readyz") != 200:
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.2)
+
+    def run(self, *statements: str) -> list[Any]:
+        with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement)  # type: ignore[call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[System]:
+    system = System(tmp_path_factory.mktemp("up"), kafka)
+    yield system
+    system.stop()
+
+
+def load(system: System, stop: threading.Event) -> None:
+    """Sends records and runs statements until `stop` is set."""
+    producer = Producer({"bootstrap.servers": system.kafka.address})
+    producer.produce("orders", "no JSON")
+    number = 0
+    while not stop.is_set():
+        for _ in range(50):
+            number += 1
+            producer.produce("orders", json.dumps({"id": number, "note": SECRET, "amount": number % 7}))
+        producer.flush()
+        system.run("SELECT count(*) FROM totals", "INSERT INTO notes VALUES (1) ON CONFLICT DO NOTHING")
+
+
+def without_series(definitions: tuple[Metric, ...], served: Served) -> set[str]:
+    return {m.name for m in definitions if not {m.name, f"{m.name}_count"} & served.keys()}
+
+
+def test_all_processes_serve_their_metrics(system: System) -> None:
+    until(lambda: status(system.ports["engine"], "/livez") == 200, READY_S)
+    assert status(system.ports["up"], "/readyz") == 503  # the children start
+    system.wait_ready()
+    for name, port in system.ports.items():
+        assert status(port, "/startupz") == status(port, "/readyz") == 200, name
+    producer = Producer({"bootstrap.servers": system.kafka.address})
+    producer.produce("orders", json.dumps({"id": 0, "note": SECRET, "amount": 0}))
+    producer.flush()
+    kafka = system.kafka.address
+    system.run(
+        f"CREATE SOURCE orders (id bigint, note text, amount bigint) FROM KAFKA BROKER '{kafka}' TOPIC 'orders' FORMAT JSON",
+        "CREATE MATERIALIZED VIEW totals AS SELECT amount, count(*) AS n FROM orders GROUP BY amount",
+        "CREATE TABLE notes (id bigint PRIMARY KEY)",
+        f"CREATE SINK changes FROM totals INTO KAFKA BROKER '{kafka}' TOPIC 'changes' KEY (amount) FORMAT JSON ENVELOPE UPSERT",
+    )
+    stop = threading.Event()
+    loader = threading.Thread(target=load, args=(system, stop))
+    loader.start()
+    try:
+        for _ in range(20):
+            served = {name: scrape(port) for name, port in system.ports.items()}
+            time.sleep(0.5)
+        until(lambda: "tailgate_engine_operator_state_rows" in scrape(system.ports["engine"]), 60)
+        until(lambda: scrape(system.ports["sinks"])["tailgate_sinks_events_total"][("public.changes",)] > 0, 60)
+    finally:
+        stop.set()
+        loader.join()
+    served = {name: scrape(port) for name, port in system.ports.items()}
+    unused = {
+        name: without_series(definitions, served[name])
+        for name, definitions in (("engine", ENGINE), ("gateway", GATEWAY), ("sinks", SINKS), ("up", UP))
+    }
+    assert set().union(*unused.values()) <= UNUSED
+    engine = served["engine"]
+    assert engine["tailgate_engine_source_dead_letters_total"][("public.orders",)] == 1
+    assert engine["tailgate_engine_source_up"][("public.orders",)] == 1
+    count = sum(n for _, n in system.run("SELECT amount, n FROM totals"))
+    until(lambda: scrape(system.ports["engine"])["tailgate_engine_source_records_total"][("public.orders",)] >= count, 30)
+    assert "tailgate_jvm_process_resident_memory_bytes" in engine
+
+
+def test_freshness_lag_is_what_an_observer_measures(system: System) -> None:
+    """The observer sends records, and polls the view until it shows them."""
+    system.wait_ready()
+    kafka = system.kafka.address
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("visits", json.dumps({"id": 0}))
+    producer.flush()
+    system.run(
+        f"CREATE SOURCE visits (id bigint) FROM KAFKA BROKER '{kafka}' TOPIC 'visits' FORMAT JSON",
+        "CREATE MATERIALIZED VIEW newest AS SELECT max(id) AS id FROM visits",
+    )
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        until(lambda: _lag(connection)["lag_ms"] == 0, 60)
+        observed, ticks = [], []
+        for number in range(1, 25):
+            sent = time.time()
+            producer.produce("visits", json.dumps({"id": number}), timestamp=round(sent * 1000))
+            producer.flush()
+            while connection.execute("SELECT id FROM newest").fetchone() != (number,):
+                time.sleep(0.005)
+            observed.append((time.time() - sent) * 1000)
+            time.sleep(0.2)
+            ticks.append(_lag(connection)["tick_ms"])
+        until(lambda: _lag(connection)["lag_ms"] == 0, 10)
+        lag = _lag(connection)
+    assert lag["max_minute_ms"] == pytest.approx(max(observed), abs=100 + max(ticks)), observed
+    assert lag["unknown"] is None
+    parts = ("kafka_ms", "wait_ms", "tick_ms", "commit_ms", "mirror_ms")
+    assert sum(lag[part] for part in parts) == pytest.approx(observed[-1], abs=100), lag
+
+
+def test_a_record_that_is_not_shown_has_an_age(system: System) -> None:
+    """A record whose time is an hour ago makes the lag an hour until it is shown."""
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        producer = Producer({"bootstrap.servers": system.kafka.address})
+        producer.produce("visits", json.dumps({"id": 1000}), timestamp=round((time.time() - 3600) * 1000))
+        producer.flush()
+        until(lambda: _lag(connection)["max_minute_ms"] >= 3_600_000, 30)
+        until(lambda: _lag(connection)["lag_ms"] == 0, 30)
+
+
+def test_the_lag_of_a_paused_source_is_unknown(system: System) -> None:
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        connection.execute("PAUSE SOURCE visits")
+        until(lambda: _lag(connection)["unknown"] == "the source cannot be read", 30)
+        assert _lag(connection)["lag_ms"] is None
+        connection.execute("RESUME SOURCE visits")
+        until(lambda: _lag(connection)["lag_ms"] == 0, 60)
+
+
+def test_the_lag_of_a_table_counts_from_the_acknowledgement(system: System) -> None:
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        connection.execute("CREATE TABLE comments (id bigint PRIMARY KEY)")
+        began = time.time()
+        for id in range(5):
+            connection.execute(f"INSERT INTO comments VALUES ({id})")
+        took_ms = (time.time() - began) * 1000
+        until(lambda: _lag(connection, "comments")["lag_ms"] == 0, 30)
+        until(lambda: (_lag(connection, "comments")["max_minute_ms"] or 0) > 0, 30)
+        assert _lag(connection, "comments")["max_minute_ms"] <= took_ms
+
+
+def _lag(connection: psycopg.Connection[Any], name: str = "newest") -> dict[str, Any]:
+    cursor = connection.execute("SELECT * FROM tailgate.freshness WHERE name = %s", [name])
+    row = cursor.fetchone()
+    assert row is not None and cursor.description is not None
+    return dict(zip([column.name for column in cursor.description], row, strict=True))
