@@ -149,7 +149,7 @@ class CreateIndex:
 
 
 ObjectKind: TypeAlias = Literal[
-    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection", "endpoint", "stream"
+    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection", "endpoint"
 ]  # fmt: skip
 
 
@@ -157,7 +157,7 @@ ObjectKind: TypeAlias = Literal[
 class Drop:
     """DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
 
-    kind: ObjectKind
+    kind: ObjectKind | Literal["stream"]
     names: tuple[Name, ...]
     if_exists: bool = False
     cascade: bool = False
