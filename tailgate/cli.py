@@ -29,8 +29,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("tailgate").setLevel(logging.INFO)
+    from tailgate.operations import logs
+
+    logs.configure(getattr(options, "log", "text"), options.command)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
@@ -130,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
 def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, command=name)
     return command
 
 
@@ -184,6 +185,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
     command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+    command.add_argument("--log", choices=("text", "json"), default="text", help="the form of the log on standard error (text)")
 
 
 def _metrics_address(options: argparse.Namespace) -> Address | None:
@@ -248,6 +250,7 @@ def _up(options: argparse.Namespace) -> int:
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
         metrics=_metrics_address(options),
+        log=options.log,
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
