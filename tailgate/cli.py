@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import json
 import logging
 import os
 import signal
@@ -125,7 +126,21 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
+    _log_commands(commands)
     return top
+
+
+def _log_commands(commands: Any) -> None:
+    """Adds `tailgate log ls` and `tailgate log show`."""
+    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
+    words = log.add_subparsers(required=True, metavar="COMMAND")
+    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
+    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
+    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
+    show.add_argument("n", type=int, help="number of the entry")
+    for command in (ls, show):
+        _data(command)
+        command.add_argument("--json", action="store_true", help="a JSON object per entry")
 
 
 def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -329,3 +344,26 @@ def _verify(options: argparse.Namespace) -> int:
         problems += finding.problem is not None
     print(f"problems: {problems}")
     return 1 if problems else 0
+
+
+def _log_ls(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import newest
+
+    for entry in newest(Lake.open(options.data), options.count):
+        line = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**entry)
+        print(json.dumps(entry) if options.json else line)
+    return 0
+
+
+def _log_show(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import entry
+
+    shown = entry(Lake.open(options.data), options.n)
+    if options.json:
+        print(json.dumps(shown))
+    else:
+        for name, value in shown.items():
+            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
+    return 0
