@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import json
 import logging
 import os
 import signal
@@ -29,8 +30,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("tailgate").setLevel(logging.INFO)
+    from tailgate.operations import logs
+
+    logs.configure(getattr(options, "log", "text"), options.command)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
@@ -124,13 +126,27 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
+    _log_commands(commands)
     return top
+
+
+def _log_commands(commands: Any) -> None:
+    """Adds `tailgate log ls` and `tailgate log show`."""
+    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
+    words = log.add_subparsers(required=True, metavar="COMMAND")
+    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
+    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
+    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
+    show.add_argument("n", type=int, help="number of the entry")
+    for command in (ls, show):
+        _data(command)
+        command.add_argument("--json", action="store_true", help="a JSON object per entry")
 
 
 def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, command=name)
     return command
 
 
@@ -184,6 +200,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
     command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+    command.add_argument("--log", choices=("text", "json"), default="text", help="the form of the log on standard error (text)")
 
 
 def _metrics_address(options: argparse.Namespace) -> Address | None:
@@ -248,6 +265,7 @@ def _up(options: argparse.Namespace) -> int:
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
         metrics=_metrics_address(options),
+        log=options.log,
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -326,3 +344,26 @@ def _verify(options: argparse.Namespace) -> int:
         problems += finding.problem is not None
     print(f"problems: {problems}")
     return 1 if problems else 0
+
+
+def _log_ls(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import newest
+
+    for entry in newest(Lake.open(options.data), options.count):
+        line = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**entry)
+        print(json.dumps(entry) if options.json else line)
+    return 0
+
+
+def _log_show(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import entry
+
+    shown = entry(Lake.open(options.data), options.n)
+    if options.json:
+        print(json.dumps(shown))
+    else:
+        for name, value in shown.items():
+            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
+    return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import logging
 import signal
 import sys
 from dataclasses import dataclass
@@ -53,7 +52,6 @@ class Options:
 
 def run(options: Options) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     sys.setswitchinterval(SWITCH_S)
     try:
         import uvloop

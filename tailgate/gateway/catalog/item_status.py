@@ -67,13 +67,28 @@ KINDS = (
 )
 
 
+FRESHNESS = f"{SCHEMA}.freshness"  # how fresh the relations are that the role may read
+FRESHNESS_FIELDS = (
+    Field("schema", TEXT),
+    NAME,
+    Field("kind", TEXT),
+    Field("lag_ms", INT8),
+    Field("unknown", TEXT),
+    Field("slowest_source", TEXT),
+    *(Field(f"{phase}_ms", INT8) for phase in ("kafka", "wait", "tick", "commit", "mirror")),
+    *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
+)
+
+OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS}  # relations other than lists of items
+
+
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of each relation as {qualified name: {column: type}}."""
     result = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
     }
-    return {**result, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
+    return {**result, **{name: {f.name: f.type.name for f in fields} for name, fields in OTHERS.items()}}
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -73,24 +73,20 @@ Needs = tuple[Need, ...]
 Parse = Callable[[Parser], Statement]
 
 
-def after(words: str, parser: Parse) -> dict[str, Parse]:
-    """Returns the entry of a statement that begins with these words, and whose parser begins after them."""
+def after(first: str, parser: Parse, *kinds: str) -> dict[str, Parse]:
+    """Returns the entries of a statement whose parser begins after its first words.
+
+    The entries are these words, or these words with each of `kinds`, which the parser reads.
+
+    >>> list(after("CREATE", lambda cursor: Empty(), "INDEX", "UNIQUE INDEX"))
+    ['CREATE INDEX', 'CREATE UNIQUE INDEX']
+    """
 
     def parse(cursor: Parser) -> Statement:
-        cursor.expect_word(*words.lower().split())
+        cursor.expect_word(*first.lower().split())
         return parser(cursor)
 
-    return {words: parse}
-
-
-def creating(parser: Parse, *kinds: str) -> dict[str, Parse]:
-    """Returns the entries of a CREATE for kinds of objects, whose parser begins after CREATE."""
-
-    def parse(cursor: Parser) -> Statement:
-        cursor.expect_word("create")
-        return parser(cursor)
-
-    return {f"CREATE {kind}": parse for kind in kinds}
+    return {f"{first} {kind}": parse for kind in kinds} or {first: parse}
 
 
 def nothing(statement: Any) -> Needs:
@@ -234,14 +230,14 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
     Kind(
         d.CreateFunction,
-        creating(functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
+        after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
         CATALOG,
         _function,
         tag="CREATE FUNCTION",
     ),
     Kind(
         d.CreateIndex,
-        creating(indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
+        after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
         CATALOG,
         lambda t: (OwnItems((t.relation,)),),
         tag="CREATE INDEX",
@@ -249,7 +245,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
         d.CreateEndpoint,
-        creating(endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
+        after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
         CATALOG,
         lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
         tag="CREATE ENDPOINT",
@@ -257,7 +253,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
     Kind(
         k.CreateSource,
-        creating(sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
+        after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
         CATALOG,
         _connected,
         tag="CREATE SOURCE",
@@ -283,7 +279,7 @@ TABLE: tuple[Kind, ...] = (
     # A schema with the name of a role comes first in that role's search_path ($user).
     Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
     Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),
-    Kind(s.CreateRole, creating(roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
+    Kind(s.CreateRole, after("CREATE", roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
     Kind(s.CreateToken, after("CREATE TOKEN", tokens.create_token), CATALOG, _token, rows=True, tag="CREATE TOKEN"),
