@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tailgate.gateway.http.server import HttpOptions
-from tailgate.lake.catalog.tokens import PREFIX
+from tailgate.lake.catalog.passwords import TOKEN_PREFIX
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
@@ -23,7 +23,7 @@ def web(world: World) -> Iterator[Web]:
 
 def created(world: World, user: str, name: str, role: str) -> str:
     ((token,),) = world.sql(user, f"CREATE TOKEN {name} FOR {role}")
-    assert token.startswith(PREFIX)
+    assert token.startswith(TOKEN_PREFIX)
     return str(token)
 
 
@@ -72,7 +72,7 @@ def test_who_creates_and_sees_tokens(world: World) -> None:
 
 def test_tokens_are_kept_as_hashes(world: World) -> None:
     token = created(world, "boss", "app", "boss")
-    secret = token.removeprefix(PREFIX).encode()
+    secret = token.removeprefix(TOKEN_PREFIX).encode()
     files = [path for path in world.lake.path.rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if secret in path.read_bytes()]

@@ -11,7 +11,7 @@ from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
-from tailgate.lake.catalog.tokens import hash_of, new_token
+from tailgate.lake.catalog.passwords import new_token, token_hash
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql import statements as s
@@ -26,6 +26,6 @@ def bind(session: Session, bound: Bound, statement: s.CreateToken, oids: Sequenc
 async def create(session: Session, bound: Bound, statement: s.CreateToken, values: Sequence[object]) -> Tagged:
     """Creates a token. Returns the only row that ever shows it."""
     token = new_token()
-    hashed = replace(bound, text=f"{bound.text.rstrip().rstrip(';')} AS '{hash_of(token)}'")
+    hashed = replace(bound, text=f"{bound.text.rstrip().rstrip(';')} AS '{token_hash(token)}'")
     tag = await catalog_changes.run(session, hashed, statement, values)
     return Tagged(TableRows(bound.columns or (), pa.table([pa.array([token])], names=["c0"])), tag, counted=False)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from tailgate.gateway.http.messages import HttpError, Request
 from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.passwords import token_hash
 from tailgate.lake.catalog.roles import OPERATOR, Role
-from tailgate.lake.catalog.tokens import hash_of
 from tailgate.lake.errors import InvalidAuthorizationSpecification, InvalidPassword, TailgateError, of
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
@@ -36,7 +36,7 @@ class Tokens:
         if catalog is not self._catalog:
             self._roles = {hash: role for role in catalog.all_roles().values() for hash in role.tokens.values()}
             self._catalog = catalog
-        role = self._roles.get(hash_of(token))
+        role = self._roles.get(token_hash(token))
         if role is None:
             raise InvalidPassword("invalid token")
         return role

@@ -34,7 +34,7 @@ class Role(Record):
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `grants`: privileges by object id.
-    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.tokens`).
+    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.passwords`).
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
     """
 
