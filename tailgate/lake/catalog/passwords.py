@@ -1,4 +1,6 @@
-"""The credentials of roles: passwords, stored as SCRAM-SHA-256 verifiers, and tokens, stored as hashes. A verifier proves that a client knows the password but does not reveal it.
+"""The credentials of roles: passwords, stored as SCRAM-SHA-256 verifiers, and tokens, stored as hashes.
+
+A verifier proves that a client knows the password but does not reveal it.
 
     SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>      base64, PostgreSQL's form in pg_authid.rolpassword
 
