@@ -34,12 +34,12 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     if what == "describe":
         assert name is not None
         return _described(catalog.relation(name))
-    known = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
+    properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
-        running = [(item, ksqldb) for item, ksqldb in known if ksqldb.query]
+        running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
         return [_query(item, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
     type = "stream" if what == "streams" else "table"
-    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in known if k.type == type]
+    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type]
 
 
 def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:

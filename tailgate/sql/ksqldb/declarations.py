@@ -47,17 +47,17 @@ def topic_properties(statement: s.CreateItem | s.CreateAs, *, topic: str | None,
 
     Raises 22023 for an unknown property or value, and 0A000 for one that is not supported.
     """
-    given = dict(statement.properties)
-    for property_name in given:
+    properties = dict(statement.properties)
+    for property_name in properties:
         if property_name not in KNOWN:
             raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {property_name}", position=statement.position)
         if property_name not in PROPERTIES:
             raise FeatureNotSupported(f"property {property_name} is not supported", position=statement.position)
-    if "FORMAT" in given and ("KEY_FORMAT" in given or "VALUE_FORMAT" in given):
+    if "FORMAT" in properties and ("KEY_FORMAT" in properties or "VALUE_FORMAT" in properties):
         raise InvalidParameterValue("Cannot supply both 'VALUE_FORMAT' and 'FORMAT' properties.", position=statement.position)
-    both = given.get("FORMAT")
-    key_format = str(given.get("KEY_FORMAT", both) or (formats[0] if formats else "KAFKA")).upper()
-    value_format = str(given.get("VALUE_FORMAT", both) or (formats[1] if formats else "")).upper()
+    both = properties.get("FORMAT")
+    key_format = str(properties.get("KEY_FORMAT", both) or (formats[0] if formats else "KAFKA")).upper()
+    value_format = str(properties.get("VALUE_FORMAT", both) or (formats[1] if formats else "")).upper()
     if not value_format:
         raise InvalidParameterValue('Missing required property "VALUE_FORMAT" which has no default value.', position=statement.position)
     for format, supported, part in ((key_format, KEY_FORMATS, "KEY"), (value_format, VALUE_FORMATS, "VALUE")):
@@ -66,16 +66,16 @@ def topic_properties(statement: s.CreateItem | s.CreateAs, *, topic: str | None,
         if format not in supported:
             hint = f"Use {', '.join(supported)}."
             raise FeatureNotSupported(f"{part}_FORMAT {format} is not supported", hint=hint, position=statement.position)
-    name = given.get("KAFKA_TOPIC", topic)
+    name = properties.get("KAFKA_TOPIC", topic)
     if not isinstance(name, str) or not name:
         raise InvalidParameterValue('Missing required property "KAFKA_TOPIC" which has no default value.', position=statement.position)
     return TopicProperties(
         name,
         key_format,
         value_format,
-        _count(given.get("PARTITIONS"), "PARTITIONS", statement.position),
-        _count(given.get("REPLICAS"), "REPLICAS", statement.position),
-        _delimiter(given.get("VALUE_DELIMITER"), statement.position),
+        _count(properties.get("PARTITIONS"), "PARTITIONS", statement.position),
+        _count(properties.get("REPLICAS"), "REPLICAS", statement.position),
+        _delimiter(properties.get("VALUE_DELIMITER"), statement.position),
     )
 
 
@@ -197,19 +197,19 @@ def message(
 
     Missing columns are NULL. Raises 42703, 42804, 22023, or 0A000 for a value that is not a literal.
     """
-    known = dict(columns)
-    names = statement.columns or tuple(known)
+    column_types = dict(columns)
+    names = statement.columns or tuple(column_types)
     if len(names) != len(statement.values):
         raise InvalidParameterValue("Expected number columns and values to match", position=statement.position)
-    values: dict[str, object] = dict.fromkeys(known)
+    values: dict[str, object] = dict.fromkeys(column_types)
     timestamp: int | None = None
     for name, expression in zip(names, statement.values, strict=True):
-        if name == "rowtime" and name not in known:
+        if name == "rowtime" and name not in column_types:
             timestamp = int(str(_value(expression, types.BIGINT, name)))
             continue
-        if name not in known:
+        if name not in column_types:
             raise UndefinedColumn(f"Column name {ksqldb_name(name)} does not exist.", position=statement.position)
-        values[name] = _value(expression, known[name], name)
+        values[name] = _value(expression, column_types[name], name)
     key = None if not keys or values[keys[0]] is None else str(values[keys[0]]).encode()
     others = {name: value for name, value in values.items() if name not in keys}
     return Message(key, _encoded(others, value_format, delimiter), timestamp)

@@ -97,11 +97,11 @@ class Translator:
 
     def _column(self, reference: e.ColumnReference) -> Typed:
         scope = self._scope
-        known = reference.source is None or reference.source in scope.names
-        if known and reference.column in scope.columns:
+        is_own = reference.source is None or reference.source in scope.names
+        if is_own and reference.column in scope.columns:
             type = scope.columns[reference.column]
             return Typed(quoted(reference.column), type, type.name in types.STRUCTURES)
-        if known and scope.has_position and reference.column in PSEUDO_COLUMNS:
+        if is_own and scope.has_position and reference.column in PSEUDO_COLUMNS:
             text = ROWTIME if reference.column == "rowtime" else quoted(reference.column)
             return Typed(text, PSEUDO_COLUMNS[reference.column])
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""

@@ -75,8 +75,8 @@ def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[in
     """
     if item.ksqldb is None or item.ksqldb.reset == "earliest":
         return beginning(source, bounds)
-    begun = item.starts.get(source.id, {})
-    return {p: max(begun.get(p, high if not begun else low), low) for p, (low, high) in bounds.items()}
+    starts = item.starts.get(source.id, {})
+    return {p: max(starts.get(p, low if starts else high), low) for p, (low, high) in bounds.items()}
 
 
 def _unread(engine: Engine, source: Item) -> int:
