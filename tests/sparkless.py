@@ -96,7 +96,13 @@ class Installation:
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         return items
 
-    def install(self, change: Change, fill: tuple[Item, ...] = (), check: Callable[[], None] = lambda: None, **_: object) -> Header:
+    def install(
+        self,
+        change: Change,
+        fill: tuple[Item, ...] = (),
+        changes: Callable[[], Any] = tuple,
+        check: Callable[[], None] = lambda: None,
+    ) -> Header:
         engine = self.engine
         check()
         for item in change.put:
@@ -106,7 +112,7 @@ class Installation:
                 elif isinstance(item, Subscription):
                     subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
         with engine.boundary:
-            header = engine.writer.append(kind="catalog", catalog=change)
+            header = engine.writer.append(changes(), kind="catalog", catalog=change)
             coming = [i for i in fill if i.replaces]
             if coming:
                 self._switch(coming)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.control import Notice, StatementResult
+from tailgate.lake.control import FilledTable, Notice, StatementResult
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer import engines
@@ -52,6 +52,17 @@ class Control:
         status, answer = await self._request("POST", control.WRITE, body, None)
         if status == 200:
             return control.WriteResult.of(answer)
+        raise control.error_of(answer)
+
+    async def filled_table(self, table: FilledTable) -> StatementResult | int:
+        """Creates a table with rows. Returns the entry of the inbox with which the rows conflict, if there is one.
+
+        Raises 40001 if a name no longer refers to the item in the resolution. If the task is canceled: see `statement`.
+        """
+        body = await asyncio.to_thread(table.encode)
+        status, answer = await self._request("POST", control.TABLE, body, None, withdraws=True)
+        if status == 200:
+            return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
         raise control.error_of(answer)
 
     async def status(self) -> control.Answer:

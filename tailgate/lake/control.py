@@ -2,8 +2,10 @@
 
     POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
     POST /write                           Write            ──► {"number": n} or {"conflict": c}
+    POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
+    GET  /freshness?after=n                                ──► the ages of records that ticks have read, or not read
     GET  /status                                           ──► the state of sources, views and sinks
 
 HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
@@ -25,7 +27,8 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
-STATEMENT, WRITE, NEWEST, RECENT, STATUS = "/statement", "/write", "/newest", "/recent", "/status"
+STATEMENT, WRITE, TABLE = "/statement", "/write", "/table"
+NEWEST, RECENT, STATUS, FRESHNESS = "/newest", "/recent", "/status", "/freshness"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
 
@@ -114,13 +117,44 @@ class Write:
         return Write(head["base"], tuple(head["reads"]), tuple(parts), head.get("reserve", ""))
 
 
+NEW_TABLE = 0  # the table of the part with the rows of a new table, which has no id yet
+
+
+@dataclass(frozen=True, slots=True)
+class FilledTable:
+    """A new table with its rows, of CREATE TABLE … AS.
+
+    `statement`: CREATE TABLE with the columns; its resolution has the names of the whole statement. `write`: the rows, and the tables
+    that the query has read.
+    """
+
+    statement: StatementRequest
+    write: Write
+
+    def encode(self) -> bytes:
+        """Returns the length of the statement (4 bytes, big-endian), the statement and the write."""
+        statement = self.statement.encode()
+        return b"".join([struct.pack(">I", len(statement)), statement, self.write.encode()])
+
+    @staticmethod
+    def decode(body: bytes) -> FilledTable:
+        """Returns the table of a body."""
+        (length,) = struct.unpack_from(">I", body)
+        return FilledTable(StatementRequest.decode(body[4 : 4 + length]), Write.decode(body[4 + length :]))
+
+
 def newest_path(after: int) -> str:
     """Returns the path of a request for an entry later than `after`."""
     return f"{NEWEST}?after={after}"
 
 
+def freshness_path(after: int) -> str:
+    """Returns the path of a request for the ages of records, with ticks later than entry `after`."""
+    return f"{FRESHNESS}?after={after}"
+
+
 def decode_newest(query: str) -> int:
-    """Returns the entry of a request's query. Raises 22023."""
+    """Returns the entry of a request's query, also for freshness. Raises 22023."""
     return _whole(parse_qs(query).get("after", ["0"])[0])
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,10 @@ class World:
         self.errors: dict[str, dict[str, dict[str, Any]]] = {"sources": {}, "views": {}, "sinks": {}}
         self.execute = self.statements.execute  # called by the control interface; a test may replace it
         writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
+        filled_table = partial(self.statements.create_filled_table, writes.accepted)
+        status = lambda: {**self.errors, "ticks": 0}  # noqa: E731
         self.control = Control(
-            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, lambda: {**self.errors, "ticks": 0}, writes.write)
+            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, status, writes.write, table=filled_table)
         )
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)

@@ -28,7 +28,7 @@ def test_the_gateway_executes_each_statement() -> None:
 
 
 def test_each_statement_returns_rows_or_a_tag() -> None:
-    computed = {"Begin", "Commit", "Rollback", "RollbackTo", "Discard", "Deallocate", "CloseCursor", "Empty", "CopyFrom"}
+    computed = {"Begin", "Commit", "Rollback", "RollbackTo", "Discard", "Deallocate", "CloseCursor", "Empty", "CopyFrom", "CreateTableAs"}
     computed |= {
         "Drop",
         "AlterItem",

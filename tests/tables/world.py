@@ -52,7 +52,8 @@ class Engine:
             self._going.set()
         self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
-        self.control = Control(Answers(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write))
+        status = {"ticks": 0, "sources": {}, "sinks": {}}
+        self.control = Control(Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.filled_table))
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -92,6 +93,10 @@ class Engine:
     def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object = None) -> dict[str, Any]:
         with self._boundary:
             return self._statements.execute(sql, settings, resolution, client)  # type: ignore[arg-type]
+
+    def filled_table(self, body: bytes, client: object) -> dict[str, Any]:
+        with self._boundary:
+            return self._statements.create_filled_table(self.writes.accepted, body, client)  # type: ignore[arg-type]
 
     def newest(self, after: int, timeout: float) -> dict[str, Any]:
         header = self.lake.log.wait(after, 0.5) or self.writer.newest

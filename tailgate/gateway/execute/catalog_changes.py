@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
@@ -25,6 +25,8 @@ from tailgate.lake.control import Notice, StatementResult
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
+
+Result = TypeVar("Result")
 
 CHANGING = running_at(Place.CATALOG)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
@@ -49,7 +51,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.writes = Pending()
     session.out.flush()
-    await _caught_up(session)
+    await caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:
         return tag
     if isinstance(statement, s.CreateSubscription):
@@ -89,15 +91,15 @@ async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None
         resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await _withdrawable(session, session.control.statement(without_password(bound), _settings(session), resolution, tell))
+            return await withdrawable(session, session.control.statement(without_password(bound), settings_of(session), resolution, tell))
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX:
                 raise
-        await _caught_up(session)
+        await caught_up(session)
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _withdrawable(session: Session, execution: Coroutine[Any, Any, StatementResult]) -> StatementResult:
+async def withdrawable(session: Session, execution: Coroutine[Any, Any, Result]) -> Result:
     """Returns the result of an execution in the engine. If the statement is canceled, waits until the engine has undone it.
 
     As in PostgreSQL, a statement that has taken effect succeeds although it was canceled.
@@ -116,13 +118,13 @@ async def _withdrawable(session: Session, execution: Coroutine[Any, Any, Stateme
         return task.result()
 
 
-def _settings(session: Session) -> dict[str, str]:
+def settings_of(session: Session) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
     return {**values, "role": session.access.role.name}
 
 
-async def _caught_up(session: Session) -> None:
+async def caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
     newest = session.gateway.lake.log.newest()
     if newest is not None:

@@ -179,7 +179,7 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
             return effect
         reserve = reserve or secrets.token_hex(8)
         await serving.progress.wait_inbox(conflict)
-    raise _conflict()
+    raise could_not_serialize()
 
 
 async def commit(session: Session) -> None:
@@ -195,11 +195,11 @@ async def commit(session: Session) -> None:
     if conflict:
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
             await asyncio.wait_for(session.serving.progress.wait_inbox(conflict), CONFLICT_WAIT_S)
-        raise _conflict()
+        raise could_not_serialize()
     await subscriptions.commit(session, pending.acknowledged)
 
 
-def _conflict() -> SerializationFailure:
+def could_not_serialize() -> SerializationFailure:
     return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
 
 

@@ -79,7 +79,7 @@ class Pending:
         """Returns the tables that the transaction read as a whole, directly or through views."""
         tables: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
-            tables |= _tables_below(relation, catalog)
+            tables |= tables_below(relation, catalog)
         return tables
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
@@ -95,7 +95,7 @@ class Pending:
         return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()
 
 
-def _tables_below(relation: int, catalog: Catalog) -> set[int]:
+def tables_below(relation: int, catalog: Catalog) -> set[int]:
     """Returns the tables below a relation, or the relation itself if it is a table.
 
     Sources are not included: changes of Kafka sources do not conflict.
@@ -105,4 +105,4 @@ def _tables_below(relation: int, catalog: Catalog) -> set[int]:
         return set()
     if isinstance(item, Table):
         return {relation}
-    return set().union(*(_tables_below(d, catalog) for d in item.depends)) if item.depends else set()
+    return set().union(*(tables_below(d, catalog) for d in item.depends)) if item.depends else set()

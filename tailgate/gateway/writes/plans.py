@@ -145,7 +145,7 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
         existing,
         write.conflict,
         returning,
-        _parameter_types(write.parameters),
+        parameter_types(write.parameters),
         write.demands,
         _checks(write.checks, compact),
     )
@@ -154,7 +154,7 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
     rows, checks = query_of(write.rows, compact=compact), _checks(write.checks, compact)
     return ChangePlan(
-        write.table, rows, write.updates, write.pinned, write.returning, _parameter_types(write.parameters), write.demands, checks
+        write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, checks
     )
 
 
@@ -162,6 +162,6 @@ def _checks(checks: tuple[tuple[str, plan.Relation], ...], compact: bool) -> Che
     return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
 
 
-def _parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
+def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
     """Replaces unknown parameter types with text, as PostgreSQL does."""
     return tuple(TEXT if t == UNKNOWN else t for t in parameters)

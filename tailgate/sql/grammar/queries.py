@@ -138,9 +138,12 @@ def _select(cursor: Rules, at: int) -> exp.Expr:
             node.set("expressions", targets(cursor))
     start = cursor.position
     if cursor.accept_word("into"):
-        cursor.any_word("temporary", "temp", "unlogged")
+        cursor.any_word("local", "global")
+        temporary = cursor.any_word("temporary", "temp", "unlogged") in ("temporary", "temp")
         cursor.accept_word("table")
-        node.set("into", place(exp.Into(this=relation(cursor)), start))
+        into = place(exp.Into(this=relation(cursor), temporary=temporary), start)
+        into.meta["end"] = cursor.tokens[cursor.index - 1].end
+        node.set("into", into)
     start = cursor.position
     if cursor.accept_word("from"):
         items = cursor.listed(tables.table)

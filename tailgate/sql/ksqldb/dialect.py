@@ -4,7 +4,7 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
 
     CREATE STREAM, CREATE SOURCE {STREAM | TABLE}, CREATE … CONNECTOR, DROP STREAM      ksqlDB
     CREATE TYPE, except AS ENUM, AS RANGE and AS (…)                                    ksqlDB
-    CREATE TABLE name [WITH (…)] AS, CREATE TABLE … WITH (kafka_topic = …)              ksqlDB
+    CREATE OR REPLACE TABLE, CREATE TABLE … WITH (kafka_topic = …)                      ksqlDB
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
     SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS         ksqlDB
     SET 'a.b' = 'c', EMIT CHANGES, EMIT FINAL                                           ksqlDB
@@ -29,6 +29,20 @@ SETTING = "tailgate.dialect"
 
 FIRST = ("list", "describe", "terminate", "define", "undefine", "unset", "assert")
 SHOWN = ("streams", "queries", "connectors", "properties", "types", "variables", "connector")
+# what WITH (…) of CREATE TABLE begins with, and PostgreSQL's does not
+PROPERTIES = (
+    "kafka_topic",
+    "format",
+    "key_format",
+    "value_format",
+    "partitions",
+    "replicas",
+    "retention_ms",
+    "timestamp",
+    "timestamp_format",
+    "value_delimiter",
+    "wrap_single_value",
+)
 TYPES_OF_POSTGRESQL = ("enum", "range")
 
 
@@ -116,13 +130,12 @@ def _creates_type(cursor: Cursor) -> bool:
 
 
 def _creates_table(cursor: Cursor, row: Sequence[Token]) -> bool:
-    """Returns whether the words are CREATE TABLE name [WITH (…)] AS, or its WITH names a topic or a format."""
+    """Returns whether the words are CREATE OR REPLACE TABLE, or CREATE TABLE with a property of ksqlDB in its WITH.
+
+    CREATE TABLE … AS without EMIT is PostgreSQL's.
+    """
     if cursor.at_word("create", "or", "replace", "table"):
         return True
     if not cursor.at_word("create", "table"):
         return False
-    at = 5 if cursor.at_word("create", "table", "if", "not", "exists") else 2
-    if cursor.peek(at + 1).value in ("as", "with"):
-        return True
-    names = ("kafka_topic", "format", "key_format", "value_format")
-    return any(a.value == "with" and b.value == "(" and c.value in names for a, b, c in zip(row, row[1:], row[2:], strict=False))
+    return any(a.value == "with" and b.value == "(" and c.value in PROPERTIES for a, b, c in zip(row, row[1:], row[2:], strict=False))

@@ -16,6 +16,7 @@ from tailgate.sql.statements import ksqldb
 from tailgate.sql.statements.kinds import parser_at
 from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
+from tailgate.sql.statements.parsers.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.unsupported import refuse
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.statement import Prepare, Statement
@@ -104,7 +105,7 @@ def statement(cursor: Parser) -> Statement:
     if cursor.at_word("with") and (written := writes.after_with(cursor)) is not None:
         return written
     if at_query(cursor) or cursor.at("("):
-        return select(cursor)
+        return with_new_table(select(cursor))
     if token.kind == "word" and token.value == "prepare":
         return _prepare(cursor)
     parser = parser_at(cursor)

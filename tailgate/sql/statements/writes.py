@@ -55,6 +55,21 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """CREATE TABLE name [(columns)] [WITH (options)] AS query [WITH NO DATA], and SELECT … INTO name.
+
+    `columns`: names for the first columns of the query. `options`: the WITH clause as typed, or ''.
+    """
+
+    name: Name
+    query: QueryText
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    options: str = ""
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Expression:
     """An expression as typed. Positions in its tree count from the start of the statement."""
 

@@ -33,7 +33,7 @@ POLL_S = 10.0  # longest long poll
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
-WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
+WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
 class Client(Protocol):
@@ -50,7 +50,7 @@ class Client(Protocol):
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`.
+    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -58,6 +58,8 @@ class Answers:
     status: Callable[[], dict[str, Any]]
     write: Callable[[bytes], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
+    table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
+    freshness: Callable[[int], dict[str, Any]] = lambda after: {}
 
 
 class _Server(ThreadingHTTPServer):
@@ -90,6 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
             elif url.path == protocol.RECENT:
                 self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
+            elif url.path == protocol.FRESHNESS:
+                self._answer(200, self.server.answers.freshness(protocol.decode_newest(url.query)))
             else:
                 self._answer(404, {"message": "no such path"})
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
@@ -98,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
         try:
-            length = body_length(self.headers, WRITE_BYTES_MAX if path == protocol.WRITE else STATEMENT_BYTES_MAX)
+            length = body_length(self.headers, STATEMENT_BYTES_MAX if path == protocol.STATEMENT else WRITE_BYTES_MAX)
         except BadRequest as e:
             self.close_connection = True
             self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
@@ -106,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
-        if path not in (protocol.STATEMENT, protocol.WRITE):
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -114,6 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
             if path == protocol.WRITE:
                 self._answer(200, self.server.answers.write(body))
+                return
+            if path == protocol.TABLE:
+                self._answer(200, self.server.answers.table(body, self))
                 return
             request = protocol.StatementRequest.decode(body)
             text = request.sql

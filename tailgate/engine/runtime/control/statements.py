@@ -8,10 +8,12 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from tailgate.engine import ddl
 from tailgate.engine.plan.explain import explain
@@ -30,7 +32,10 @@ from tailgate.lake.catalog import Catalog, Change, Connection, Item, Materialize
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
+from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.lake.tables.weights import formed
+from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import (
     AlterItem,
     AlterRole,
@@ -39,6 +44,7 @@ from tailgate.sql.statements import (
     Comment,
     CommentOnFunction,
     CreateConnection,
+    CreateEndpoint,
     CreateFunction,
     CreateIndex,
     CreateRole,
@@ -70,6 +76,7 @@ from tailgate.sql.statements import (
 from tailgate.sql.statements.kinds import kind_of
 
 Answer = dict[str, Any]
+Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Dropping = Drop | DropFunction | DropSchema
@@ -99,6 +106,8 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
+            case CreateEndpoint():
+                return self._create_endpoint(statement, text, settings.get("role"), names, client)
             case CreateIndex():
                 return self._create_index(statement, names, client)
             case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
@@ -189,12 +198,39 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
+    def create_filled_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
+        """Creates a table with its rows in one entry of the log, and returns the answer of `POST /table`.
+
+        `accepted` keeps other writes back, and says whether a table that the query has read was written since.
+        """
+        table = FilledTable.decode(body)
+        request, (rows,) = table.statement, (part.changes for part in table.write.parts)
+        statement = parse(request.sql)
+        assert isinstance(statement, CreateTable)
+        with self._turn(client), accepted(table.write) as conflict:
+            if conflict:
+                return {"conflict": conflict}
+            catalog = self._engine.catalog.with_resolution(request.resolution)
+            item = replace(ddl.create_table(statement, request.sql, catalog), owner=_owner(request.settings.get("role"), catalog))
+            changes = [(item.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(item.columns, weight=True)))] if rows else []
+            header = self._installation.install(Change(put=(item,)), changes=lambda: changes, check=lambda: _check_canceled(client))
+        return {"tag": "CREATE TABLE AS", "n": header.n, "time": header.time, "notices": []}
+
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):
             item, all_notices = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
+
+    def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
+            catalog = self._engine.catalog.with_resolution(names)
+            item, all_notices = ddl.create_endpoint(statement, text, catalog, _owner(creator, catalog))
+            if item is not None:
+                ddl.check_definitions((item,), catalog)
+                self._installation.install(Change(put=(item,)))
+        return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the new items of a CREATE statement, without owners."""

@@ -22,14 +22,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.catalog import Catalog, Table
-from tailgate.lake.control import Part, Write
+from tailgate.lake.control import NEW_TABLE, Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
 from tailgate.lake.host import crash
 from tailgate.lake.tables.weights import formed, total
@@ -48,8 +49,14 @@ class Writes:
     entry, and starts a tick. It may fail after the call: the entry counts for later writes nevertheless.
     """
 
-    def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record], Callable[[int], None]], int]) -> None:
-        self._catalog, self._enter = catalog, enter
+    def __init__(
+        self,
+        inbox: Inbox,
+        catalog: Callable[[], Catalog],
+        enter: Callable[[list[Record], Callable[[int], None]], int],
+        on_durable: Callable[[int, Collection[int]], None] = lambda number, tables: None,
+    ) -> None:
+        self._catalog, self._enter, self._on_durable = catalog, enter, on_durable
         self._lock = threading.Condition()
         self._tables: dict[int, int] = {}  # table → the last entry that wrote it
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
@@ -65,26 +72,34 @@ class Writes:
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
-        with self._lock:
-            self._wait_reserved(write)
-            conflict = self._conflict(write)
+        with self.accepted(write) as conflict:
             if conflict:
-                if write.reserve:
-                    until = time.monotonic() + RESERVED_S
-                    for table in write.reads:
-                        self._reserved.setdefault(table, (write.reserve, until))
                 return {"conflict": conflict}
-            self._check(write)
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
             records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
-            number = self._enter(records, lambda number: self._note(number, changed))
-            self._release(write)
+            number = self._enter(records, lambda number: self._durable(number, changed))
             return {"number": number}
+
+    @contextmanager
+    def accepted(self, write: Write) -> Iterator[int]:
+        """Yields 0 while no other write is accepted, or the number of the entry that the write conflicts with."""
+        with self._lock:
+            self._wait_reserved(write)
+            conflict = self._conflict(write)
+            if conflict and write.reserve:
+                until = time.monotonic() + RESERVED_S
+                for table in write.reads:
+                    self._reserved.setdefault(table, (write.reserve, until))
+            if not conflict:
+                self._check(write)
+            yield conflict
+            if not conflict:
+                self._release(write)
 
     def _check(self, write: Write) -> None:
         catalog = self._catalog()
-        for table in {*write.reads, *(p.table for p in write.parts)}:
+        for table in {*write.reads, *(p.table for p in write.parts)} - {NEW_TABLE}:
             item = catalog.items.get(table)
             if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
@@ -108,6 +123,10 @@ class Writes:
         self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
         if any(key is None for _, key in written):
             self._floor = number
+
+    def _durable(self, number: int, parts: Sequence[Part]) -> None:
+        self._note(number, parts)
+        self._on_durable(number, {part.table for part in parts})
 
     def _note(self, number: int, parts: Sequence[Part]) -> None:
         if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: writes with an earlier base conflict

@@ -54,7 +54,7 @@ from tailgate.sql.plan.grouping import ONE_ROW
 # clauses of SELECT that need the types of all output columns
 SETTLING = ("distinct", "group", "having", "order", "limit", "offset")
 REFUSED = {
-    "into": "SELECT INTO",
+    "into": "SELECT INTO inside another statement",
     "locks": "FOR UPDATE",
 }
 

@@ -18,7 +18,7 @@ from tailgate.sql.statements.parsers.functions import function_name
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
-    "secret": "secret", "connection": "connection",
+    "secret": "secret", "connection": "connection", "endpoint": "endpoint",
 }  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
+from tailgate.sql.statements.parsers.create_table_as import at_query_of_table, create_table_as
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.writes import Check, CreateTable, TableColumn
+from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, TableColumn
 
 # unsupported constraints and column clauses: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
@@ -33,7 +34,6 @@ _BEHIND = {
     ("using",): "USING",
     ("on", "commit"): "ON COMMIT",
     ("tablespace",): "TABLESPACE",
-    ("as",): "CREATE TABLE … AS",
 }
 
 
@@ -53,14 +53,14 @@ class _Key:
         self.columns, self.constraint, self.position = columns, constraint, at
 
 
-def create_table(cursor: Parser) -> CreateTable:
+def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
     """Parses the rest of CREATE TABLE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("of") or cursor.at_word("partition", "of"):
         raise unsupported("CREATE TABLE … " + ("OF" if cursor.at_word("of") else "PARTITION OF"), cursor.position)
-    if cursor.at_word("as"):
-        raise unsupported("CREATE TABLE … AS", cursor.position, "Create the table and INSERT INTO it, or create a materialized view.")
+    if at_query_of_table(cursor):
+        return create_table_as(cursor, this, absent)
     cursor.expect("(")
     columns: list[TableColumn] = []
     key = _Key()

@@ -1,0 +1,68 @@
+"""The table that CREATE TABLE … AS makes: the plan of its rows, and the CREATE TABLE statement with its columns.
+
+Source: PostgreSQL 15, src/backend/commands/createas.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tailgate.gateway.serving.prepared import declared
+from tailgate.gateway.writes.plans import Query, parameter_types, query_of
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_
+from tailgate.lake.types import NUMERIC, TEXT, Field, Type
+from tailgate.sql.authorization import Demand
+from tailgate.sql.bind import bind_query
+from tailgate.sql.statements import CreateTableAs
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A bound CREATE TABLE … AS. `columns`: those of the table. `rows`: the query, rendered for DuckDB."""
+
+    columns: tuple[Field, ...]
+    rows: Query
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+
+    @property
+    def size(self) -> int:
+        return self.rows.size
+
+    def definition(self, name: Name, options: str) -> str:
+        """Returns the CREATE TABLE statement. `options`: its WITH clause, or ''."""
+        columns = ", ".join(f"{quoted(c.name)} {_type_name(c.type)}" for c in self.columns)
+        return f"CREATE TABLE {name.sql} ({columns}) {options}".rstrip()
+
+
+def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
+    """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
+    query = bind_query(statement.query, catalog, declared(oids))
+    if len(statement.columns) > len(query.columns):
+        raise SyntaxError_("too many column names were specified")
+    names = [*statement.columns, *(c.name for c in query.columns[len(statement.columns) :])]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise DuplicateColumn(f'column "{name}" specified more than once')
+    columns = tuple(Field(name, _stored_type(name, c.type)) for name, c in zip(names, query.columns, strict=True))
+    return NewTable(columns, query_of(query.plan, compact=False), parameter_types(query.parameters), query.demands)
+
+
+def _stored_type(column: str, type: Type) -> Type:
+    """Returns the type of a table's column for a column of the query. Raises 42P16 for a row."""
+    match type.name:
+        case "unknown":
+            return replace(TEXT, is_array=type.is_array)
+        case "record":
+            raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
+        case "numeric" if not type.declared:
+            return replace(NUMERIC, is_array=type.is_array)
+    return type
+
+
+def _type_name(type: Type) -> str:
+    """Returns the name of a type in CREATE TABLE, where `character` alone would mean one character."""
+    return str(type).replace("character", "bpchar", 1) if type.name == "bpchar" and not type.modifiers else str(type)

@@ -1,0 +1,67 @@
+"""Parses CREATE TABLE … AS and SELECT … INTO, which creates a table, too.
+
+Source: PostgreSQL 15, "CREATE TABLE AS", "SELECT INTO"; gram.y, CreateAsStmt, into_clause.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.catalog.names import Name
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.clauses import column_names, query, since, with_options
+from tailgate.sql.statements.parsers.unsupported import TEMPORARY, unsupported
+from tailgate.sql.statements.queries import Select
+from tailgate.sql.statements.values import QueryText
+from tailgate.sql.statements.writes import CreateTableAs
+
+NAMES = ("word", "quoted")  # kinds of tokens
+
+
+def at_query_of_table(cursor: Parser) -> bool:
+    """Returns whether the rest of CREATE TABLE is [(column names)] [WITH (options)] AS query."""
+    names_only = cursor.at("(") and cursor.peek().kind in NAMES and (cursor.at(",", 2) or cursor.at(")", 2))
+    return names_only or cursor.at_word("as") or cursor.at_word("with") or cursor.at_word("using")
+
+
+def create_table_as(cursor: Parser, name: Name, absent: bool) -> CreateTableAs:
+    """Parses the rest of CREATE TABLE … AS, after the name of the table."""
+    columns = column_names(cursor) if cursor.at("(") else ()
+    if cursor.at_word("using"):
+        raise unsupported("USING", cursor.position)
+    start = cursor.position
+    settings, _ = with_options(cursor)
+    options = since(cursor, start) if settings else ""
+    for words in (("on", "commit"), ("tablespace",)):
+        if cursor.at_word(*words):
+            raise unsupported(" ".join(words).upper(), cursor.position)
+    cursor.expect_word("as")
+    if cursor.at_word("execute"):
+        raise unsupported("CREATE TABLE … AS EXECUTE", cursor.position, "Write the query of the prepared statement.")
+    text = query(cursor)
+    with_data = True
+    if cursor.accept_word("with"):
+        with_data = not cursor.accept_word("no")
+        cursor.expect_word("data")
+    return CreateTableAs(name, text, columns, absent, options, with_data)
+
+
+def with_new_table(statement: Select) -> Select | CreateTableAs:
+    """Returns the statement that creates the table of SELECT … INTO, or a SELECT without INTO as it is."""
+    first = statement.query.tree
+    while isinstance(first, (exp.SetOperation, exp.Subquery)):
+        first = first.this
+    into = first.args.get("into")
+    if into is None:
+        return statement
+    if into.args.get("temporary"):
+        raise unsupported("SELECT INTO TEMPORARY", position(into) or 0, TEMPORARY)
+    if statement.as_of is not None:
+        raise unsupported("SELECT INTO … AS OF", position(into) or 0)
+    first.set("into", None)
+    text, offset = statement.query.text, statement.query.offset
+    begin, end = (position(into) or 0) - offset, into.meta["end"] - offset
+    table = into.this
+    name = Name(table.name, table.text("db") or None, position(table))
+    return CreateTableAs(name, QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, statement.query.tree))
