@@ -70,8 +70,8 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-    filled_table = partial(statements.create_filled_table, writes.accepted)
-    answers = Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), filled_table)
+    change_table = partial(statements.change_table, writes.accepted)
+    answers = Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), change_table)
     control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:

@@ -202,6 +202,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
+    Kind(w.AlterTable, {"ALTER": objects.alter}, WRITE, _owner, tag="ALTER TABLE"),
     Kind(w.CreateTableAs, after("CREATE TABLE", create_table.create_table), WRITE, _new),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),

@@ -33,7 +33,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.control import FilledTable, Write
-from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.lake.errors import DuplicateColumn, DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import (
@@ -41,6 +41,7 @@ from tailgate.sql.statements import (
     AlterRole,
     AlterSchema,
     AlterSecret,
+    AlterTable,
     Comment,
     CommentOnFunction,
     CreateConnection,
@@ -195,23 +196,31 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
-    def create_filled_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
-        """Creates a table with its rows in one entry of the log, and returns the answer of `POST /table`.
+    def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
+        """Creates or alters a table and changes its rows in one entry of the log; returns the answer of `POST /table`.
 
-        `accepted` keeps other writes back, and says whether a table that the query has read was written since.
+        `accepted` keeps other writes back, and says whether a table that the gateway has read was written since.
         """
-        table = FilledTable.decode(body)
-        request, (rows,) = table.statement, (part.changes for part in table.write.parts)
-        statement = parse(request.sql)
-        assert isinstance(statement, CreateTable)
-        with self._turn(client), accepted(table.write) as conflict:
+        request = FilledTable.decode(body)
+        names, (rows,) = request.statement.resolution, (part.changes for part in request.write.parts)
+        with self._turn(client), accepted(request.write) as conflict:
             if conflict:
                 return {"conflict": conflict}
-            catalog = self._engine.catalog.with_resolution(request.resolution)
-            item = replace(ddl.create_table(statement, request.sql, catalog), owner=_owner(request.settings.get("role"), catalog))
-            changes = [(item.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(item.columns, weight=True)))] if rows else []
-            header = self._installation.install(Change(put=(item,)), changes=lambda: changes, check=lambda: _check_canceled(client))
-        return {"tag": "CREATE TABLE AS", "n": header.n, "time": header.time, "notices": []}
+            catalog = self._engine.catalog.with_resolution(names)
+            messages: tuple[str, ...] = ()
+            match parse(request.statement.sql):
+                case CreateTable() as creation:
+                    owner = _owner(request.statement.settings.get("role"), catalog)
+                    table = replace(ddl.create_table(creation, request.statement.sql, catalog), owner=owner)
+                    tag, change = "CREATE TABLE AS", Change(put=(table,))
+                case AlterTable() as statement:
+                    tag = "ALTER TABLE"
+                    table, change, messages = ddl.alter_table(statement, catalog)
+                case other:
+                    raise FeatureNotSupported(f"{type(other).__name__} with rows is not supported")
+            changes = [(table.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(table.columns, weight=True)))] if rows else []
+            self._installation.install(change, changes=lambda: changes, check=lambda: _check_canceled(client))
+        return self._answer(tag, *(notice(message, DuplicateColumn.sqlstate) for message in messages))
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with self._turn(client):

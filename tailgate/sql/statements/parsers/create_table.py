@@ -124,6 +124,17 @@ def _modes(cursor: Parser) -> None:
             return
 
 
+def table_column(cursor: Parser, table: Name) -> TableColumn:
+    """Parses a column of ALTER TABLE … ADD COLUMN. Raises 0A000 for a constraint that applies to other columns or rows."""
+    at = cursor.position
+    key = _Key()
+    column = _column(cursor, table, key)
+    if key.columns or key.checks:
+        what = "PRIMARY KEY" if key.columns else "CHECK"
+        raise unsupported(f"{what} of a column that is added", at)
+    return column
+
+
 def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
     """Parses a column with its constraints. Keys and checks go to `key`."""
     at = cursor.position
