@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD COLUMN with views above the table, which go on with the columns that they know, also after a restart."""
+"""ALTER TABLE … ADD COLUMN with views above the table, which keep the columns that they know, also after a restart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.statements.conftest import World
 pytestmark = pytest.mark.spark
 
 
-def test_views_go_on(world: World, sql: psycopg.Connection) -> None:
+def test_views_keep_their_columns(world: World, sql: psycopg.Connection) -> None:
     sql.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text)")
     sql.execute("INSERT INTO orders VALUES (1, 'ann'), (2, 'bob'), (3, 'ann')")
     sql.execute("CREATE MATERIALIZED VIEW counts AS SELECT customer, count(*) AS n FROM orders GROUP BY customer")
