@@ -104,8 +104,8 @@ class Reader:
         changes = net(self._lake, entry, self._relation)
         if changes is None or changes.num_columns == len(self._schema):
             return None if changes is None else formed(changes, self._schema)
-        known = total([changes], self._schema)
-        return known if known.num_rows else None
+        rows = total([changes], self._schema)
+        return rows if rows.num_rows else None
 
     def _count_at(self, time: int) -> None:
         """Counts the errors at the start.

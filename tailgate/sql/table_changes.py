@@ -49,10 +49,10 @@ def altered_table(table: Table, statement: AlterTable) -> tuple[Table, tuple[str
                 defaults = dict(after.defaults) | _default(field, column.default)
                 after = replace(after, columns=(*after.columns, field), defaults=defaults)
             case SetDefault(column=name, default=text):
-                found = next((c for c in after.columns if c.name == name), None)
-                if found is None:
+                target = next((c for c in after.columns if c.name == name), None)
+                if target is None:
                     raise UndefinedColumn(f'column "{name}" of relation "{table.name}" does not exist')
-                defaults = {n: d for n, d in after.defaults.items() if n != name} | _default(found, text)
+                defaults = {n: d for n, d in after.defaults.items() if n != name} | _default(target, text)
                 after = replace(after, defaults=defaults)
     return replace(after, sql=definition(after)) if after != table else table, tuple(notices)
 

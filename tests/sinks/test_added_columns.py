@@ -1,4 +1,4 @@
-"""A sink knows the columns that its relation had when it was created: values of later columns are no changes."""
+"""A sink knows the columns that its relation had when it was created: it ignores the values of later columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sinks.reading import Reader
 
 
-def test_values_of_an_added_column_are_no_changes(tmp_path: Path) -> None:
+def test_values_of_an_added_column_are_ignored(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     writer = open_epoch(lake)
     try:
