@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import json
 import logging
 import os
 import signal
@@ -29,8 +30,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("tailgate").setLevel(logging.INFO)
+    from tailgate.operations import logs
+
+    logs.configure(getattr(options, "log", "text"), options.command)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
@@ -124,13 +126,27 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
+    _log_commands(commands)
     return top
+
+
+def _log_commands(commands: Any) -> None:
+    """Adds `tailgate log ls` and `tailgate log show`."""
+    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
+    words = log.add_subparsers(required=True, metavar="COMMAND")
+    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
+    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
+    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
+    show.add_argument("n", type=int, help="number of the entry")
+    for command in (ls, show):
+        _data(command)
+        command.add_argument("--json", action="store_true", help="a JSON object per entry")
 
 
 def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, command=name)
     return command
 
 
@@ -158,6 +174,11 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
     )
+    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
+    command.add_argument(
+        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
+    )
+    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
@@ -179,6 +200,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
     command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+    command.add_argument("--log", choices=("text", "json"), default="text", help="the form of the log on standard error (text)")
 
 
 def _metrics_address(options: argparse.Namespace) -> Address | None:
@@ -195,6 +217,10 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
+        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
+    if options.http_rate is not None and options.http_rate <= 0:
+        raise InvalidParameterValue("--http-rate must be greater than 0")
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -216,6 +242,10 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
+    if options.http is not None:
+        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
+    if options.http_rate is not None:
+        words += ("--http-rate", str(options.http_rate))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -235,6 +265,7 @@ def _up(options: argparse.Namespace) -> int:
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
         metrics=_metrics_address(options),
+        log=options.log,
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -274,6 +305,7 @@ def _engine(options: argparse.Namespace) -> int:
 
 
 def _gateway(options: argparse.Namespace) -> int:
+    from tailgate.gateway.http.server import HttpOptions
     from tailgate.gateway.main import Options, run
     from tailgate.gateway.resources.memory import parsed
     from tailgate.gateway.security.tls import Files
@@ -282,7 +314,11 @@ def _gateway(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     memory = parsed(options.memory) if options.memory is not None else None
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, memory, _metrics_address(options)))
+    http = None
+    if options.http is not None:
+        http_host, _, http_port = options.http.rpartition(":")
+        http = HttpOptions(http_host.strip("[]"), int(http_port), frozenset(options.http_origin), options.http_rate)
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, _metrics_address(options)))
 
 
 def _presto(options: argparse.Namespace) -> int:
@@ -308,3 +344,26 @@ def _verify(options: argparse.Namespace) -> int:
         problems += finding.problem is not None
     print(f"problems: {problems}")
     return 1 if problems else 0
+
+
+def _log_ls(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import newest
+
+    for entry in newest(Lake.open(options.data), options.count):
+        line = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**entry)
+        print(json.dumps(entry) if options.json else line)
+    return 0
+
+
+def _log_show(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.operations.log_entries import entry
+
+    shown = entry(Lake.open(options.data), options.n)
+    if options.json:
+        print(json.dumps(shown))
+    else:
+        for name, value in shown.items():
+            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
+    return 0

@@ -1,4 +1,4 @@
-"""No import cycle between the files of the product.
+"""No import cycle between the files of the product, nor between the packages of the Java library.
 
 Imports inside functions and under TYPE_CHECKING count: they hide a cycle, they do not remove it.
 """
@@ -6,11 +6,14 @@ Imports inside functions and under TYPE_CHECKING count: they hide a cycle, they 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "tailgate"
+JAVA = SOURCE / "engine" / "java" / "src" / "main" / "java" / "tailgate"
+JAVA_IMPORT = re.compile(r"^import (?:static )?tailgate\.(\w+)\.", re.MULTILINE)
 
 Graph = dict[str, set[str]]  # for each module, the modules that it imports
 
@@ -39,6 +42,12 @@ def _imported(file: Path, name: str, files: dict[str, Path]) -> Iterator[str]:
                     yield module
 
 
+def java_packages() -> Graph:
+    """Returns the import graph of the packages below `tailgate` in Java."""
+    texts = {folder.name: "\n".join(file.read_text() for file in folder.rglob("*.java")) for folder in JAVA.iterdir() if folder.is_dir()}
+    return {name: set(JAVA_IMPORT.findall(text)) - {name} for name, text in texts.items()}
+
+
 def cycle(graph: Graph) -> list[str]:
     """Returns the modules of an import cycle, the first one again at the end; nothing if there is none."""
     try:
@@ -51,6 +60,13 @@ def cycle(graph: Graph) -> list[str]:
 def test_no_cycles() -> None:
     graph = imports()
     assert len(graph) > 500
+    assert not cycle(graph)
+
+
+def test_no_cycles_of_java_packages() -> None:
+    graph = java_packages()
+    assert {"circuit", "functions", "sources"} <= graph.keys()
+    assert set().union(*graph.values()) <= graph.keys()
     assert not cycle(graph)
 
 

@@ -65,9 +65,12 @@ class Plan:
     engine: tuple[str, ...] = ()  # more arguments for the engine
     metrics: Address | None = None  # of the supervisor; the engine, the sinks and each gateway have the next ports
 
-    def metrics_options(self, number: int) -> tuple[str, ...]:
-        """Returns the option for the metrics of a child."""
-        return () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
+    log: str = "text"  # the form of the logs of engine, sinks and gateways
+
+    def operations(self, number: int) -> tuple[str, ...]:
+        """Returns the options for the log and the metrics of a child."""
+        metrics = () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
+        return (*metrics, "--log", self.log)
 
 
 @dataclass
@@ -210,13 +213,13 @@ class Supervisor:
             *parallelism,
             *self.plan.secrets,
             *self.plan.engine,
-            *self.plan.metrics_options(ENGINE_METRICS),
+            *self.plan.operations(ENGINE_METRICS),
         )
         self._add(engine, ENGINE_READY)
-        of_sinks = (*self.plan.secrets, *self.plan.metrics_options(SINKS_METRICS))
+        of_sinks = (*self.plan.secrets, *self.plan.operations(SINKS_METRICS))
         sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *of_sinks))  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
-            listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.metrics_options(GATEWAY_METRICS + i))
+            listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.operations(GATEWAY_METRICS + i))
             self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
         if self.plan.presto is not None:
             host, _, port = self.plan.listen.rpartition(":")

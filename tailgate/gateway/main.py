@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import logging
 import signal
 import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tailgate.gateway.http.server import HttpOptions, HttpServer
 from tailgate.gateway.resources.memory import Memory, begin, default
 from tailgate.gateway.resources.threads import BLOCKING, started
 from tailgate.gateway.security.tls import Files, Tls
@@ -45,13 +45,13 @@ class Options:
     port: int = 6875
     insecure: bool = False
     tls: Files | None = None
+    http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
     metrics: Address | None = None  # where metrics and health checks are served
 
 
 def run(options: Options) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     sys.setswitchinterval(SWITCH_S)
     try:
         import uvloop
@@ -76,7 +76,7 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
     gateway = Gateway(lake, serving, tls, insecure=options.insecure)
-    server = Server(gateway)
+    server, http = Server(gateway), None if options.http is None else HttpServer(gateway, options.http)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -84,7 +84,13 @@ async def _serve(options: Options) -> None:
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        addresses = await server.listen(options.host, options.port)
+        web = [] if http is None else await http.listen()
+        addresses = await server.listen(options.host, options.port, web)
+        if http is not None:
+            await http.start()
+            scheme = "http" if tls is None else "https"
+            for host, port in web:
+                print(f"serving {scheme}://{host}:{port}/", flush=True)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, gateway, server.connections)
             endpoint.health.started(partial(metrics.unready, gateway))
@@ -95,5 +101,7 @@ async def _serve(options: Options) -> None:
         await stop.wait()
     finally:
         pressure.cancel()
+        if http is not None:
+            await http.stop()
         await server.stop()
         await serving.stop()

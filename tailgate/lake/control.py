@@ -5,6 +5,7 @@
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
+    GET  /freshness?after=n                                ──► the ages of records that ticks have read, or not read
     GET  /status                                           ──► the state of sources, views and sinks
 
 HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
@@ -26,7 +27,8 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
-STATEMENT, WRITE, TABLE, NEWEST, RECENT, STATUS = "/statement", "/write", "/table", "/newest", "/recent", "/status"
+STATEMENT, WRITE, TABLE = "/statement", "/write", "/table"
+NEWEST, RECENT, STATUS, FRESHNESS = "/newest", "/recent", "/status", "/freshness"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
 
@@ -146,8 +148,13 @@ def newest_path(after: int) -> str:
     return f"{NEWEST}?after={after}"
 
 
+def freshness_path(after: int) -> str:
+    """Returns the path of a request for the ages of records, with ticks later than entry `after`."""
+    return f"{FRESHNESS}?after={after}"
+
+
 def decode_newest(query: str) -> int:
-    """Returns the entry of a request's query. Raises 22023."""
+    """Returns the entry of a request's query, also for freshness. Raises 22023."""
     return _whole(parse_qs(query).get("after", ["0"])[0])
 
 

@@ -77,6 +77,8 @@ GATEWAY = (
     Metric("tailgate_gateway_mirror_relations", "gauge", "relations", "Relations that are mirrored."),
     Metric("tailgate_gateway_mirror_changes_total", "counter", "rows", "Changed rows applied to the mirror of a relation.", ("relation",)),
     Metric("tailgate_gateway_mirror_change_bytes_total", "counter", "bytes", "Bytes of these changes in memory.", ("relation",)),
+    Metric("tailgate_gateway_freshness_lag_seconds", "gauge", "seconds", "Freshness lag of a relation; absent if unknown.", ("relation",)),
+    Metric("tailgate_gateway_freshness_known", "gauge", "0 or 1", "Whether the freshness lag of a relation is known.", ("relation",)),
     Metric("tailgate_gateway_followed", "gauge", "feeds", "Relations and queries that clients follow."),
     Metric("tailgate_gateway_followers", "gauge", "followers", "Clients' TAIL, SUBSCRIBE and subscriptions that follow them."),
     Metric("tailgate_gateway_client_bytes", "gauge", "bytes", "Memory charged to clients and caches."),

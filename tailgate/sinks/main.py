@@ -8,6 +8,7 @@ SIGTERM and SIGINT end the process between two transactions, with exit code 0.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -29,6 +30,8 @@ from tailgate.sinks import metrics, status
 from tailgate.sinks.follower import Follower
 from tailgate.sinks.status import Copy
 from tailgate.sinks.worker import Begin, Worker
+
+log = logging.getLogger("tailgate.sinks")
 
 LOG_WAIT = timedelta(seconds=10)  # long, because the log is polled less often during a long wait
 END_TIMEOUT = timedelta(seconds=20)  # for a transaction in progress: ms, or the session's timeouts if the broker has just failed
@@ -104,7 +107,7 @@ class Sinks:
                 action()
                 return
             except OSError as error:
-                print(f"sinks: {error}; trying again", file=sys.stderr, flush=True)
+                log.warning("the log or a file of a sink cannot be read or written: %s; trying again", error)
                 self._stopping.wait(FILES_WAIT.total_seconds())
 
     def _start_all(self) -> None:

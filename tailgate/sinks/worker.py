@@ -12,10 +12,9 @@ not change.
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -41,6 +40,8 @@ from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Opened, Settings, settings
 from tailgate.sinks.status import Copy, Status
+
+log = logging.getLogger("tailgate.sinks")
 
 SNAPSHOT_PIECE = 10_000  # events of a snapshot per transaction: 0.1 s of work to repeat after a crash
 BATCH_EVENTS = 10_000  # a batch of steps is committed at this size; a step is never divided
@@ -118,11 +119,11 @@ class Worker(threading.Thread):
             else:
                 self._report("stopped", "")
         except Replaced as error:
-            _say(f"sink {self.item.name}: {error.message}")  # the copy now belongs to the other process
+            log.warning("sink %s: %s", self.item.name, error.message)  # the copy now belongs to the other process
         except TailgateError as error:
             self._stopped(f"{error.sqlstate}: {error.message}")
-        except Exception as error:  # noqa: BLE001  # a defect ends only this sink, and is reported
-            traceback.print_exc()
+        except Exception as error:  # a defect ends only this sink, and is reported
+            log.exception("sink %s has stopped because of a defect", self.item.name)
             self._stopped(f"XX000: {error}")
 
     def _stopped(self, error: str) -> None:
@@ -317,12 +318,8 @@ class Worker(threading.Thread):
             self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled)
         except OSError as failure:  # the position in Kafka is decisive; the older copy holds more of the log, not less
             if self._reported is not None:
-                _say(f"sink {self.item.name}: its status cannot be written: {failure}")
+                log.warning("the status of sink %s cannot be written: %s", self.item.name, failure)
             self._reported = None
             return False
         self._reported, self._reported_at = report, now
         return True
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, View
+from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedTable
@@ -38,8 +38,8 @@ class Demand(NamedTuple):
     """A privilege that a plan needs on an item.
 
     `readers` are the roles that must have it: SESSION, or the id of a view or function, for its owner.
-    Every role has EXECUTE on functions. SUPERUSER is independent of any item; the error then names
-    `what`.
+    Every role has EXECUTE on functions; on endpoints it is granted. SUPERUSER is independent of any
+    item; the error then names `what`.
     """
 
     privilege: str
@@ -141,7 +141,7 @@ def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, by_
     """
     if by_name and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
-    if privilege != EXECUTE and not catalog.may(role, privilege, item.id):
+    if not isinstance(item, Function) and not catalog.may(role, privilege, item.id):
         raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Function, Item, Source, known_columns
+from tailgate.lake.catalog import Catalog, Endpoint, Function, Item, Source, known_columns
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
@@ -27,6 +27,7 @@ from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
     CreateConnection,
+    CreateEndpoint,
     CreateFunction,
     CreateSecret,
     CreateSink,
@@ -41,6 +42,7 @@ from tailgate.sql.statements.references import named_connections
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
+    | CreateEndpoint
 )  # fmt: skip
 
 
@@ -48,16 +50,21 @@ _bound: DefinitionCache[Query] = DefinitionCache()
 
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
-    """Returns the plan of a view, bound from its stored text once for all catalogs in which it means the same."""
-    stored, widths = catalog.stored, known_columns(item)
-    return _bound.get(
-        definition_key(item), stored, lambda: bind_query(item.query, stored, view=True, widths=widths), lambda query: query.depends
-    )
+    """Returns the plan of a view or endpoint, bound from its stored text once for all catalogs in which it means the same."""
+    stored = catalog.stored
+    return _bound.get(definition_key(item), stored, lambda: _bind(item.query, item, stored), lambda query: query.depends)
+
+
+def _bind(query: QueryText | str, item: Item, catalog: Catalog) -> Query:
+    """Returns the plan of an item's query. Only the query of an endpoint has parameters."""
+    if isinstance(item, Endpoint):
+        return bind_query(query, catalog, item.types, widths=known_columns(item))
+    return bind_query(query, catalog, view=True, widths=known_columns(item))
 
 
 def definition_key(item: Item) -> Hashable:
     """Returns what an item itself contributes to the meaning of its definition."""
-    return item.query, frozenset(known_columns(item).items())
+    return item.query, frozenset(known_columns(item).items()), item.types if isinstance(item, Endpoint) else None
 
 
 def rename_references(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:
@@ -84,8 +91,8 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
         connection = before.find(name)
         assert connection is not None
         text.name(name.position, connection.id)
-    if isinstance(statement, CreateView):
-        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=known_columns(item)).places)
+    if isinstance(statement, CreateView | CreateEndpoint):
+        within = text.query(statement.query.tree, _bind(statement.query, item, before).places)
         return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction) and isinstance(item, Function):
         sql, query = _function_texts(item, statement, before, after, text)
@@ -155,7 +162,7 @@ class _Text:
         first, last = self._parts(at)
         old = self._name_between(first, last)
         is_function = isinstance(self._after[id], Function)
-        matches = self._after.functions(old) if is_function else (self._after.find(old),)
+        matches = self._after.functions(old) if is_function else (self._after.find(old, self._after[id].namespace),)
         if any(f is not None and f.id == id for f in matches):
             return
         new = self._after.name_of(self._after[id])

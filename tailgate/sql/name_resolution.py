@@ -36,17 +36,20 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
         pass  # the search path has no schema for new items
     relations: dict[Name, int] = {}
     functions: dict[Name, tuple[int, ...]] = {}
+    endpoints: dict[Name, int] = {}
     for name in names:
         item = catalog.find(name)
         if item is not None and item.id in base.items:
             relations[name] = item.id
         if ids := tuple(function.id for function in catalog.functions(name) if function.id in base.items):
             functions[name] = ids
-    ids_of_names = {*relations.values(), *(id for ids in functions.values() for id in ids)}
+        endpoint = catalog.find(name, "endpoint")
+        if endpoint is not None and endpoint.id in base.items:
+            endpoints[name] = endpoint.id
+    ids_of_names = {*relations.values(), *endpoints.values(), *(id for ids in functions.values() for id in ids)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
-    return Resolution(
-        path, relations, functions, {id: version(base[id]) for id in sorted(ids_of_names)}, authority(base.roles, base.schemas)
-    )
+    versions = {id: version(base[id]) for id in sorted(ids_of_names)}
+    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints)
 
 
 def names_in(text: str) -> Iterator[Name]:

@@ -5,7 +5,7 @@
     texts  ──read_column──► Arrow, whole columns
 
 The codec of each type is in `registry`, its functions in a folder of its family: `numbers`, `times`,
-`strings`, `composites`. `codec` says what a codec is, and `raw` how Arrow holds values. Literals,
+`strings`, `composites`. `codec` defines the class of codecs, and `raw` how Arrow holds values. Literals,
 parameters, COPY, casts and results use the same functions.
 
 Source: PostgreSQL 15, the types' input, output, receive and send functions.

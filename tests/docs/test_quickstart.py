@@ -39,7 +39,7 @@ REPEATED = re.compile("SELECT|SHOW")  # statements that are typed again until th
 
 
 class Session(Protocol):
-    """What `psql` starts."""
+    """A session as `psql` starts it."""
 
     def type(self, statement: str, data: tuple[str, ...] = (), interrupt_after: int | None = None) -> tuple[str, ...]: ...
 
@@ -119,7 +119,7 @@ def terminal(words: list[str], folder: Path) -> Session:
 
 
 class Reader:
-    """Somebody who types the page. `start_session` opens a session from the words of a command."""
+    """A user who types the page. `start_session` opens a session from the words of a command."""
 
     def __init__(self, folder: Path, kafka: Kafka, start_session: Callable[[list[str], Path], Session]) -> None:
         self._folder, self._start_session = folder, start_session

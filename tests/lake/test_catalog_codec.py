@@ -56,6 +56,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "columns": [1, 0], "descending": [True, False], "nulls_first": [True, False], "include": [2], "unique": True, "method": "hash",
     },
     "subscription": {"retention_ms": 5, "snapshot": True, "progress": False},
+    "endpoint": {
+        "widths": {"16384": 2}, "method": "GET", "path": "/a/:id", "parameters": [COLUMN], "defaults": {"id": "1", "x": None},
+        "numbers": "text",
+    },
     "secret": {"sealed": "abc"},
     "connection": {"type": "kafka", "brokers": "k:9092", "settings": ACCESS},
 }  # fmt: skip

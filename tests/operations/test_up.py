@@ -1,4 +1,4 @@
-"""Tests the metrics and health checks of all processes of `tailgate up`, under load."""
+"""Tests the metrics and health checks of all processes of `tailgate up`, and the freshness lag that the gateway shows."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class System:
         self.process.wait(60)
 
 
-@pytest.fixture
-def system(tmp_path: Path, kafka: Kafka) -> Iterator[System]:
-    system = System(tmp_path, kafka)
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[System]:
+    system = System(tmp_path_factory.mktemp("up"), kafka)
     yield system
     system.stop()
 
@@ -152,3 +152,75 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
     count = sum(n for _, n in system.run("SELECT amount, n FROM totals"))
     until(lambda: scrape(system.ports["engine"])["tailgate_engine_source_records_total"][("public.orders",)] >= count, 30)
     assert "tailgate_jvm_process_resident_memory_bytes" in engine
+
+
+def test_freshness_lag_is_what_an_observer_measures(system: System) -> None:
+    """The observer sends records, and polls the view until it shows them."""
+    system.wait_ready()
+    kafka = system.kafka.address
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("visits", json.dumps({"id": 0}))
+    producer.flush()
+    system.run(
+        f"CREATE SOURCE visits (id bigint) FROM KAFKA BROKER '{kafka}' TOPIC 'visits' FORMAT JSON",
+        "CREATE MATERIALIZED VIEW newest AS SELECT max(id) AS id FROM visits",
+    )
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        until(lambda: _lag(connection)["lag_ms"] == 0, 60)
+        observed, ticks = [], []
+        for number in range(1, 25):
+            sent = time.time()
+            producer.produce("visits", json.dumps({"id": number}), timestamp=round(sent * 1000))
+            producer.flush()
+            while connection.execute("SELECT id FROM newest").fetchone() != (number,):
+                time.sleep(0.005)
+            observed.append((time.time() - sent) * 1000)
+            time.sleep(0.2)
+            ticks.append(_lag(connection)["tick_ms"])
+        until(lambda: _lag(connection)["lag_ms"] == 0, 10)
+        lag = _lag(connection)
+    assert lag["max_minute_ms"] == pytest.approx(max(observed), abs=100 + max(ticks)), observed
+    assert lag["unknown"] is None
+    parts = ("kafka_ms", "wait_ms", "tick_ms", "commit_ms", "mirror_ms")
+    assert sum(lag[part] for part in parts) == pytest.approx(observed[-1], abs=100), lag
+
+
+def test_a_record_that_is_not_shown_has_an_age(system: System) -> None:
+    """A record whose time is an hour ago makes the lag an hour until it is shown."""
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        producer = Producer({"bootstrap.servers": system.kafka.address})
+        producer.produce("visits", json.dumps({"id": 1000}), timestamp=round((time.time() - 3600) * 1000))
+        producer.flush()
+        until(lambda: _lag(connection)["max_minute_ms"] >= 3_600_000, 30)
+        until(lambda: _lag(connection)["lag_ms"] == 0, 30)
+
+
+def test_the_lag_of_a_paused_source_is_unknown(system: System) -> None:
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        connection.execute("PAUSE SOURCE visits")
+        until(lambda: _lag(connection)["unknown"] == "the source cannot be read", 30)
+        assert _lag(connection)["lag_ms"] is None
+        connection.execute("RESUME SOURCE visits")
+        until(lambda: _lag(connection)["lag_ms"] == 0, 60)
+
+
+def test_the_lag_of_a_table_counts_from_the_acknowledgement(system: System) -> None:
+    system.wait_ready()
+    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        connection.execute("CREATE TABLE comments (id bigint PRIMARY KEY)")
+        began = time.time()
+        for id in range(5):
+            connection.execute(f"INSERT INTO comments VALUES ({id})")
+        took_ms = (time.time() - began) * 1000
+        until(lambda: _lag(connection, "comments")["lag_ms"] == 0, 30)
+        until(lambda: (_lag(connection, "comments")["max_minute_ms"] or 0) > 0, 30)
+        assert _lag(connection, "comments")["max_minute_ms"] <= took_ms
+
+
+def _lag(connection: psycopg.Connection[Any], name: str = "newest") -> dict[str, Any]:
+    cursor = connection.execute("SELECT * FROM tailgate.freshness WHERE name = %s", [name])
+    row = cursor.fetchone()
+    assert row is not None and cursor.description is not None
+    return dict(zip([column.name for column in cursor.description], row, strict=True))

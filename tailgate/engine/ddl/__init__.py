@@ -2,7 +2,7 @@
 
 Only `kafka.registry` performs I/O.
 
-- `table`, `view`, `subscription`, `index`, `function` and `kafka` return the items of a CREATE
+- `table`, `view`, `subscription`, `index`, `function`, `endpoint` and `kafka` return the items of a CREATE
   statement, `replace` those of CREATE OR REPLACE.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
@@ -15,6 +15,7 @@ one that is not supported.
 from tailgate.engine.ddl.alter import alter, comment
 from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
+from tailgate.engine.ddl.endpoint import create_endpoint
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.index import create_index
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
@@ -48,6 +49,7 @@ __all__ = [
     "comment",
     "comment_on_function",
     "create_connection",
+    "create_endpoint",
     "create_function",
     "create_index",
     "create_schema",

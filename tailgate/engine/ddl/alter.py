@@ -42,8 +42,9 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
         schema = _target_schema(statement.schema, catalog)
         if schema.id == item.schema:
             return Change(), []
-        if catalog.at(item.name, schema) is not None:
-            raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
+        if catalog.at(item.name, schema, item.namespace) is not None:
+            word = "relation" if item.namespace == "relation" else item.kind
+            raise DuplicateTable(f'{word} "{item.name}" already exists in schema "{schema.name}"')
         return move(item, item.name, schema, catalog), []
     return move(item, statement.rename, catalog.schema_of(item), catalog), []
 
@@ -83,7 +84,7 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
     if (name, schema.id) == (item.name, item.schema):
         return Change()
     put = [replace(item, name=name, schema=schema.id)]
-    catalog.check_new(name, schema)
+    catalog.check_new(name, schema, item.namespace)
     for other in catalog.dependents(item.id):
         if isinstance(other, Companion):
             companion = name + other.name.removeprefix(item.name)

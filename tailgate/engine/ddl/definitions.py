@@ -20,6 +20,7 @@ from tailgate.lake.catalog import (
     Change,
     Connection,
     DeadLetters,
+    Endpoint,
     Function,
     Index,
     Item,
@@ -70,7 +71,7 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
 def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
     """Returns the privileges that the definition of an item requires."""
     match item:
-        case View() | MaterializedView():
+        case View() | MaterializedView() | Endpoint():
             return bind_definition(item, catalog).demands
         case Function():
             return check_body(item, tree_of(item.query), catalog).demanded()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailgate.lake.catalog import Catalog, Change, Companion, Item
 from tailgate.lake.catalog.dropping import described, dropping
+from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
@@ -84,12 +85,12 @@ def find_of_kind(
     if it has another kind. `word`: the kind of a missing item in the error, which then has the full
     name; without it the error has the statement's kind and the unqualified name.
     """
-    item = catalog.find(name)
+    item = catalog.find(name, namespace_of(kind))
     if item is None:
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", "subscription", "secret", "connection")
+        other = kind in ("sink", "subscription", "secret", "connection", "endpoint")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     if item.kind != kind and not isinstance(item, Companion) and not (any_relation and item.is_relation):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
@@ -13,10 +14,10 @@ from tailgate.lake.types import Field
 from tailgate.sql.definitions import Creation, rename_references
 
 
-def schema_for(name: Name, catalog: Catalog) -> Schema:
-    """Returns the schema for a new item of this name. Raises 3F000, 42501, 42P07."""
+def schema_for(name: Name, catalog: Catalog, namespace: Namespace = "relation") -> Schema:
+    """Returns the schema for a new item of this name. Raises 3F000, 42501, 42P07, 42710."""
     schema = catalog.home(name)
-    catalog.check_new(name.name, schema)
+    catalog.check_new(name.name, schema, namespace)
     return schema
 
 

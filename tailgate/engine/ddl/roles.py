@@ -149,7 +149,7 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
     """Returns the ids of the objects of a GRANT or REVOKE."""
-    if statement.kind in ("secret", "connection"):
+    if statement.kind in ("secret", "connection", "endpoint"):
         return [_reached(name, statement.kind, catalog).id for name in statement.objects]
     if statement.kind != "relation":
         schemas = [catalog.schema(name.name).id for name in statement.objects]

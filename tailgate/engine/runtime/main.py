@@ -15,6 +15,7 @@ from pathlib import Path
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.freshness import Freshness
 from tailgate.engine.runtime.control.recency import Recency
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.control.status import Status
@@ -69,9 +70,10 @@ def run(options: Options, jvm: Jvm) -> int:
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation)
-    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge)
     change_table = partial(statements.change_table, writes.accepted)
-    answers = Answers(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), change_table)
+    status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
+    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, change_table, freshness)
     control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:

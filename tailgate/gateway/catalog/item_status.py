@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Connection, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
+from tailgate.lake.catalog import Catalog, Connection, Endpoint, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
@@ -46,6 +46,7 @@ LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
     "tables": (Table, (NAME,)),
     "secrets": (Secret, (NAME,)),
     "connections": (Connection, (NAME, Field("type", TEXT))),
+    "endpoints": (Endpoint, (NAME, Field("method", TEXT), Field("path", TEXT))),
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows
 MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of the relations that it reads
@@ -66,13 +67,28 @@ KINDS = (
 )
 
 
+FRESHNESS = f"{SCHEMA}.freshness"  # how fresh the relations are that the role may read
+FRESHNESS_FIELDS = (
+    Field("schema", TEXT),
+    NAME,
+    Field("kind", TEXT),
+    Field("lag_ms", INT8),
+    Field("unknown", TEXT),
+    Field("slowest_source", TEXT),
+    *(Field(f"{phase}_ms", INT8) for phase in ("kafka", "wait", "tick", "commit", "mirror")),
+    *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
+)
+
+OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS}  # relations other than lists of items
+
+
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of each relation as {qualified name: {column: type}}."""
     result = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
     }
-    return {**result, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
+    return {**result, **{name: {f.name: f.type.name for f in fields} for name, fields in OTHERS.items()}}
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -113,6 +129,8 @@ def _line(item: Item, fields: Sequence[Field], item_status: Mapping[str, Any], e
     type = item.type if isinstance(item, Connection) else "kafka"
     topic = item.topic if isinstance(item, Source | Sink) else None
     defaults: dict[str, Any] = {"name": item.name, "type": type, "topic": topic}
+    if isinstance(item, Endpoint):
+        defaults |= {"method": item.method, "path": item.path}
     defaults |= {"status": unknown, "last_message": _moment(item_status.get("last_message"))}
     return [defaults[f.name] if f.name == "last_message" else item_status.get(f.name, defaults.get(f.name)) for f in fields]
 

@@ -49,6 +49,9 @@ class Session(Protocol):
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
 
+    def freshness(self) -> list[dict[str, Any]]:
+        """Returns the rows of tailgate.freshness: the freshness lag of the relations that the role may read."""
+
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription by name."""
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from tailgate.gateway.execute.subscriptions import progress
+from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
@@ -49,6 +50,11 @@ class CatalogSession:
         """Returns the internal errors of all gateways of the lake on this machine."""
         gateway = self._session.gateway
         return [*gateway.internal_errors.rows(), *gateway.peers.internal_errors()]
+
+    def freshness(self) -> list[dict[str, Any]]:
+        """Returns the freshness lag of the relations that the role may read."""
+        session = self._session
+        return freshness.rows(session.serving.freshness.lags, session.serving.progress.catalog, session.access.may_see)
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription."""

@@ -21,6 +21,7 @@ from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Function, Index, Item
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
@@ -41,6 +42,7 @@ _CREATE = (
     "create index",
     "create subscription",
     "create connection",
+    "create endpoint",
 )
 
 SINGLE: dict[str, tuple[Field, ...]] = {
@@ -205,7 +207,9 @@ def _listed(show: Show, catalog: Catalog) -> list[Item]:
 
 
 def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
-    item = catalog.find(name)
+    item = catalog.find(name, namespace_of(kind))
+    if item is None and kind == "endpoint":
+        raise UndefinedObject(f'endpoint "{name}" does not exist', position=name.position)
     if item is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
     if item.kind != kind:

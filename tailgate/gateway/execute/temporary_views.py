@@ -33,6 +33,8 @@ async def answer(session: Session, bound: Bound) -> str | None:
     Raises 0A000 or 42809 for statements that do not apply to temporary views.
     """
     statement = bound.statement
+    if getattr(statement, "kind", None) == "endpoint":
+        return None  # endpoints have a separate namespace
     match statement:
         case s.CreateView():
             return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
@@ -73,6 +75,8 @@ def is_about_one(session: Session, statement: object) -> bool:
     match statement:
         case s.CreateView(temporary=said, name=name):
             return said or name.schema == TEMPORARY or session.naming.has_temporary
+        case s.Drop(kind="endpoint") | s.AlterItem(kind="endpoint"):
+            return False
         case s.Drop(names=names):
             return any(_find_view(session, n) is not None for n in names)
         case s.AlterItem(name=name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -10,14 +11,19 @@ import pyarrow as pa
 from tailgate.lake.log.entry import Header
 from tailgate.operations.metrics import Counter, Histogram
 
+ENTRIES_KEPT = 2_000  # some minutes of ticks
+
 
 class Figures:
     """The figures of a process's mirrors. `delays`: from the start of each tick until the mirrors show it.
 
     `rows` and `bytes`: changes by relation, whose label is its id. `at_end`: when the mirrors were last at the end of the log.
+    `entries`: the newest entries that the mirrors show, each with the time in ms since when; `began`: the first one.
     """
 
     def __init__(self) -> None:
+        self.began = 0
+        self.entries: deque[tuple[int, int]] = deque(maxlen=ENTRIES_KEPT)
         self.delays = Histogram()
         self.rows, self.bytes = Counter(), Counter()
         self.at_end = time.monotonic()
@@ -32,6 +38,7 @@ class Figures:
         now = time.time()
         for header in headers:
             self.delays.observe(max(0.0, now - header.time / 1000))
+            self.entries.append((header.n, round(now * 1000)))
 
     def reached_end(self) -> None:
         """Records that the mirrors show all entries."""

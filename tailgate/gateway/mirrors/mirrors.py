@@ -95,6 +95,7 @@ class Mirrors:
         n, time = (newest.n, newest.time) if newest else (0, 0)
         if newest:
             entries.note(newest)
+        self.figures.began = n
         inbox = newest.inbox if newest else 0
         self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
         self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest catalogs by entry

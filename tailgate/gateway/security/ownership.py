@@ -12,9 +12,10 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from tailgate.lake.catalog import Catalog, Function, Item
+from tailgate.lake.catalog import Catalog, Endpoint, Function, Item
 from tailgate.lake.catalog.functions import find as find_function
 from tailgate.lake.catalog.functions import matching
+from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
@@ -55,19 +56,19 @@ class _Check:
 
     def _need(self, need: Need) -> None:
         match need:
-            case n.CreateItem(name, replaces):
+            case n.CreateItem(name, replaces, namespace):
                 self._new(name)
-                if replaces and (old := self._target(name)) is not None:
+                if replaces and (old := self._target(name, namespace)) is not None:
                     self._owner(old)
             case n.DefineFunction(name, types, replaces):
                 self._new(name)
                 if replaces and (old := matching(self._functions(name), types)) is not None:
                     self._owner(old)
-            case n.CreateBeside(name):
-                for item in self._items_named([name]):
+            case n.CreateBeside(name, namespace):
+                for item in self._items_named([name], namespace):
                     self._schema("CREATE", self._catalog.schema_of(item))
-            case n.OwnItems(names):
-                self._owners(*names)
+            case n.OwnItems(names, namespace):
+                self._owners(*names, namespace=namespace)
             case n.OwnFunctions(functions):
                 for function in functions:
                     self._function_owner(function)
@@ -82,8 +83,8 @@ class _Check:
                     self._privilege("SELECT", [name])
                 else:
                     self._owners(name)
-            case n.GrantOnItems(names):
-                self._grant(names)
+            case n.GrantOnItems(names, namespace):
+                self._grant(names, namespace)
             case n.GrantOnSchemas(names, relations):
                 for schema in (self._catalog.find_schema(name.name) for name in names):
                     if schema is not None and (relations or not self._owns(schema)):
@@ -105,9 +106,9 @@ class _Check:
 
     # ---- existing items
 
-    def _target(self, name: Name) -> Item | None:
+    def _target(self, name: Name, namespace: Namespace) -> Item | None:
         """Returns the item that a new item with this name would replace, or None."""
-        return self._catalog.find(Name(name.name, self._catalog.home(name).name))
+        return self._catalog.find(Name(name.name, self._catalog.home(name).name), namespace)
 
     def _functions(self, name: Name) -> tuple[Function, ...]:
         return self._catalog.functions(Name(name.name, self._catalog.home(name).name))
@@ -121,8 +122,8 @@ class _Check:
         if not self._owns(item):
             raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
 
-    def _owners(self, *names: Name) -> None:
-        for item in self._items_named(names):
+    def _owners(self, *names: Name, namespace: Namespace = "relation") -> None:
+        for item in self._items_named(names, namespace):
             self._owner(item)
 
     def _function_owner(self, reference: s.FunctionName) -> None:
@@ -140,8 +141,8 @@ class _Check:
 
     # ---- privileges
 
-    def _items_named(self, names: Iterable[Name]) -> list[Item]:
-        return [item for name in names if (item := self._catalog.find(name)) is not None]
+    def _items_named(self, names: Iterable[Name], namespace: Namespace = "relation") -> list[Item]:
+        return [item for name in names if (item := self._catalog.find(name, namespace)) is not None]
 
     def _privilege(self, privilege: str, names: Iterable[Name]) -> None:
         for item in self._items_named(names):
@@ -166,10 +167,10 @@ class _Check:
         if not self._catalog.administers(self._role, role.id):
             raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')
 
-    def _grant(self, names: Iterable[Name]) -> None:
+    def _grant(self, names: Iterable[Name], namespace: Namespace) -> None:
         """Checks GRANT on items: the role must own them. The error for an item that it cannot see differs, as in PostgreSQL."""
-        for item in self._items_named(names):
-            some = "SELECT" if item.is_relation else "USAGE"
+        for item in self._items_named(names, namespace):
+            some = "SELECT" if item.is_relation else "EXECUTE" if isinstance(item, Endpoint) else "USAGE"
             if not self._catalog.may(self._role, some, item.id) and not self._owns(item):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
             self._owner(item)

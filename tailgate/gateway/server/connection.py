@@ -46,14 +46,16 @@ AUTHENTICATED = (Phase.READY, Phase.EXTENDED, Phase.SKIPPING)
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # seconds: a vanished client is noticed within a minute
 
 
-def peer_of(transport: asyncio.BaseTransport, insecure: bool) -> Peer:
+def peer_of(transport: asyncio.BaseTransport, insecure: bool, *, tls: bool = False) -> Peer:
+    """Returns the client of a connection. `tls`: the connection has begun with TLS."""
     name = transport.get_extra_info("peername")
     host, port = name[:2] if isinstance(name, tuple) else ("", None)
     try:
         loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         loopback = not host  # a Unix socket
-    return Peer(host, port, loopback, insecure=insecure)
+    certificate = _common_name(transport.get_extra_info("peercert")) if tls else None
+    return Peer(host, port, loopback, tls, certificate, insecure=insecure)
 
 
 def _common_name(certificate: dict[str, Any] | None) -> str | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from tailgate.gateway.freshness.lags import Lag, relations
 from tailgate.gateway.server.connection import Connections
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.operations.health import BEHIND_MAX_S
-from tailgate.operations.labels import by_name
-from tailgate.operations.metrics import Metrics, labeled
+from tailgate.operations.labels import by_name, each
+from tailgate.operations.metrics import Metrics, Series, labeled
 
 P = "tailgate_gateway_"
 
@@ -31,6 +35,8 @@ def connect(metrics: Metrics, gateway: Gateway, connections: Connections) -> Non
     metrics.read_one(P + "mirror_relations", lambda: len(mirrors.moving()))
     metrics.read(P + "mirror_changes_total", lambda: by_name(mirrors.state.catalog, figures.rows.series()))
     metrics.read(P + "mirror_change_bytes_total", lambda: by_name(mirrors.state.catalog, figures.bytes.series()))
+    metrics.read(P + "freshness_lag_seconds", lambda: _freshness(gateway, lambda lag: None if lag.ms is None else lag.ms / 1000))
+    metrics.read(P + "freshness_known", lambda: _freshness(gateway, lambda lag: int(lag.ms is not None)))
     metrics.read_one(P + "followed", lambda: len(followers.feeds))
     metrics.read_one(P + "followers", lambda: sum(count for _, count in list(followers.feeds.values())))
     metrics.read_one(P + "client_bytes", lambda: gateway.budget.used)
@@ -47,6 +53,12 @@ def unready(gateway: Gateway) -> str | None:
     if behind_s > BEHIND_MAX_S:
         return f"the mirrors have been behind the log for {behind_s:.0f} s"
     return None
+
+
+def _freshness(gateway: Gateway, value: Callable[[Lag], float | None]) -> Series:
+    """Returns a value of each relation's freshness lag."""
+    lags, catalog, now = gateway.serving.freshness.lags, gateway.serving.progress.catalog, time.time_ns() // 1_000_000
+    return each(catalog, relations(catalog), lambda item: value(lags.lag(catalog, item, now)))
 
 
 def _caches(gateway: Gateway) -> dict[str, tuple[int, int]]:

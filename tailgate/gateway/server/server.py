@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from collections.abc import Sequence
 
 from tailgate.gateway.server import listening
 from tailgate.gateway.server.connection import Connection, Connections
@@ -28,15 +29,18 @@ class Server:
         self.connections = Connections()
         self._servers: list[asyncio.Server] = []
 
-    async def listen(self, host: str, port: int) -> list[tuple[str, int]]:
-        """Starts to listen. Returns the addresses, with the chosen port if `port` is 0. Raises 55006 if the port is in use."""
+    async def listen(self, host: str, port: int, others: Sequence[tuple[str, int]] = ()) -> list[tuple[str, int]]:
+        """Starts to listen. Returns the addresses, with the chosen port if `port` is 0. Raises 55006 if the port is in use.
+
+        `others`: further addresses of this gateway, which gateways of the lake may share.
+        """
         gateway = self._gateway
         if not gateway.insecure and not is_loopback(host):
             check_address(host, gateway.tls is not None, gateway.lake.catalog())
         loop = asyncio.get_running_loop()
         sockets = await listening.sockets(gateway.lake, host, port, BACKLOG)
         addresses = [s.getsockname()[:2] for s in sockets]
-        await gateway.peers.start(addresses)
+        await gateway.peers.start([*addresses, *others])
         self._servers = [await loop.create_server(self._connection, sock=s, backlog=BACKLOG) for s in sockets]
         return addresses
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from tailgate.lake.readers.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
-from tailgate.sql.bind import bind_query
+from tailgate.sql.bind import NO_WIDTHS, bind_query
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
@@ -155,9 +155,9 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
     return replace(query_plan, packed=packed, size=len(query_plan.sql) + len(packed))
 
 
-def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
-    """Binds a query and renders its DuckDB SQL. Raises SQL errors."""
-    bound = bind_query(query, catalog, declared(oids))
+def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
+    """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
+    bound = bind_query(query, catalog, declared(oids), widths=widths)
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations

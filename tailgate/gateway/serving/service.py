@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from tailgate.gateway.freshness.watch import Watch
 from tailgate.gateway.mirrors.entries import Entries
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.gateway.mirrors.sandbox import open_sandbox
@@ -27,7 +28,7 @@ class Serving:
 
     `mirrors`, `progress`: the relations, and their position. `binder`: binds queries. `queries`: runs them. `system`: runs those of the
     system catalog.
-    `followers`: follows relations and queries.
+    `followers`: follows relations and queries. `freshness`: the freshness lag of relations.
     """
 
     def __init__(self, lake: Lake, memory: Memory | None = None) -> None:
@@ -39,6 +40,7 @@ class Serving:
         self._sandbox = open_sandbox(install, memory_limit=self.memory.duckdb, scratch=folder)
         entries = Entries(lake, self.budget)
         self.mirrors = Mirrors(lake, self._sandbox, entries)
+        self.freshness = Watch(lake.path, self.mirrors)
         self.progress = Progress(lake, self.mirrors)
         self.binder = Binder(self.progress, self.workers, self.budget)
         self.queries = Queries(lake, self._sandbox, self.mirrors, self.progress)
@@ -49,9 +51,11 @@ class Serving:
         """Starts to follow the log."""
         self.progress.start()
         self.mirrors.start()
+        self.freshness.start()
 
     async def stop(self) -> None:
         """Stops all threads and worker processes, and closes the DuckDB instances."""
+        await asyncio.to_thread(self.freshness.stop)
         await asyncio.to_thread(self.mirrors.stop)
         await asyncio.to_thread(self.workers.close)
         self.queries.close()

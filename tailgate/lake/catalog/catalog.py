@@ -12,13 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
 from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
 from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
-from tailgate.lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import (
+    DuplicateObject,
+    DuplicateTable,
+    InsufficientPrivilege,
+    InvalidSchemaName,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
 from tailgate.lake.types import Type
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
@@ -186,24 +195,25 @@ class Catalog:
         """Returns all items of a class."""
         return tuple(item for item in self.items.values() if isinstance(item, kind))
 
-    def find(self, name: Name | str) -> Item | None:
-        """Returns the item with this name, or None. Functions are not considered.
+    def find(self, name: Name | str, namespace: Namespace = "relation") -> Item | None:
+        """Returns the item with this name, or None. `functions` finds functions.
 
-        A name without a schema is searched along the path. All kinds except functions share one
-        namespace, as relations do in PostgreSQL's pg_class.
+        A name without a schema is searched along the path. All kinds except functions and endpoints
+        share one namespace, as relations do in PostgreSQL's pg_class.
         """
         if isinstance(name, str):
             name = Name(name)
         if self.resolution is not None:
-            return self.items.get(self.resolution.relations.get(name, 0))
-        candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and not isinstance(i, Function)]
+            ids = self.resolution.endpoints if namespace == "endpoint" else self.resolution.relations
+            return self.items.get(ids.get(name, 0))
+        candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.namespace == namespace]
         places = self._places(name) if candidates else []
         return next((i for place in places for i in candidates if i.schema == place), None)
 
-    def at(self, name: str, schema: Schema) -> Item | None:
-        """Returns the item with this name in a schema, or None. Functions are not considered."""
+    def at(self, name: str, schema: Schema, namespace: Namespace = "relation") -> Item | None:
+        """Returns the item with this name in a schema, or None."""
         candidates = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
-        return next((i for i in candidates if not i.replaces and not isinstance(i, Function)), None)
+        return next((i for i in candidates if not i.replaces and i.namespace == namespace), None)
 
     def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
@@ -234,7 +244,8 @@ class Catalog:
             return Name(item.name, schema)
         if schema == self.path[0]:
             return Name(item.name)
-        visible: tuple[Item | None, ...] = self.functions(item.name) if isinstance(item, Function) else (self.find(item.name),)
+        is_function = isinstance(item, Function)
+        visible: tuple[Item | None, ...] = self.functions(item.name) if is_function else (self.find(item.name, item.namespace),)
         return Name(item.name, None if any(f is not None and f.schema == item.schema for f in visible) else schema)
 
     @property
@@ -282,9 +293,11 @@ class Catalog:
         assert isinstance(item, kind), f"item {id} is a {item.kind}"
         return item
 
-    def check_new(self, name: str, schema: Schema) -> None:
-        """Raises 42P07 if the schema has an item with this name."""
-        if self.at(name, schema) is not None:
+    def check_new(self, name: str, schema: Schema, namespace: Namespace = "relation") -> None:
+        """Raises 42P07 or, for an endpoint, 42710 if the schema has an item with this name."""
+        if self.at(name, schema, namespace) is not None:
+            if namespace == "endpoint":
+                raise DuplicateObject(f'endpoint "{name}" already exists')
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get
 from tailgate.lake import types
 from tailgate.lake.catalog.catalog import Catalog, Change
 from tailgate.lake.catalog.formats import Backfilled, ConnectionSettings, DeclaredColumn, Include, Record
-from tailgate.lake.catalog.items import Item, _Item
+from tailgate.lake.catalog.item_fields import ItemFields
+from tailgate.lake.catalog.items import Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import FeatureNotSupported
@@ -46,7 +47,7 @@ COMMON = (
     "replaces",
     "schema",
 )
-KINDS: Mapping[str, type[_Item]] = {kind.kind: kind for kind in get_args(Item)}
+KINDS: Mapping[str, type[ItemFields]] = {kind.kind: kind for kind in get_args(Item)}
 
 
 def encode(value: Any) -> Any:
@@ -138,10 +139,10 @@ def decode_item(data: Mapping[str, Any]) -> Item:
     return cast(Item, kind(**values))
 
 
-def _members(kind: type[_Item]) -> tuple[tuple[_Member, ...], tuple[_Member, ...]]:
+def _members(kind: type[ItemFields]) -> tuple[tuple[_Member, ...], tuple[_Member, ...]]:
     """Returns the members of an item's object, and those of its options."""
     members = _record_members(kind)
-    common = {f.name for f in fields(_Item)} - {"comments"}
+    common = {f.name for f in fields(ItemFields)} - {"comments"}
     return (
         tuple(m for m in members if m.attribute in common and not m.attribute.startswith("unknown")),
         tuple(m for m in members if m.attribute not in common),

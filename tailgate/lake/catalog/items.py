@@ -1,7 +1,7 @@
 """The objects of the catalog: a closed union with a class for each kind.
 
     Item = Source | DeadLetters | Table | View | MaterializedView | ViewErrors
-         | Sink | Function | Index | Subscription | Secret | Connection
+         | Sink | Function | Index | Subscription | Endpoint | Secret | Connection
 
 Code that treats the kinds differently uses `match` with `assert_never`, so that the type checker lists every place that a new
 kind concerns. `lake.catalog.codec` reads and writes the stored form.
@@ -22,12 +22,11 @@ from tailgate.lake.catalog.formats import (
     Failure,
     Include,
     MessageFormat,
-    Record,
     SinkFormat,
     TransactionMetadata,
     option,
 )
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields
 from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type
 
 # columns of a source's dead letters: records that could not be decoded, with the error
@@ -50,79 +49,8 @@ DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `b
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
 
-@dataclass(frozen=True, slots=True)
-class _Item(Record):
-    """The fields that every item has.
-
-    - `columns`: empty if the item is not a relation; the arguments of a function.
-    - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
-    - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
-    - `errors`: id of the relation with its errors; 0 if the item is not maintained.
-    - `depends`: ids of the items that its definition names.
-    - `sql`: the statement that created it, as typed, but without the value of a secret.
-    - `query`: the text of a view after AS, or the body of a function.
-    - `ready`: whether the backfill has finished. Clients cannot read an item that is not ready. A
-      change that puts an item as not ready, even again, makes its relations empty.
-    - `owner`: id of the role that created it.
-    - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
-      then only the engine sees this item.
-    - `schema`: id of the schema that contains the name.
-    - `comments`: its comment under "", comments of its columns under their names.
-    - `unknown_options`: options that this version does not know. They are written back unchanged.
-
-    Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
-    qualified.
-    """
-
-    id: int
-    name: str
-    columns: tuple[Field, ...] = ()
-    key: tuple[int, ...] | None = None
-    stored: bool = False
-    errors: int = 0
-    depends: tuple[int, ...] = ()
-    sql: str = ""
-    query: str = ""
-    ready: bool = True
-    owner: int = OPERATOR_ID
-    replaces: int = 0
-    schema: int = SCHEMA_ID
-    comments: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    unknown_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
-
-    is_relation: ClassVar[bool] = True  # whether the item has rows and columns
-
-    @property
-    def display_name(self) -> str:
-        """Returns the name for messages; a function's includes the types of its arguments."""
-        return self.name
-
-    @property
-    def append_only(self) -> bool:
-        """Returns whether rows are only added: dead letters, and sources without an envelope even if stored."""
-        return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader(_Item):
-    """An item whose definition reads relations.
-
-    - `known_columns`: for each relation that got columns after the item was defined, by id, the number of columns that
-      the item knows.
-    """
-
-    known_columns: Mapping[int, int] = field(default_factory=dict, metadata=option("widths"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Replaceable(_Reader):
-    """An item that CREATE OR REPLACE may replace. `group`: the id of the group of replacements that it belongs to, else 0."""
-
-    group: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source(_Item):
+class Source(ItemFields):
     """A Kafka topic as a relation (`engine.plan.sources.layout` describes how records become rows).
 
     - `channel`: "<reader>/<topic>".
@@ -176,7 +104,7 @@ class Source(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetters(_Item):
+class DeadLetters(ItemFields):
     """The records of a source that could not be decoded. It is created and dropped with the source."""
 
     kind: ClassVar[Literal["dead letters"]] = "dead letters"
@@ -187,7 +115,7 @@ class DeadLetters(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(_Item):
+class Table(ItemFields):
     """A table. `defaults`: expressions by column. `constraint`: the name of the primary key, or None. `checks`: in order of evaluation."""
 
     kind: ClassVar[Literal["table"]] = "table"
@@ -198,14 +126,14 @@ class Table(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View(_Replaceable):
+class View(ReplaceableFields):
     """A view that is evaluated when it is read."""
 
     kind: ClassVar[Literal["view"]] = "view"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaterializedView(_Replaceable):
+class MaterializedView(ReplaceableFields):
     """A view that the engine maintains.
 
     - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.views.nodes`).
@@ -234,7 +162,7 @@ class MaterializedView(_Replaceable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ViewErrors(_Item):
+class ViewErrors(ItemFields):
     """The errors of a materialized view's rows. It is created and dropped with the view. `group`, `has_new_columns`: as of the view."""
 
     kind: ClassVar[Literal["view errors"]] = "view errors"
@@ -243,7 +171,7 @@ class ViewErrors(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink(_Reader):
+class Sink(ReaderFields):
     """A Kafka topic that receives the changes of a relation, the first item of `depends`.
 
     - `kafka`: the settings for access to the brokers.
@@ -279,7 +207,7 @@ Volatility = Literal["immutable", "stable", "volatile"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function(_Replaceable):
+class Function(ReplaceableFields):
     """A user-defined function.
 
     `columns` are the arguments (names may be empty). `query` is the body: a query in which `$n` and the
@@ -294,6 +222,7 @@ class Function(_Replaceable):
 
     kind: ClassVar[Literal["function"]] = "function"
     is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "function"
     returns: Type
     defaults: tuple[str, ...] = field(default=(), metadata=option(always=True))
     rows: tuple[Field, ...] | None = field(default=None, metadata=option(always=True))
@@ -316,7 +245,7 @@ class Function(_Replaceable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Index(_Item):
+class Index(ItemFields):
     """A user-defined index of a relation, the first item of `depends`, and dropped with it. Uniqueness is not checked.
 
     An index has no rows: gateways build it from the relation's changes.
@@ -337,7 +266,7 @@ class Index(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription(_Item):
+class Subscription(ItemFields):
     """A durable position in the changes of a relation, the first item of `depends` (`lake.readers.subscriptions`).
 
     - `retention_ms`: how long unacknowledged changes are kept.
@@ -353,7 +282,32 @@ class Subscription(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secret(_Item):
+class Endpoint(ReaderFields):
+    """A query that gateways serve over HTTP. `query` has the parameters $1, $2, …
+
+    - `method`, `path`: of the requests that it answers. A segment `:name` of the path is a parameter.
+    - `parameters`: names and types of $1, $2, …, also of those that are in the path.
+    - `defaults`: by parameter, the text of the value that it has if a request does not set it; None is NULL.
+    - `numbers`: whether bigint and numeric are numbers or strings in JSON.
+    """
+
+    kind: ClassVar[Literal["endpoint"]] = "endpoint"
+    is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "endpoint"
+    method: Literal["GET"]
+    path: str
+    parameters: tuple[Field, ...] = field(default=(), metadata=option(always=True))
+    defaults: Mapping[str, str | None] = field(default_factory=dict, metadata=option(always=True))
+    numbers: Literal["number", "text"] = "number"
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """Returns the types of the parameters."""
+        return tuple(p.type for p in self.parameters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret(ItemFields):
     """An encrypted text (`lake.catalog.secrets`). `ciphertext`: its value."""
 
     kind: ClassVar[Literal["secret"]] = "secret"
@@ -362,7 +316,7 @@ class Secret(_Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection(_Item):
+class Connection(ItemFields):
     """The access to a Kafka or a schema registry. Of `brokers` and `url`, it has the one of its type."""
 
     kind: ClassVar[Literal["connection"]] = "connection"
@@ -374,7 +328,19 @@ class Connection(_Item):
 
 
 Item: TypeAlias = (
-    Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Subscription | Secret | Connection
+    Source
+    | DeadLetters
+    | Table
+    | View
+    | MaterializedView
+    | ViewErrors
+    | Sink
+    | Function
+    | Index
+    | Subscription
+    | Endpoint
+    | Secret
+    | Connection
 )
 ItemType = TypeVar("ItemType", bound=Item)
 
@@ -382,7 +348,7 @@ Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with anot
 DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index  # dropped with the item that they depend on
 HistoryItem: TypeAlias = Source | Table | MaterializedView  # with `retain_history_ms`
 Replaceable: TypeAlias = View | MaterializedView | Function  # with `group`
-Reader: TypeAlias = View | MaterializedView | Function | Sink  # with `known_columns`
+Reader: TypeAlias = View | MaterializedView | Function | Sink | Endpoint  # with `known_columns`
 
 
 def ready(item: ItemType) -> ItemType:
@@ -397,4 +363,4 @@ def skips(item: Item) -> bool:
 
 def known_columns(item: Item) -> Mapping[int, int]:
     """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
-    return item.known_columns if isinstance(item, _Reader) else {}
+    return item.known_columns if isinstance(item, ReaderFields) else {}

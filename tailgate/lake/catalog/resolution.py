@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.lake.catalog.items import Function, Item
+from tailgate.lake.catalog.items import Endpoint, Function, Item
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
@@ -34,8 +34,9 @@ class Resolution:
     """The objects that the names of a statement refer to.
 
     - `path`: the schemas of the session's path, in order.
-    - `relations`: id by name, for everything except functions.
+    - `relations`: id by name, for everything except functions and endpoints.
     - `functions`: ids by name, in the order of the path.
+    - `endpoints`: id by name.
     - `versions`: by id, a digest of the item's definition.
     - `authority`: a digest of all roles and schemas.
     """
@@ -45,18 +46,19 @@ class Resolution:
     functions: Mapping[Name, tuple[int, ...]] = field(default_factory=dict)
     versions: Mapping[int, str] = field(default_factory=dict)
     authority: str = ""
+    endpoints: Mapping[Name, int] = field(default_factory=dict)
 
     def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
         """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
-        relations, functions = dict(self.relations), dict(self.functions)
+        relations, functions, endpoints = dict(self.relations), dict(self.functions), dict(self.endpoints)
         for item in items:
             schema = schemas[item.schema].name
             for name in (Name(item.name, schema), *((Name(item.name),) if schema in self.path else ())):
                 if isinstance(item, Function):
                     functions[name] = (*functions.get(name, ()), item.id)
                 else:
-                    relations.setdefault(name, item.id)
-        return replace(self, relations=relations, functions=functions)
+                    (endpoints if isinstance(item, Endpoint) else relations).setdefault(name, item.id)
+        return replace(self, relations=relations, functions=functions, endpoints=endpoints)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +67,7 @@ class Resolution:
             "functions": [[name.schema, name.name, list(ids)] for name, ids in self.functions.items()],
             "versions": {str(id): hash for id, hash in self.versions.items()},
             "authority": self.authority,
+            "endpoints": [[name.schema, name.name, id] for name, id in self.endpoints.items()],
         }
 
     @staticmethod
@@ -75,6 +78,7 @@ class Resolution:
             {Name(name, schema): tuple(ids) for schema, name, ids in data["functions"]},
             {int(id): hash for id, hash in data["versions"].items()},
             data["authority"],
+            {Name(name, schema): id for schema, name, id in data.get("endpoints", ())},
         )
 
 

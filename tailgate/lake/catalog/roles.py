@@ -25,6 +25,7 @@ PUBLIC_ID, OPERATOR_ID = 0, 10
 RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d"}
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
 CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
+ENDPOINT_PRIVILEGES = {"EXECUTE": "X"}
 
 
 @dataclass(frozen=True, slots=True)

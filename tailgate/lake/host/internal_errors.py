@@ -112,7 +112,15 @@ class InternalErrors:
                     self._kinds[sqlstate, where, statement] = kind
             kind.count += 1
             kind.last_at = now
-        log.error("internal error %s: %s; statement: %s; version: %s", sqlstate, where, statement or "-", kind.version, exc_info=error)
+        log.error(
+            "internal error %s: %s; statement: %s; version: %s",
+            sqlstate,
+            where,
+            statement or "-",
+            kind.version,
+            exc_info=error,
+            extra={"sqlstate": sqlstate},
+        )
 
 
 def place(error: BaseException) -> str:

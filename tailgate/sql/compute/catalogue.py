@@ -9,7 +9,7 @@ from tailgate.sql.compute.jsonb import access, construction, edits
 from tailgate.sql.compute.numeric import float_functions, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.compute.text import arrays, byte_strings, strings
+from tailgate.sql.compute.text import arrays, byte_strings, formatting, strings
 from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, times, zones
 
 # Importing a family registers its functions.
@@ -24,6 +24,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     date_parsing,
     edits,
     float_functions,
+    formatting,
     interval_functions,
     json_texts,
     likes,

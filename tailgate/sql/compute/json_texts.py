@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.sql.compute.jsonb.construction import members_of, members_of_pairs
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers.integers import INTEGER_TEXT
 from tailgate.values.strings.json_texts import DECODER, check_strings, checked, parse, without_nulls
@@ -242,20 +243,18 @@ def json_build_object(keys: list[str | None], values: list[str | None]) -> str:
 
 @udf("text[]", to="json")
 def json_from_pairs(items: list[str | None]) -> str:
-    """Computes json_object(text[]), whose items are alternating keys and values."""
-    if len(items) % 2:
-        raise of("2202E", "array must have even number of elements")
-    return json_object_of(items[::2], items[1::2])
+    """Computes json_object(text[])."""
+    return _object_of_texts(members_of_pairs(items))
 
 
 @udf("text[]", "text[]", to="json")
 def json_object_of(keys: list[str | None], values: list[str | None]) -> str:
     """Computes json_object(text[], text[])."""
-    if len(keys) != len(values):
-        raise of("2202E", "mismatched array dimensions")
-    if None in keys:
-        raise of("22004", "null value not allowed for object key")
-    return _object([(k, None if v is None else dump(v)) for k, v in zip(keys, values, strict=True) if k is not None])
+    return _object_of_texts(members_of(keys, values))
+
+
+def _object_of_texts(members: list[tuple[str, str | None]]) -> str:
+    return _object([(key, None if value is None else dump(value)) for key, value in members])
 
 
 @udf("text[][]", to="json")

@@ -11,8 +11,7 @@ from tailgate.sql.functions.entry import Function, Kind, strict, udf
 
 COMPARED = "tg_jsonb_order({0})"  # bytes with the order of jsonb
 
-J, T, N, P = "jsonb", "text", "int4", "text[]"
-W = "json"
+J, W, T, N, P = "jsonb", "json", "text", "int4", "text[]"  # W is written as it was read
 
 
 def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kind: Kind = "function") -> Function:
@@ -27,7 +26,7 @@ def _comparisons() -> list[Function]:
 
 def _to_jsonb() -> list[Function]:
     """Returns to_jsonb() for each type: numbers and booleans as is, other values as strings."""
-    rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", ("json",), J, "tg_jsonb_parse({0})")]
+    rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", (W,), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
     for t in ("text", "varchar", "name", "uuid"):

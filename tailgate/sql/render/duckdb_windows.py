@@ -8,7 +8,7 @@ only the requested order in OVER; they sort peers inside the aggregate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.functions.aggregates import COLLECTING, STRICT
@@ -24,49 +24,73 @@ SHOWN = FRAMED | COLLECTING  # depend on the order of rows in the frame
 INTERVAL = "(to_months({0}.months) + to_days({0}.days) + to_microseconds({0}.micros))"
 
 
-def window(call: WindowCall, node: Window, spell: Spell) -> str:
-    """Returns the SQL of a call over the input of its node, whose columns are c0, c1, …
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a window function, whose SQL depends on the frame.
 
-    Raises 0A000 if DuckDB cannot evaluate it.
+    `framed`: the function reads the rows of the frame. `over_order`: the sort terms in OVER.
+    `argument_order`: the sort terms inside the aggregate.
     """
-    name, framed = call.function.name, call.function.kind == "aggregate" or call.function.name in FRAMED
-    if not call.function.duckdb:
-        raise FeatureNotSupported(f"window function {call.function} is not supported", position=call.position)
-    if name == "string_agg" and columns_of(call.arguments[1]):
-        raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
-    if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
-        raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
-    rows = name in PLACES or (framed and call.frame.mode == "rows")
-    order_terms = sort_terms(node.order, spell)
-    values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
-    peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
-    sorted_by = order_terms + values if rows and not peers else order_terms
-    if framed and call.frame.mode == "range" and _has_offset(call.frame):
-        sorted_by = [_range_term(node, spell)]
-    split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""
-    texts = [spell(a) for a in call.arguments]
-    conditions = [] if call.filter is None else [spell(call.filter)]
-    present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(name, (0,)) if i < len(texts)]
 
-    def over(frame: Frame) -> str:
-        clause = f" OVER ({split}{order_by(sorted_by)}{_frame(frame, node, spell) if framed else ''})"
+    call: WindowCall
+    node: Window
+    spell: Spell
+    framed: bool
+    over_order: list[str]
+    argument_order: list[str]
+
+    def over(self, frame: Frame) -> str:
+        """Returns the SQL of the call over a frame."""
+        call, spell = self.call, self.spell
+        partition = f"PARTITION BY {', '.join(map(spell, self.node.partition))}" if self.node.partition else ""
+        clause = f" OVER ({partition}{order_by(self.over_order)}{_frame(frame, self.node, spell) if self.framed else ''})"
+        texts = [spell(a) for a in call.arguments]
+        conditions = [] if call.filter is None else [spell(call.filter)]
+        present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(call.function.name, (0,)) if i < len(texts)]
         marks = {
             "distinct": "",
-            "order": order_by(order_terms + values) if name in SHOWN and not rows else "",
+            "order": order_by(self.argument_order),
             "filter": filter_clause(conditions) + clause,
             "present": filter_clause([*conditions, *present]) + clause,
         }
         return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
 
+
+def window(call: WindowCall, node: Window, spell: Spell) -> str:
+    """Returns the SQL of a call over the input of its node, whose columns are c0, c1, …
+
+    Raises 0A000 if DuckDB cannot evaluate it.
+    """
+    _check_supported(call)
+    name, framed = call.function.name, call.function.kind == "aggregate" or call.function.name in FRAMED
+    rows = name in PLACES or (framed and call.frame.mode == "rows")
+    order_terms = sort_terms(node.order, spell)
+    all_terms = order_terms + [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
+    peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
+    over_order = all_terms if rows and not peers else order_terms
+    if framed and call.frame.mode == "range" and _has_offset(call.frame):
+        over_order = [_range_term(node, spell)]
+    rendering = _Call(call, node, spell, framed, over_order, all_terms if name in SHOWN and not rows else [])
     if not framed or call.frame.exclude != "ties" or not _without_current_row(call.frame):
-        text = over(call.frame)
+        text = rendering.over(call.frame)
     else:  # DuckDB would add the current row to the frame
-        text = over(replace(call.frame, exclude="group"))
+        text = rendering.over(replace(call.frame, exclude="group"))
         if call.frame.mode == "range":  # with an offset from NULL, the frame has the current row and its peers
-            text = f"(CASE WHEN {spell(node.order[0].expression)} IS NULL THEN {over(call.frame)} ELSE {text} END)"
+            text = f"(CASE WHEN {spell(node.order[0].expression)} IS NULL THEN {rendering.over(call.frame)} ELSE {text} END)"
     if name == "count" and framed and call.frame.start.offset is not None and call.frame.start.kind == call.frame.end.kind:
         text = f"greatest({text}, 0)"  # DuckDB subtracts the bounds, also if the frame ends before it starts
     return text
+
+
+def _check_supported(call: WindowCall) -> None:
+    """Raises 0A000 if DuckDB cannot evaluate a call."""
+    name, arguments = call.function.name, call.arguments
+    if not call.function.duckdb:
+        raise FeatureNotSupported(f"window function {call.function} is not supported", position=call.position)
+    if name == "string_agg" and columns_of(arguments[1]):
+        raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
+    if name == "ntile" and columns_of(arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
+        raise FeatureNotSupported("ntile of an argument that is not constant is not supported", position=call.position)
 
 
 def _without_current_row(frame: Frame) -> bool:

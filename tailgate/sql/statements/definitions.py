@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas and subscriptions."""
+"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas, subscriptions and endpoints."""
 
 from __future__ import annotations
 
@@ -44,6 +44,35 @@ class CreateSubscription:
     snapshot: bool = True
     progress: bool = False
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointParameter:
+    """A parameter of an endpoint.
+
+    `type`: unknown if the query implies it. `optional`: has a DEFAULT; `default`: its text, None for NULL.
+    """
+
+    name: str
+    type: Type
+    optional: bool = False
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEndpoint:
+    """CREATE [OR REPLACE] ENDPOINT name GET path [(parameters)] [WITH (options)] AS query.
+
+    `parameters`: of $1, $2, …, which stand for `:name` in `query`.
+    """
+
+    name: Name
+    path: str
+    parameters: tuple[EndpointParameter, ...]
+    query: QueryText
+    options: Options = ()
+    if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +149,7 @@ class CreateIndex:
 
 
 ObjectKind: TypeAlias = Literal[
-    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection"
+    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection", "endpoint"
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
@@ -53,6 +54,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.web import endpoints
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -71,24 +73,20 @@ Needs = tuple[Need, ...]
 Parse = Callable[[Parser], Statement]
 
 
-def after(words: str, parser: Parse) -> dict[str, Parse]:
-    """Returns the entry of a statement that begins with these words, and whose parser begins after them."""
+def after(first: str, parser: Parse, *kinds: str) -> dict[str, Parse]:
+    """Returns the entries of a statement whose parser begins after its first words.
+
+    The entries are these words, or these words with each of `kinds`, which the parser reads.
+
+    >>> list(after("CREATE", lambda cursor: Empty(), "INDEX", "UNIQUE INDEX"))
+    ['CREATE INDEX', 'CREATE UNIQUE INDEX']
+    """
 
     def parse(cursor: Parser) -> Statement:
-        cursor.expect_word(*words.lower().split())
+        cursor.expect_word(*first.lower().split())
         return parser(cursor)
 
-    return {words: parse}
-
-
-def creating(parser: Parse, *kinds: str) -> dict[str, Parse]:
-    """Returns the entries of a CREATE for kinds of objects, whose parser begins after CREATE."""
-
-    def parse(cursor: Parser) -> Statement:
-        cursor.expect_word("create")
-        return parser(cursor)
-
-    return {f"CREATE {kind}": parse for kind in kinds}
+    return {f"{first} {kind}": parse for kind in kinds} or {first: parse}
 
 
 def nothing(statement: Any) -> Needs:
@@ -133,12 +131,16 @@ def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) ->
 
 
 def _alter(statement: d.AlterItem) -> Needs:
-    place = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name)
-    return (OwnItems((statement.name,)), place)
+    namespace = namespace_of(statement.kind)
+    schema = statement.schema
+    place = CreateItem(Name(statement.name.name, schema)) if schema else CreateBeside(statement.name, namespace)
+    return (OwnItems((statement.name,), namespace), place)
 
 
 def _comment(statement: d.Comment) -> Needs:
-    return (OwnSchemas((statement.name,)),) if statement.kind == "schema" else (OwnItems((statement.name,)),)
+    if statement.kind == "schema":
+        return (OwnSchemas((statement.name,)),)
+    return (OwnItems((statement.name,), namespace_of(statement.kind)),)
 
 
 def _alter_role(statement: s.AlterRole) -> Needs:
@@ -151,7 +153,7 @@ def _alter_role(statement: s.AlterRole) -> Needs:
 def _grant(statement: s.Grant) -> Needs:
     if statement.kind in ("schema", "relations of a schema"):
         return (GrantOnSchemas(statement.objects, statement.kind != "schema"),)
-    return (GrantOnItems(statement.objects),)
+    return (GrantOnItems(statement.objects, namespace_of(statement.kind)),)
 
 
 def _show(statement: q.Show) -> Needs:
@@ -225,23 +227,30 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
     Kind(
         d.CreateFunction,
-        creating(functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
+        after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
         CATALOG,
         _function,
         tag="CREATE FUNCTION",
     ),
     Kind(
         d.CreateIndex,
-        creating(indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
+        after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
         CATALOG,
         lambda t: (OwnItems((t.relation,)),),
         tag="CREATE INDEX",
     ),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(
+        d.CreateEndpoint,
+        after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),
+        CATALOG,
+        lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
+        tag="CREATE ENDPOINT",
+    ),
     Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
     Kind(
         k.CreateSource,
-        creating(sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
+        after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
         CATALOG,
         _connected,
         tag="CREATE SOURCE",
@@ -249,7 +258,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
     Kind(k.CreateConnection, after("CREATE CONNECTION", connections.create_connection), CATALOG, _connected, tag="CREATE CONNECTION"),
     Kind(k.CreateSecret, after("CREATE SECRET", connections.create_secret), CATALOG, _new, tag="CREATE SECRET"),
-    Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names),)),
+    Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names, namespace_of(t.kind)),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
@@ -267,7 +276,7 @@ TABLE: tuple[Kind, ...] = (
     # A schema with the name of a role comes first in that role's search_path ($user).
     Kind(d.AlterSchema, {"ALTER": objects.alter}, CATALOG, lambda t: (OwnSchemas((t.name,)), CreateInDatabase()), tag="ALTER SCHEMA"),
     Kind(d.DropSchema, {"DROP": objects.drop}, CATALOG, lambda t: (OwnSchemas(t.names),), tag="DROP SCHEMA"),
-    Kind(s.CreateRole, creating(roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
+    Kind(s.CreateRole, after("CREATE", roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
     Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _grant),

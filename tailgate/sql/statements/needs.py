@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import FunctionName
@@ -21,6 +22,7 @@ class CreateItem:
 
     name: Name
     replaces: bool = False
+    namespace: Namespace = "relation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class CreateBeside:
     """CREATE in the schema of the existing item with this name, for a new name of it."""
 
     name: Name
+    namespace: Namespace = "relation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class OwnItems:
     """The ownership of items."""
 
     names: tuple[Name, ...]
+    namespace: Namespace = "relation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class GrantOnItems:
     """The ownership of items, for GRANT and REVOKE."""
 
     names: tuple[Name, ...]
+    namespace: Namespace = "relation"
 
 
 @dataclass(frozen=True, slots=True)

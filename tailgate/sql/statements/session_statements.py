@@ -167,6 +167,6 @@ class Grant:
 
     grants: bool
     privileges: tuple[str, ...]
-    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"]
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection", "endpoint"]
     objects: tuple[Name, ...]
     roles: tuple[Name, ...]

@@ -11,6 +11,7 @@ from tailgate.sql.statements.definitions import (
     AlterSchema,
     Comment,
     CommentOnFunction,
+    CreateEndpoint,
     CreateFunction,
     CreateIndex,
     CreateSchema,
@@ -86,5 +87,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What a codec is, and parts that several types share."""
+"""The class of codecs, and parts of codecs that several types share."""

@@ -47,7 +47,7 @@ log = logging.getLogger("tailgate.fills")
 
 T = TypeVar("T")
 
-# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.sources.TopicBackfill)
+# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.circuit.TopicBackfill)
 PIECE = "$piece/"
 PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000

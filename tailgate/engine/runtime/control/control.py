@@ -59,6 +59,7 @@ class Answers:
     write: Callable[[bytes], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
+    freshness: Callable[[int], dict[str, Any]] = lambda after: {}
 
 
 class _Server(ThreadingHTTPServer):
@@ -91,6 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
             elif url.path == protocol.RECENT:
                 self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
+            elif url.path == protocol.FRESHNESS:
+                self._answer(200, self.server.answers.freshness(protocol.decode_newest(url.query)))
             else:
                 self._answer(404, {"message": "no such path"})
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal

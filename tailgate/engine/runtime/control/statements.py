@@ -45,6 +45,7 @@ from tailgate.sql.statements import (
     Comment,
     CommentOnFunction,
     CreateConnection,
+    CreateEndpoint,
     CreateFunction,
     CreateIndex,
     CreateRole,
@@ -106,6 +107,8 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
+            case CreateEndpoint():
+                return self._create_endpoint(statement, text, settings.get("role"), names, client)
             case CreateIndex():
                 return self._create_index(statement, names, client)
             case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
@@ -228,6 +231,15 @@ class Statements:
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
+
+    def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        with self._turn(client):
+            catalog = self._engine.catalog.with_resolution(names)
+            item, all_notices = ddl.create_endpoint(statement, text, catalog, _owner(creator, catalog))
+            if item is not None:
+                ddl.check_definitions((item,), catalog)
+                self._installation.install(Change(put=(item,)))
+        return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the new items of a CREATE statement, without owners."""

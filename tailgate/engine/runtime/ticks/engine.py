@@ -122,12 +122,12 @@ class Engine(EngineLog):
     def history(
         self, channel: str, brokers: str, topic: str, access: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
-        """Returns a tailgate.sources.TopicBackfill: the old records [begin, end) of each partition of a topic.
+        """Returns a tailgate.circuit.TopicBackfill: the old records [begin, end) of each partition of a topic.
 
         They are decoded for a channel of the running circuit.
         """
         jvm: Any = self.session._jvm
-        return jvm.tailgate.sources.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, access))
+        return jvm.tailgate.circuit.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, access))
 
     # ---- access to Kafka -------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.engine.runtime.ticks.view_errors import Failing
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import CrashShutdown, Replaced, Uncertain
@@ -41,6 +42,7 @@ class EngineLog:
         self.newest: Header = writer.newest
         self.catalog: Catalog = lake.catalog()
         self.failing = Failing(lake, self.catalog)
+        self.ages = Ages()
         self.ended = threading.Event()  # set when the engine stops or fails
         self._fatal: BaseException | None = None
         self._wakers: list[Callable[[], None]] = []

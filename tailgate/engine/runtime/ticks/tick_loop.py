@@ -17,7 +17,7 @@ import socket
 import struct
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,14 @@ class TickFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The positions of the inputs at the end of a tick, the Kafka readers by name."""
+    """The positions of the inputs at the end of a tick, the Kafka readers by name.
+
+    `oldest`: by channel, the time of the oldest record that the tick has read, and when it arrived.
+    """
 
     inbox: int
     offsets: Mapping[str, Offsets]
+    oldest: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class TickLoop:
@@ -92,11 +96,15 @@ class TickLoop:
         if self._receive(1) != b"R":
             raise TickFailed(self._java.failure(""))
         ends = json.loads(self._message())
-        return Ends(ends["inbox"], ends["readers"]), ticked(self._message())
+        return Ends(ends["inbox"], ends["readers"], ends["oldest"]), ticked(self._message())
 
     def committed(self) -> None:
         """Records that the log contains the last tick. Otherwise the next one repeats it."""
         self._send(b"C")
+
+    def pending(self) -> str:
+        """Returns the ages of the records that no tick has read, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
+        return str(self._java.pending())
 
     def wake(self) -> None:
         """Ends the wait for a reason. Any thread may call it."""

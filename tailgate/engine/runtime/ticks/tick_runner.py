@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
+from tailgate.engine.runtime.ticks.ages import now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused, disk_full
 from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
@@ -66,6 +67,7 @@ class TickRunner:
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
         self.figures = TickFigures()
+        self.loop: TickLoop | None = None  # while `run` runs
         # of the newest ticks, in ms, from the start to the durable entry
         self.durations: deque[float] = deque(maxlen=DURATIONS)
         self._due = NEVER  # the time in ms at which the newest tick wants the next one
@@ -79,6 +81,7 @@ class TickRunner:
             self._discard_results()
             loop = TickLoop(self._session, self._inbox.folder, self._log.newest.inbox)
         self._log.on_end(loop.wake)
+        self.loop = loop
         self._inputs.start(loop)
         try:
             while not self._log.stopping:
@@ -113,11 +116,12 @@ class TickRunner:
                 self._inputs.check_topics(ends)
                 crash.point("topics.checked")
                 changes: list[tuple[int, Any]] = [*result.changes]
-                computed = time.monotonic()
+                computed, computed_ms = time.monotonic(), now_ms()
                 changes += written(self._inbox, engine_log.newest.inbox, ends.inbox, engine_log.catalog)
                 self._commit(began, time_ms, ends, changes, result)
                 loop.committed()
                 self.figures.committed(start, computed, result)
+                engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
                 self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # `run` looks for the source to blame

@@ -22,7 +22,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,8 +49,14 @@ class Writes:
     entry, and starts a tick. It may fail after the call: the entry counts for later writes nevertheless.
     """
 
-    def __init__(self, inbox: Inbox, catalog: Callable[[], Catalog], enter: Callable[[list[Record], Callable[[int], None]], int]) -> None:
-        self._catalog, self._enter = catalog, enter
+    def __init__(
+        self,
+        inbox: Inbox,
+        catalog: Callable[[], Catalog],
+        enter: Callable[[list[Record], Callable[[int], None]], int],
+        on_durable: Callable[[int, Collection[int]], None] = lambda number, tables: None,
+    ) -> None:
+        self._catalog, self._enter, self._on_durable = catalog, enter, on_durable
         self._lock = threading.Condition()
         self._tables: dict[int, int] = {}  # table → the last entry that wrote it
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
@@ -73,7 +79,7 @@ class Writes:
             changed = [part for part in write.parts if part.changes]  # the others were only read
             self._check_columns(changed)
             records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
-            number = self._enter(records, lambda number: self._note(number, changed))
+            number = self._enter(records, lambda number: self._durable(number, changed))
             return {"number": number}
 
     @contextmanager
@@ -127,6 +133,10 @@ class Writes:
         self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
         if any(key is None for _, key in written):
             self._floor = number
+
+    def _durable(self, number: int, parts: Sequence[Part]) -> None:
+        self._note(number, parts)
+        self._on_durable(number, {part.table for part in parts})
 
     def _note(self, number: int, parts: Sequence[Part]) -> None:
         if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: writes with an earlier base conflict

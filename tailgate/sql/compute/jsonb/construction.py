@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, of
 from tailgate.sql.compute.casts import float4_to_text, float8_to_text, micros_of
 from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump, load
@@ -55,6 +55,23 @@ def jsonb_of_date(value: date) -> str:
 # --- arrays and objects --------------------------------------------------------------------------
 
 
+def members_of(keys: list[str | None], values: list[str | None]) -> list[tuple[str, str | None]]:
+    """Returns the members of json_object(text[], text[]) and jsonb_object(text[], text[]). Raises 2202E, 22004."""
+    if len(keys) != len(values):
+        raise of("2202E", "mismatched array dimensions")
+    members = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
+    if len(members) < len(keys):
+        raise NullValueNotAllowed("null value not allowed for object key")
+    return members
+
+
+def members_of_pairs(items: list[str | None]) -> list[tuple[str, str | None]]:
+    """Returns the members of json_object(text[]) and jsonb_object(text[]), whose items are alternating keys and values."""
+    if len(items) % 2:
+        raise of("2202E", "array must have even number of elements")
+    return members_of(items[::2], items[1::2])
+
+
 @udf("jsonb[]", to="jsonb")
 def jsonb_build_array(items: list[str | None]) -> str:
     return "[" + ", ".join("null" if i is None else i for i in items) + "]"
@@ -70,17 +87,11 @@ def jsonb_build_object(keys: list[str | None], values: list[str | None]) -> str:
 
 @udf("text[]", to="jsonb")
 def jsonb_from_pairs(items: list[str | None]) -> str:
-    """Computes jsonb_object(text[]), whose items are alternating keys and values."""
-    if len(items) % 2:
-        raise of("2202E", "array must have even number of elements")
-    return jsonb_object_of(items[::2], items[1::2])
+    """Computes jsonb_object(text[])."""
+    return dump(dict(members_of_pairs(items)))
 
 
 @udf("text[]", "text[]", to="jsonb")
 def jsonb_object_of(keys: list[str | None], values: list[str | None]) -> str:
     """Computes jsonb_object(text[], text[])."""
-    if len(keys) != len(values):
-        raise of("2202E", "mismatched array dimensions")
-    if None in keys:
-        raise of("22004", "null value not allowed for object key")
-    return dump(dict(zip(keys, values, strict=True)))
+    return dump(dict(members_of(keys, values)))

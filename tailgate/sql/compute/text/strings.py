@@ -20,7 +20,7 @@ from tailgate.sql.compute.registry import udf
 LENGTH_MAX = 2**26  # characters of a result, which Python writes in 20 ms; PostgreSQL's limit is 1 GiB
 
 
-def _checked_length(length: int) -> int:
+def checked_length(length: int) -> int:
     """Returns a result's length, at least 0. Raises 54000 above the limit."""
     if length > LENGTH_MAX:
         raise of("54000", "requested length too large")
@@ -39,21 +39,21 @@ def initcap(text: str) -> str:
 
 @udf("text", "int4", "text", to="text")
 def lpad(text: str, length: int, fill: str) -> str:
-    length = _checked_length(length)
+    length = checked_length(length)
     missing = length - len(text) if fill else 0
     return text[:length] if missing <= 0 else (fill * (missing // len(fill) + 1))[:missing] + text
 
 
 @udf("text", "int4", "text", to="text")
 def rpad(text: str, length: int, fill: str) -> str:
-    length = _checked_length(length)
+    length = checked_length(length)
     missing = length - len(text) if fill else 0
     return text[:length] if missing <= 0 else text + (fill * (missing // len(fill) + 1))[:missing]
 
 
 @udf("text", "int4", to="text")
 def repeat(text: str, count: int) -> str:
-    _checked_length(len(text.encode()) * max(count, 0))
+    checked_length(len(text.encode()) * max(count, 0))
     return text * max(count, 0)
 
 
@@ -111,7 +111,7 @@ def to_hex_int4(number: int) -> str:
     return f"{number & (2**32 - 1):x}"
 
 
-# --- quoting and format() ------------------------------------------------------------------------
+# --- quoting -------------------------------------------------------------------------------------
 
 
 @udf("text", to="text")
@@ -123,60 +123,6 @@ def quote_ident(text: str) -> str:
 def quote_literal(text: str) -> str:
     prefix = "E" if "\\" in text else ""
     return prefix + "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-CONVERSION = re.compile(
-    r"%(?:(?P<position>\d+)\$)?(?P<left>-+)?"
-    r"(?:(?P<width>\d+)|\*(?:(?P<at>\d+)\$)?(?P<star>))?(?P<type>.?)",
-    re.S,
-)
-
-
-@udf("text", "text[]", to="text", name="format")
-def format_text(pattern: str, arguments: list[str | None]) -> str:
-    """Computes format(): %s, %I and %L with a position, a width, and - for left alignment."""
-    result, at, next_argument = [], 0, 0
-
-    def argument(index: int) -> str | None:
-        if index >= len(arguments):
-            raise InvalidParameterValue("too few arguments for format()")
-        return arguments[index]
-
-    while (start := pattern.find("%", at)) >= 0:
-        result.append(pattern[at:start])
-        if pattern.startswith("%%", start):
-            result.append("%")
-            at = start + 2
-            continue
-        match = CONVERSION.match(pattern, start)
-        assert match is not None
-        at = match.end()
-        left, width = bool(match["left"]), int(match["width"] or 0)
-        if match["position"] == "0" or match["at"] == "0":
-            raise InvalidParameterValue("format specifies argument 0, but arguments are numbered from 1")
-        if match["star"] is not None:
-            index = int(match["at"]) - 1 if match["at"] else next_argument
-            width = int(argument(index) or 0)
-            next_argument = index + 1
-            left, width = left or width < 0, abs(width)
-        if not match["type"]:
-            raise InvalidParameterValue("unterminated format() type specifier")
-        if match["type"] not in "sIL":
-            raise InvalidParameterValue(f'unrecognized format() type specifier "{match["type"]}"')
-        index = int(match["position"]) - 1 if match["position"] else next_argument
-        text = _converted(argument(index), match["type"])
-        next_argument = index + 1
-        result.append(text.ljust(_checked_length(width)) if left else text.rjust(_checked_length(width)))
-    result.append(pattern[at:])
-    return "".join(result)
-
-
-def _converted(value: str | None, type: str) -> str:
-    if value is None:
-        if type == "I":
-            raise of("22004", "null values cannot be formatted as an SQL identifier")
-        return "NULL" if type == "L" else ""
-    return quote_ident(value) if type == "I" else quote_literal(value) if type == "L" else value
 
 
 # --- Unicode -------------------------------------------------------------------------------------

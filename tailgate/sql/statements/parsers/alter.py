@@ -20,7 +20,7 @@ from tailgate.sql.statements.writes import AlterTable
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
-    "secret": "secret", "connection": "connection",
+    "secret": "secret", "connection": "connection", "endpoint": "endpoint",
 }  # fmt: skip
 
 

@@ -141,13 +141,14 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
 
 
 OF_SCHEMA = (
-    "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections"
+    "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections",
+    "endpoints",
 )  # fmt: skip
 LISTS = (
     "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
-    "connections",
+    "connections", "endpoints",
 )  # fmt: skip
-CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection")
+CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint")
 
 
 def show(cursor: Parser) -> Show:

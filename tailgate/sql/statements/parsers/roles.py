@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.lake.catalog.roles import CONNECTION_PRIVILEGES, ENDPOINT_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
@@ -22,9 +22,14 @@ GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls"
 NOT_SUPPORTED = (
     "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
 )  # fmt: skip
-PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create")
-PRIVILEGES_OF = {"schema": SCHEMA_PRIVILEGES, "secret": CONNECTION_PRIVILEGES, "connection": CONNECTION_PRIVILEGES}
-OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "execute", "set", "alter")
+PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create", "execute")
+PRIVILEGES_OF = {
+    "schema": SCHEMA_PRIVILEGES,
+    "secret": CONNECTION_PRIVILEGES,
+    "connection": CONNECTION_PRIVILEGES,
+    "endpoint": ENDPOINT_PRIVILEGES,
+}
+OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "set", "alter")
 OTHER_OBJECTS = (
     "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "sequence", "tablespace", "type"
 )  # fmt: skip
@@ -154,7 +159,7 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     at = cursor.position
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
         raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
-    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"] = "relation"
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection", "endpoint"] = "relation"
     if cursor.accept_word("all"):
         what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
         if what is None:
@@ -169,6 +174,8 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         kind = "secret"
     elif cursor.accept_word("connection"):
         kind = "connection"
+    elif cursor.accept_word("endpoint"):
+        kind = "endpoint"
     else:
         cursor.accept_word("table")
     schemas = kind in ("schema", "relations of a schema")

@@ -8,8 +8,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
-import org.apache.spark.sql.types.ArrayType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
@@ -36,9 +34,6 @@ import tailgate.sources.Decoder;
  */
 public final class Circuit implements Serializable {
   private static final long serialVersionUID = 1;
-  /** Ordinals of the columns of Kafka's rows. */
-  public static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
-  public static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
       .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
   /**

@@ -1,12 +1,14 @@
 package tailgate.circuit;
 
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import tailgate.rows.Rows;
 import tailgate.state.State;
+import tailgate.state.StateIds;
 
 /**
  * A message between the stages of a tick or, at the end, to the driver.
@@ -56,6 +58,9 @@ public record Sent(int kind, int to, byte[] bytes, long n) implements Serializab
     out.write(4, n);
     return out.getRow();
   }
+
+  /** Returns the version that a message of kind STATE reports. */
+  StateIds.Committed committed() { return new StateIds.Committed(to, (int) n, new String(bytes, StandardCharsets.US_ASCII)); }
 
   @Override public String toString() { return "Sent[" + kind + " to " + to + ", " + n + ", " + Arrays.hashCode(bytes) + "]"; }
 }

@@ -160,14 +160,15 @@ final class Stages {
   }
 
   private TickResult result(List<Sent> sent, StateIds ids, String statePath) {
-    List<Sent> relations = new ArrayList<>(), committed = new ArrayList<>(), statistics = new ArrayList<>();
+    List<Sent> relations = new ArrayList<>(), statistics = new ArrayList<>();
+    List<StateIds.Committed> committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
     long due = Long.MAX_VALUE;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
     for (Sent s : sent)
       switch (s.kind()) {
         case Node.Edge.RELATION, Sent.FILE -> relations.add(s);
-        case Sent.STATE -> committed.add(s);
+        case Sent.STATE -> committed.add(s.committed());
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
         case Sent.DUE -> due = Math.min(due, s.n());

@@ -12,8 +12,8 @@ import tailgate.errors.SparkErrors;
 import tailgate.errors.SqlError;
 import tailgate.rows.Change;
 import tailgate.rows.Rows;
+import tailgate.sources.KafkaRecord;
 import tailgate.sources.SourceStalled;
-import tailgate.sources.TopicBackfill;
 import tailgate.state.State;
 
 /**
@@ -117,9 +117,9 @@ public final class Tick {
 
   /** Processes a record. It takes effect as a whole or not at all. */
   private void record(InternalRow kafka) {
-    String channel = kafka.getUTF8String(Circuit.TOPIC).toString();
+    String channel = kafka.getUTF8String(KafkaRecord.TOPIC).toString();
     if (channel.startsWith(TopicBackfill.PIECE)) {
-      piece(channel.substring(TopicBackfill.PIECE.length()), kafka.getLong(Circuit.OFFSET));
+      piece(channel.substring(TopicBackfill.PIECE.length()), kafka.getLong(KafkaRecord.OFFSET));
       return;
     }
     if (channel.startsWith(Circuit.FORGET)) {
@@ -134,8 +134,8 @@ public final class Tick {
       long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
       if (!again) {
         count[0]++;
-        count[2] += size(kafka, Circuit.KEY) + size(kafka, Circuit.VALUE);
-        if (!kafka.isNullAt(Circuit.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(Circuit.TIMESTAMP) / 1000);
+        count[2] += size(kafka, KafkaRecord.KEY) + size(kafka, KafkaRecord.VALUE);
+        if (!kafka.isNullAt(KafkaRecord.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(KafkaRecord.TIMESTAMP) / 1000);
       }
       try {
         enter(source, kafka, except);
@@ -172,7 +172,7 @@ public final class Tick {
   private void forget(int keeper, InternalRow kafka) {
     if (!(circuit.nodes.get(keeper) instanceof Operator operator)) return;
     UnsafeRow deletion = operator.deletion(
-        UTF8String.fromBytes(kafka.getBinary(Circuit.KEY)), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET));
+        UTF8String.fromBytes(kafka.getBinary(KafkaRecord.KEY)), kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET));
     if (deletion == null) return;
     Edge edge = new Edge(null, keeper, 0);
     edge.index = operator.index;
@@ -201,13 +201,13 @@ public final class Tick {
     switch (source.onError) {
       case "fail" ->
           throw new SourceStalled(source.channel,
-              "partition " + kafka.getInt(Circuit.PARTITION) + ", offset "
-              + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
+              "partition " + kafka.getInt(KafkaRecord.PARTITION) + ", offset "
+              + kafka.getLong(KafkaRecord.OFFSET) + ": " + error.getMessage(), true);
       case "null" -> {
         GenericInternalRow without =
-            new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null
-            : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
-            kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET), kafka.getLong(Circuit.TIMESTAMP), 0, headers(kafka)});
+            new GenericInternalRow(new Object[] {kafka.isNullAt(KafkaRecord.KEY) ? null
+            : kafka.getBinary(KafkaRecord.KEY), null, kafka.getUTF8String(KafkaRecord.TOPIC),
+            kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET), kafka.getLong(KafkaRecord.TIMESTAMP), 0, headers(kafka)});
         try {
           enter(source, without, except);
           if (again(kafka)) dead(source, kafka, null);
@@ -220,7 +220,7 @@ public final class Tick {
   }
 
   private static org.apache.spark.sql.catalyst.util.ArrayData headers(InternalRow kafka) {
-    return kafka.numFields() <= Circuit.HEADERS || kafka.isNullAt(Circuit.HEADERS) ? null : kafka.getArray(Circuit.HEADERS);
+    return kafka.numFields() <= KafkaRecord.HEADERS || kafka.isNullAt(KafkaRecord.HEADERS) ? null : kafka.getArray(KafkaRecord.HEADERS);
   }
 
   private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
@@ -236,7 +236,7 @@ public final class Tick {
   }
 
   /** Returns whether the record is a dead letter that is retried. */
-  private static boolean again(InternalRow kafka) { return kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY); }
+  private static boolean again(InternalRow kafka) { return kafka.getUTF8String(KafkaRecord.TOPIC).toString().startsWith(Circuit.RETRY); }
 
   /**
    * Emits a dead letter, or without an error, the deletion of one. The headers of a retried letter
@@ -249,10 +249,10 @@ public final class Tick {
     long since = begun == null ? time : Long.parseLong(begun);
     boolean backfill = again ? "true".equals(header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
     InternalRow row = new GenericInternalRow(
-        new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION),
-        kafka.getLong(Circuit.OFFSET),
-        kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
-        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE),
+        new Object[] {kafka.getUTF8String(KafkaRecord.TOPIC), kafka.getInt(KafkaRecord.PARTITION),
+        kafka.getLong(KafkaRecord.OFFSET),
+        kafka.getLong(KafkaRecord.TIMESTAMP), kafka.isNullAt(KafkaRecord.KEY) ? null : kafka.getBinary(KafkaRecord.KEY),
+        kafka.isNullAt(KafkaRecord.VALUE) ? null : kafka.getBinary(KafkaRecord.VALUE),
             error == null ? null : UTF8String.fromString(error.getMessage()), attempts,
             since * 1000, backfill});
     for (Edge edge : source.dead) send(edge, row, 1);

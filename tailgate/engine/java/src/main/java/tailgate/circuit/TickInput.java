@@ -17,6 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
+import tailgate.sources.KafkaRecord;
 
 /**
  * The records of one tick, in Kafka's columns, of several partitions: each part is read by its own
@@ -97,11 +98,11 @@ final class TickInput extends RDD<InternalRow> {
     }
 
     private InternalRow inChannel(InternalRow row, String prefix) {
-      UTF8String topic = row.getUTF8String(Circuit.TOPIC), channel = channels.get(topic);
+      UTF8String topic = row.getUTF8String(KafkaRecord.TOPIC), channel = channels.get(topic);
       if (channel == null) channels.put(topic.copy(), channel = UTF8String.fromString(prefix + topic));
-      return new GenericInternalRow(new Object[] {row.isNullAt(Circuit.KEY) ? null : row.getBinary(Circuit.KEY), row.isNullAt(Circuit.VALUE) ? null : row.getBinary(Circuit.VALUE), channel,
-          row.getInt(Circuit.PARTITION), row.getLong(Circuit.OFFSET), row.getLong(Circuit.TIMESTAMP), row.getInt(Circuit.TIMESTAMP + 1),
-          row.numFields() <= Circuit.HEADERS || row.isNullAt(Circuit.HEADERS) ? null : row.getArray(Circuit.HEADERS)});
+      return new GenericInternalRow(new Object[] {row.isNullAt(KafkaRecord.KEY) ? null : row.getBinary(KafkaRecord.KEY), row.isNullAt(KafkaRecord.VALUE) ? null : row.getBinary(KafkaRecord.VALUE), channel,
+          row.getInt(KafkaRecord.PARTITION), row.getLong(KafkaRecord.OFFSET), row.getLong(KafkaRecord.TIMESTAMP), row.getInt(KafkaRecord.TIMESTAMP + 1),
+          row.numFields() <= KafkaRecord.HEADERS || row.isNullAt(KafkaRecord.HEADERS) ? null : row.getArray(KafkaRecord.HEADERS)});
     }
 
     @Override public void close() {

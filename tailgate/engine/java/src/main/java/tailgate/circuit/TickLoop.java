@@ -26,6 +26,7 @@ import org.apache.spark.util.UninterruptibleThread;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
+import tailgate.sources.RecordAges;
 
 /**
  * The JVM's part of the tick loop: the inputs, and the ticks. With one partition a tick runs in
@@ -100,6 +101,11 @@ public final class TickLoop implements AutoCloseable {
       return parts;
     }
 
+    /** Returns the oldest fetched records by topic, up to an end; none if the stream does not know them. */
+    Map<String, RecordAges.Oldest> oldest(Offset end) {
+      return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
+    }
+
     void commit() {
       if (!moved()) return;
       stream.commit(end);
@@ -121,7 +127,8 @@ public final class TickLoop implements AutoCloseable {
    * @param consumed the entry behind which the inbox is read
    * @param intervalMillis shortest time between the starts of two ticks
    */
-  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis) throws IOException {
+  public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
+      throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
     this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);
@@ -165,6 +172,23 @@ public final class TickLoop implements AutoCloseable {
   public void wake() {
     woken = true;
     InboxSource.look(folder);
+  }
+
+  /**
+   * Returns the time of the oldest fetched record of each topic that no committed tick has read, as
+   * JSON: `{reader: {topic: ms}}`, null for a reader that does not know it. Any thread may call it.
+   */
+  public String pending() throws IOException {
+    ObjectNode all = JSON.createObjectNode();
+    for (Input reader : readers) {
+      if (!(reader.stream instanceof RecordAges)) {
+        all.putNull(reader.name);
+        continue;
+      }
+      ObjectNode of = all.putObject(reader.name);
+      reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
+    }
+    return JSON.writeValueAsString(all);
   }
 
   /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */
@@ -284,12 +308,20 @@ public final class TickLoop implements AutoCloseable {
     return circuit.tick(new TickInput(session.sparkContext(), parts), session, statePath, time, stateIds, partitions);
   }
 
-  /** Returns the ends of the inputs: `{"inbox": number of the entry, "readers": {name: offsets}}`. */
+  /**
+   * Returns the ends of the inputs and the oldest records before them: `{"inbox": number of the entry,
+   * "readers": {name: offsets}, "oldest": {channel: [time, arrival]}}`.
+   */
   private byte[] ends() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     all.set("inbox", JSON.readTree(inbox.end.json()).get(0));
-    ObjectNode of = all.putObject("readers");
-    for (Input reader : readers) of.set(reader.name, JSON.readTree(reader.end.json()));
+    ObjectNode of = all.putObject("readers"), oldest = all.putObject("oldest");
+    for (Input reader : readers) {
+      of.set(reader.name, JSON.readTree(reader.end.json()));
+      if (!reader.moved()) continue;
+      String prefix = reader.name + "/";
+      reader.oldest(reader.end).forEach((topic, r) -> oldest.putArray(prefix + topic).add(r.time()).add(r.arrival()));
+    }
     return JSON.writeValueAsBytes(all);
   }
 

@@ -7,7 +7,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.numeric.FloatOutput;
 import tailgate.functions.numeric.NumberInput;
-import tailgate.functions.text.TextInput;
 import tailgate.functions.time.IntervalInput;
 import tailgate.functions.time.TimeInput;
 import tailgate.functions.time.TimeOutput;

@@ -46,6 +46,7 @@ import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
 import tailgate.functions.numeric.NumericFunctions;
 import tailgate.functions.text.ByteStrings;
+import tailgate.functions.text.Formatting;
 import tailgate.functions.text.LikePatterns;
 import tailgate.functions.text.LogPositions;
 import tailgate.functions.text.RegularExpressions;
@@ -85,6 +86,7 @@ public final class Functions {
       DateFormats.class,
       DateParsing.class,
       FloatFunctions.class,
+      Formatting.class,
       IntervalFunctions.class,
       JsonTexts.class,
       JsonbConstruction.class,

@@ -13,7 +13,6 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import tailgate.circuit.Circuit;
 import tailgate.errors.SqlError;
 import tailgate.rows.Rows;
 
@@ -30,8 +29,8 @@ final class ArrowDecoder implements Decoder {
   @Override public StructType schema() { return row; }
 
   @Override public void decode(InternalRow record, Rows rows) {
-    if (record.isNullAt(Circuit.VALUE)) return;
-    byte[] value = record.getBinary(Circuit.VALUE);
+    if (record.isNullAt(KafkaRecord.VALUE)) return;
+    byte[] value = record.getBinary(KafkaRecord.VALUE);
     if (value.length == 0) return;  // earlier versions wrote one for a table that a transaction only read
     try (var allocator = ArrowUtils.rootAllocator().newChildAllocator("decoder", 0, Long.MAX_VALUE);
         var reader = new ArrowStreamReader(new ByteArrayInputStream(value), allocator)) {

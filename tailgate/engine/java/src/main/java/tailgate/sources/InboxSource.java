@@ -15,7 +15,6 @@ import org.apache.spark.sql.connector.read.*;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.unsafe.types.UTF8String;
-import tailgate.circuit.Circuit;
 
 /**
  * A stream of the records in the inbox, and of the clock, with Kafka's columns.

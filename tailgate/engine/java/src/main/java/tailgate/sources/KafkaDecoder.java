@@ -3,7 +3,6 @@ package tailgate.sources;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructType;
-import tailgate.circuit.Circuit;
 import tailgate.errors.SqlError;
 import tailgate.formats.Format;
 import tailgate.rows.Rows;
@@ -23,17 +22,17 @@ final class KafkaDecoder implements Decoder {
   @Override public StructType schema() {
     return new StructType().add("key", key.type()).add("value", value.type())
         .add("__topic", "string", false).add("__partition", "int", false).add("__offset", "long", false).add("__timestamp", "timestamp")
-        .add("__headers", Circuit.HEADERS_TYPE);
+        .add("__headers", KafkaRecord.HEADERS_TYPE);
   }
 
   @Override public void decode(InternalRow record, Rows rows) {
-    if (bytesMax != Integer.MAX_VALUE) check((long) bytes(record, Circuit.KEY) + bytes(record, Circuit.VALUE));
+    if (bytesMax != Integer.MAX_VALUE) check((long) bytes(record, KafkaRecord.KEY) + bytes(record, KafkaRecord.VALUE));
     rows.row(new GenericInternalRow(new Object[] {
-        record.isNullAt(Circuit.KEY) ? null : key.decode(record.getBinary(Circuit.KEY)),
-        record.isNullAt(Circuit.VALUE) ? null : value.decode(record.getBinary(Circuit.VALUE)),
-        record.getUTF8String(Circuit.TOPIC), record.getInt(Circuit.PARTITION), record.getLong(Circuit.OFFSET),
-        record.isNullAt(Circuit.TIMESTAMP) ? null : record.getLong(Circuit.TIMESTAMP),
-        record.numFields() <= Circuit.HEADERS || record.isNullAt(Circuit.HEADERS) ? null : record.getArray(Circuit.HEADERS)}), 1);
+        record.isNullAt(KafkaRecord.KEY) ? null : key.decode(record.getBinary(KafkaRecord.KEY)),
+        record.isNullAt(KafkaRecord.VALUE) ? null : value.decode(record.getBinary(KafkaRecord.VALUE)),
+        record.getUTF8String(KafkaRecord.TOPIC), record.getInt(KafkaRecord.PARTITION), record.getLong(KafkaRecord.OFFSET),
+        record.isNullAt(KafkaRecord.TIMESTAMP) ? null : record.getLong(KafkaRecord.TIMESTAMP),
+        record.numFields() <= KafkaRecord.HEADERS || record.isNullAt(KafkaRecord.HEADERS) ? null : record.getArray(KafkaRecord.HEADERS)}), 1);
   }
 
   private void check(long bytes) {

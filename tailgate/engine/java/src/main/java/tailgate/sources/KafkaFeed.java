@@ -25,7 +25,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A stream of Kafka records that are fetched while ticks run. A thread polls the consumer; a tick
- * reads what has arrived, and its ends are the positions directly after that.
+ * reads the fetched records, and its ends are the positions directly after that.
  *
  * <pre>   broker ──poll──► queue, bounded ──► latestOffset(): as much as a tick may have
  *                       └─ring─► the loop        commit(): the records of the committed tick go</pre>
@@ -34,7 +34,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * repeated. Only committed records are read; aborted ones and the markers of transactions advance
  * the positions. The tasks read the queue, so they must run in this process.
  */
-final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
+final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
   private static final ObjectMapper JSON = new ObjectMapper();
   // limits of a tick: 0.5 s of work, so that a source that catches up delays others little
   private static final int TICK_RECORDS_MAX = 50_000;
@@ -47,7 +47,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   private static final AtomicLong QUEUES_BYTES = new AtomicLong();
   private static final long ROOM_MS = 50;  // longest wait for room, which other feeds do not announce
   private static final int POLL_RECORDS_MAX = 1_000;
-  private static final int FETCH_BYTES_MAX = 16 << 20;  // what the consumer may hold besides the queue, compressed
+  private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
   // pause before the next poll at an ordinary rate, so that a poll returns several records
@@ -59,8 +59,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** A record, or null for offsets without a record, and the next offset of its partition. */
-  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next) {}
+  /** A record, or null for offsets without a record; the next offset of its partition; Kafka's time and the arrival. */
+  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long arrival) {}
 
   /** The next offset of each partition, and how many entries of the queue come before. */
   private static final class At extends Offset {
@@ -82,7 +82,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
     @Override public int hashCode() { return next.hashCode(); }
   }
 
-  private static final Comparator<TopicPartition> ORDER = Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
+  private static final Comparator<TopicPartition> ORDER =
+      Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
 
   private final String inbox;
   private final Map<String, Object> settings;
@@ -108,8 +109,9 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
     this.topics = Set.copyOf(topics);
     this.inbox = inbox;
     this.settings = new HashMap<>(settings);
-    this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false, ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none",
-        ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
+    this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
+        ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none", ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed",
+        ConsumerConfig.MAX_POLL_RECORDS_CONFIG, POLL_RECORDS_MAX, ConsumerConfig.FETCH_MAX_BYTES_CONFIG, FETCH_BYTES_MAX,
         ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
     this.settings.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // no tick waits for a fetch
     thread.setDaemon(true);
@@ -166,26 +168,32 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   /** Returns the records of a poll, and the positions that have advanced without a record. */
   private List<Fetched> news(KafkaConsumer<byte[], byte[]> consumer, ConsumerRecords<byte[], byte[]> records) {
     List<Fetched> news = new ArrayList<>(records.count());
+    long now = System.currentTimeMillis();
     for (TopicPartition p : records.partitions()) {
       UTF8String topic = UTF8String.fromString(p.topic());
       for (ConsumerRecord<byte[], byte[]> r : records.records(p)) {
-        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1));
+        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1, r.timestamp(), now));
         fetched.put(p, r.offset() + 1);
       }
     }
     for (TopicPartition p : consumer.assignment()) {
       long position = consumer.position(p);
-      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position));
+      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position, -1, now));
     }
     return news;
   }
 
   /** Adds to the queue when it has room. */
   private synchronized void add(List<Fetched> news) throws InterruptedException {
-    while (!closed && !queue.isEmpty() && (queue.size() >= QUEUE_RECORDS_MAX || queuedBytes >= QUEUE_BYTES_MAX || QUEUES_BYTES.get() >= QUEUES_BYTES_MAX)) wait(ROOM_MS);
+    while (!closed && isFull()) wait(ROOM_MS);
     if (closed) return;
     queue.addAll(news);
     hold(news.stream().mapToLong(Fetched::bytes).sum());
+  }
+
+  private boolean isFull() {
+    if (queue.isEmpty()) return false;
+    return queue.size() >= QUEUE_RECORDS_MAX || queuedBytes >= QUEUE_BYTES_MAX || QUEUES_BYTES.get() >= QUEUES_BYTES_MAX;
   }
 
   private void hold(long bytes) {
@@ -196,7 +204,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
   private static InternalRow row(UTF8String topic, ConsumerRecord<byte[], byte[]> r) {
     List<Object> headers = new ArrayList<>();
     for (Header h : r.headers()) headers.add(new GenericInternalRow(new Object[] {UTF8String.fromString(h.key()), h.value()}));
-    return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000, r.timestampType().id,
+    return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000,
+        r.timestampType().id,
         headers.isEmpty() ? null : new GenericArrayData(headers.toArray())});
   }
 
@@ -244,7 +253,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
 
   @Override public ReadLimit getDefaultReadLimit() { return ReadLimit.maxRows(TICK_RECORDS_MAX); }
 
-  /** Returns the position after what has arrived, up to the limits. Throws what ended the thread. */
+  /** Returns the position after the fetched records, up to the limits. Throws the exception that ended the thread. */
   @Override public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
     if (failure != null) throw failure;
     long records = limit instanceof ReadMaxRows rows ? Math.min(TICK_RECORDS_MAX, rows.maxRows()) : TICK_RECORDS_MAX, bytes = 0;
@@ -257,6 +266,19 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl {
       entries++;
     }
     return new At(next, entries);
+  }
+
+  /** Returns the oldest records of the queue, up to the end of a tick. Records without a time are left out. */
+  @Override public synchronized Map<String, Oldest> oldest(Offset end) {
+    Map<String, Oldest> oldest = new HashMap<>();
+    int left = end instanceof At at ? at.entries : -1;
+    for (Fetched f : queue) {
+      if (left-- == 0) break;
+      if (f.row == null || f.time < 0) continue;
+      Oldest record = new Oldest(f.time, f.arrival);
+      oldest.merge(f.partition.topic(), record, (one, other) -> one.time() <= other.time() ? one : other);
+    }
+    return oldest;
   }
 
   /** Plans a part for each of Kafka's partitions, in which records keep their order. */

@@ -1,5 +1,6 @@
 package tailgate.sources;
 
+import java.util.Map;
 import java.util.concurrent.*;
 import org.apache.spark.sql.connector.read.streaming.*;
 
@@ -9,7 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.*;
  * <pre>   look ──► has a slice of a second passed? ──no──► nothing new; ring when it has
  *                └─yes─► as many records as the rate allows since the last ones, at most those of one second</pre>
  */
-final class RatedKafka extends WrappedKafka {
+final class RatedKafka extends WrappedKafka implements RecordAges {
   private static final long SLICE_MS = 200;  // interval between reads: a tick for every few records would be expensive
   private static final long SECOND_MS = 1000;
   private static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(r -> {
@@ -23,11 +24,13 @@ final class RatedKafka extends WrappedKafka {
   private long last = System.currentTimeMillis() - SECOND_MS;  // time of the last read
 
   /** `rate`: records per second. `inbox`: the folder whose doorbell starts ticks. */
-  RatedKafka(MicroBatchStream stream, long rate, String inbox) {
+  RatedKafka(KafkaFeed stream, long rate, String inbox) {
     super(stream);
     this.rate = rate;
     this.inbox = inbox;
   }
+
+  @Override public Map<String, Oldest> oldest(Offset end) { return ((KafkaFeed) stream).oldest(end); }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {
     long now = System.currentTimeMillis(), passed = Math.min(now - last, SECOND_MS);

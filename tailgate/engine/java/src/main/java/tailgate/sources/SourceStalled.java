@@ -1,7 +1,5 @@
 package tailgate.sources;
 
-import tailgate.circuit.Circuit;
-
 /**
  * An external system that the records of a channel need, such as a schema registry, does not
  * answer. The records are not the cause: the same tick may succeed later.
@@ -25,6 +23,6 @@ public final class SourceStalled extends RuntimeException {
    */
   public boolean lasting() { return lasting; }
 
-  /** Returns the channel of the source, as passed to {@link Circuit#source}. */
+  /** Returns the channel of the source, under which the circuit has it. */
   public String channel() { return channel; }
 }

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.*;
-import tailgate.circuit.Sent;
 
 /**
  * The version of every store that the last tick in the log committed.
@@ -48,19 +47,21 @@ public final class StateIds {
   /** Returns the version of a store, 0 if it has none yet. */
   public Store store(int store) { return stores.getOrDefault(store, new Store(0, null)); }
 
+  /** The id of the version that a store has committed in a partition. */
+  public record Committed(int store, int partition, String id) {}
+
   /**
    * Returns the ids after a tick: those that it committed, and unchanged ones of stores that it did
    * not open.
    */
-  public StateIds after(List<Sent> committed) {
+  public StateIds after(List<Committed> committed) {
     StateIds next = new StateIds(partitions);
     next.stores.putAll(stores);
-    for (Sent s : committed) {
-      Store store = next.stores.get(s.to());
-      if (store == null || store.version == store(s.to()).version)
-        next.stores.put(s.to(), store = new Store(store(s.to()).version + 1,
-            new String[partitions]));
-      store.ids[(int) s.n()] = new String(s.bytes(), java.nio.charset.StandardCharsets.US_ASCII);
+    for (Committed c : committed) {
+      Store store = next.stores.get(c.store);
+      if (store == null || store.version == store(c.store).version)
+        next.stores.put(c.store, store = new Store(store(c.store).version + 1, new String[partitions]));
+      store.ids[c.partition] = c.id;
     }
     next.stores.values().forEach(s -> { for (String id : s.ids) Objects.requireNonNull(id, "a partition did not commit"); });
     return next;

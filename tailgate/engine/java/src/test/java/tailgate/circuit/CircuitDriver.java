@@ -67,7 +67,7 @@ public final class CircuitDriver {
     if (running == null) running = SerializationUtils.clone(circuit);
     List<InternalRow> batch = rows(records);
     List<Sent> sent = partitions == 1 ? whole(batch, time) : levels(batch, time);
-    next = ids.after(sent.stream().filter(s -> s.kind() == Sent.STATE).toList());
+    next = ids.after(sent.stream().filter(s -> s.kind() == Sent.STATE).map(Sent::committed).toList());
     told = sent.stream().filter(s -> s.kind() == Sent.STATISTICS).toList();
     return bytes(sent.stream().filter(s -> s.kind() == Node.Edge.RELATION).toList());
   }

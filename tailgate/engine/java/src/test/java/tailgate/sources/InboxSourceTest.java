@@ -12,7 +12,6 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.junit.jupiter.api.Test;
-import tailgate.circuit.Circuit;
 
 class InboxSourceTest {
   private static void entry(Path folder, long n, Object[]... records) throws IOException {
@@ -73,9 +72,9 @@ class InboxSourceTest {
     }
   }
 
-  private static List<String> topics(List<InternalRow> rows) { return rows.stream().map(r -> r.getUTF8String(Circuit.TOPIC).toString()).toList(); }
+  private static List<String> topics(List<InternalRow> rows) { return rows.stream().map(r -> r.getUTF8String(KafkaRecord.TOPIC).toString()).toList(); }
 
-  private static long time(List<InternalRow> rows) { return rows.get(0).getLong(Circuit.TIMESTAMP) / 1000; }
+  private static long time(List<InternalRow> rows) { return rows.get(0).getLong(KafkaRecord.TIMESTAMP) / 1000; }
 
   @Test
   void entriesInOrderAndTime() throws Exception {
@@ -90,8 +89,8 @@ class InboxSourceTest {
       List<InternalRow> second = ticks.next(30_000);
       assertEquals(List.of(InboxSource.CLOCK, "t", "u"), topics(second));
       InternalRow r = second.get(1);
-      assertTrue(r.isNullAt(Circuit.KEY));
-      assertEquals(List.of("v", 3, 44L, 1234L), List.of(new String(r.getBinary(Circuit.VALUE)), r.getInt(Circuit.PARTITION), r.getLong(Circuit.OFFSET), r.getLong(Circuit.TIMESTAMP) / 1000));
+      assertTrue(r.isNullAt(KafkaRecord.KEY));
+      assertEquals(List.of("v", 3, 44L, 1234L), List.of(new String(r.getBinary(KafkaRecord.VALUE)), r.getInt(KafkaRecord.PARTITION), r.getLong(KafkaRecord.OFFSET), r.getLong(KafkaRecord.TIMESTAMP) / 1000));
       assertTrue(time(second) > time(first));
       assertEquals("[8," + time(second) + "]", ticks.start.json(), "the time is known before the tick runs");
       InboxSource.tables(folder.toString(), List.of("$table/2"));

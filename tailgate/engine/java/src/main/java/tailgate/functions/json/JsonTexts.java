@@ -292,8 +292,8 @@ public final class JsonTexts {
   }
 
   /** Appends a member; {@code value} is JSON or null. */
-  private static void append(StringBuilder json, UTF8String key, String value) {
-    json.append(json.length() > 1 ? ", " : "").append(JsonbTree.quoted(key.toString())).append(" : ");
+  private static void append(StringBuilder json, String key, String value) {
+    json.append(json.length() > 1 ? ", " : "").append(JsonbTree.quoted(key)).append(" : ");
     json.append(value == null ? "null" : value);
   }
 
@@ -302,29 +302,26 @@ public final class JsonTexts {
     StringBuilder json = new StringBuilder("{");
     for (int i = 0; i < keys.numElements(); i++) {
       if (keys.isNullAt(i)) throw SqlError.invalidParameter("argument " + (2 * i + 1) + " cannot be null");
-      append(json, item(keys, i), values.isNullAt(i) ? null : item(values, i).toString());
+      append(json, item(keys, i).toString(), values.isNullAt(i) ? null : item(values, i).toString());
     }
     return UTF8String.fromString(json.append('}').toString());
   }
 
-  /** Computes json_object(text[]), whose items are alternating keys and values. */
+  /** Computes json_object(text[]). */
   public static UTF8String jsonFromPairs(ArrayData items) {
-    if (items.numElements() % 2 == 1) throw new SqlError("2202E", "array must have even number of elements");
     StringBuilder json = new StringBuilder("{");
-    for (int i = 0; i < items.numElements(); i += 2) appendText(json, item(items, i), item(items, i + 1));
+    JsonbConstruction.eachPair(items, (key, value) -> appendText(json, key, value));
     return UTF8String.fromString(json.append('}').toString());
   }
 
   /** Computes json_object(text[], text[]). */
   public static UTF8String jsonObjectOf(ArrayData keys, ArrayData values) {
-    if (keys.numElements() != values.numElements()) throw new SqlError("2202E", "mismatched array dimensions");
     StringBuilder json = new StringBuilder("{");
-    for (int i = 0; i < keys.numElements(); i++) appendText(json, item(keys, i), item(values, i));
+    JsonbConstruction.eachMember(keys, values, (key, value) -> appendText(json, key, value));
     return UTF8String.fromString(json.append('}').toString());
   }
 
-  private static void appendText(StringBuilder json, UTF8String key, UTF8String value) {
-    if (key == null) throw new SqlError("22004", "null value not allowed for object key");
-    append(json, key, value == null ? null : JsonbTree.quoted(value.toString()));
+  private static void appendText(StringBuilder json, String key, String value) {
+    append(json, key, value == null ? null : JsonbTree.quoted(value));
   }
 }

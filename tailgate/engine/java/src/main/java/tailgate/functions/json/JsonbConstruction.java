@@ -3,6 +3,7 @@ package tailgate.functions.json;
 import java.time.LocalDate;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
@@ -69,24 +70,38 @@ public final class JsonbConstruction {
     return JsonbTree.text(object);
   }
 
-  /** Computes jsonb_object(text[]), whose items are alternating keys and values. */
+  /** Computes jsonb_object(text[]). */
   public static UTF8String jsonbFromPairs(ArrayData items) {
-    if (items.numElements() % 2 == 1) throw new SqlError("2202E", "array must have even number of elements");
     Map<String, Object> object = new TreeMap<>(JsonbTree.KEY_ORDER);
-    for (int i = 0; i < items.numElements(); i += 2) put(object, item(items, i), item(items, i + 1));
+    eachPair(items, (key, value) -> put(object, key, value));
     return JsonbTree.text(object);
   }
 
   /** Computes jsonb_object(text[], text[]). */
   public static UTF8String jsonbObjectOf(ArrayData keys, ArrayData values) {
-    if (keys.numElements() != values.numElements()) throw new SqlError("2202E", "mismatched array dimensions");
     Map<String, Object> object = new TreeMap<>(JsonbTree.KEY_ORDER);
-    for (int i = 0; i < keys.numElements(); i++) put(object, item(keys, i), item(values, i));
+    eachMember(keys, values, (key, value) -> put(object, key, value));
     return JsonbTree.text(object);
   }
 
   private static void put(Map<String, Object> object, String key, String value) {
-    if (key == null) throw new SqlError("22004", "null value not allowed for object key");
     object.put(key, value == null ? JsonbTree.NULL : value);
+  }
+
+  /** Visits the members of an object whose keys and values alternate. Throws 2202E, 22004. */
+  static void eachPair(ArrayData items, BiConsumer<String, String> member) {
+    if (items.numElements() % 2 == 1) throw new SqlError("2202E", "array must have even number of elements");
+    for (int i = 0; i < items.numElements(); i += 2) member.accept(checkedKey(items, i), item(items, i + 1));
+  }
+
+  /** Visits the members of an object with these keys and values. Throws 2202E, 22004. */
+  static void eachMember(ArrayData keys, ArrayData values, BiConsumer<String, String> member) {
+    if (keys.numElements() != values.numElements()) throw new SqlError("2202E", "mismatched array dimensions");
+    for (int i = 0; i < keys.numElements(); i++) member.accept(checkedKey(keys, i), item(values, i));
+  }
+
+  private static String checkedKey(ArrayData keys, int i) {
+    if (keys.isNullAt(i)) throw new SqlError("22004", "null value not allowed for object key");
+    return item(keys, i);
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
-import tailgate.functions.text.TextInput;
+import tailgate.functions.TextInput;
 
 /**
  * The input functions of the number types and of boolean: PostgreSQL 15's syntax and messages.

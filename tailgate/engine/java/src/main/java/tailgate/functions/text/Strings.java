@@ -27,7 +27,7 @@ public final class Strings {
   private Strings() {}
 
   /** Returns a result's length, at least 0. Throws 54000 above the limit. */
-  private static int checkedLength(long length) {
+  static int checkedLength(long length) {
     if (length > LENGTH_MAX) throw new SqlError("54000", "requested length too large");
     return (int) Math.max(length, 0);
   }
@@ -126,71 +126,6 @@ public final class Strings {
 
   public static UTF8String quoteLiteral(UTF8String value) {
     return UTF8String.fromString(quotedLiteral(value.toString()));
-  }
-
-  private static final Pattern CONVERSION = Pattern.compile(
-      "%(?:(?<position>\\d+)\\$)?(?<left>-+)?(?:(?<width>\\d+)|(?<star>\\*)(?:(?<at>\\d+)\\$)?)?(?<type>.?)",
-      Pattern.DOTALL);
-
-  /**
-   * Computes format(): conversions %s, %I and %L with a position, a width, and {@code -} for left
-   * alignment.
-   */
-  public static UTF8String format(UTF8String pattern, ArrayData arguments) {
-    String p = pattern.toString();
-    StringBuilder result = new StringBuilder();
-    int at = 0;
-    int nextArgument = 0;
-    int start;
-    while ((start = p.indexOf('%', at)) >= 0) {
-      result.append(p, at, start);
-      if (p.startsWith("%%", start)) {
-        result.append('%');
-        at = start + 2;
-        continue;
-      }
-      Matcher m = CONVERSION.matcher(p).region(start, p.length());
-      if (!m.lookingAt()) throw new IllegalStateException(p);
-      at = m.end();
-      boolean left = m.group("left") != null;
-      int width = m.group("width") == null ? 0 : Integer.parseInt(m.group("width"));
-      if ("0".equals(m.group("position")) || "0".equals(m.group("at"))) {
-        throw SqlError.invalidParameter("format specifies argument 0, but arguments are numbered from 1");
-      }
-      if (m.group("star") != null) {
-        int index = m.group("at") != null ? Integer.parseInt(m.group("at")) - 1 : nextArgument;
-        String argument = argument(arguments, index);
-        nextArgument = index + 1;
-        width = argument == null ? 0 : Integer.parseInt(argument);
-        left |= width < 0;
-        width = Math.abs(width);
-      }
-      String type = m.group("type");
-      if (type.isEmpty()) throw SqlError.invalidParameter("unterminated format() type specifier");
-      if ("sIL".indexOf(type.charAt(0)) < 0) {
-        throw SqlError.invalidParameter("unrecognized format() type specifier \"" + type + "\"");
-      }
-      int index = m.group("position") != null ? Integer.parseInt(m.group("position")) - 1 : nextArgument;
-      String converted = converted(argument(arguments, index), type.charAt(0));
-      nextArgument = index + 1;
-      int length = converted.codePointCount(0, converted.length());
-      String blanks = " ".repeat(Math.max(checkedLength(width) - length, 0));
-      result.append(left ? converted + blanks : blanks + converted);
-    }
-    return UTF8String.fromString(result.append(p, at, p.length()).toString());
-  }
-
-  private static String argument(ArrayData arguments, int index) {
-    if (index >= arguments.numElements()) throw SqlError.invalidParameter("too few arguments for format()");
-    return arguments.isNullAt(index) ? null : arguments.getUTF8String(index).toString();
-  }
-
-  private static String converted(String value, char type) {
-    if (value == null && type == 'I') {
-      throw new SqlError("22004", "null values cannot be formatted as an SQL identifier");
-    }
-    if (value == null) return type == 'L' ? "NULL" : "";
-    return type == 'I' ? quotedIdent(value) : type == 'L' ? quotedLiteral(value) : value;
   }
 
   // ---- Unicode ----------------------------------------------------------------------------------

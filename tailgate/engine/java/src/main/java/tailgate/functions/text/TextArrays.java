@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
+import tailgate.functions.TextInput;
 
 /**
  * Functions of text arrays, and the text form of arrays.

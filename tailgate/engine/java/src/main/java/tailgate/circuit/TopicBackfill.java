@@ -1,4 +1,4 @@
-package tailgate.sources;
+package tailgate.circuit;
 
 import java.time.Duration;
 import java.util.*;
@@ -13,9 +13,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
-import tailgate.circuit.Circuit;
 import tailgate.circuit.Node.Source;
 import tailgate.rows.Change;
+import tailgate.sources.KafkaRecord;
 
 /**
  * The old records of a topic for a fill. They are fetched and decoded outside of ticks, which
@@ -83,7 +83,7 @@ public final class TopicBackfill implements AutoCloseable {
         rows.put(source, remaining);
         places.put(source, still);
       });
-      failed.removeIf(r -> r.getInt(Circuit.PARTITION) == partition && out.contains(r.getLong(Circuit.OFFSET)));
+      failed.removeIf(r -> r.getInt(KafkaRecord.PARTITION) == partition && out.contains(r.getLong(KafkaRecord.OFFSET)));
     }
   }
 

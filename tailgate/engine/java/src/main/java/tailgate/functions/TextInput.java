@@ -1,4 +1,4 @@
-package tailgate.functions.text;
+package tailgate.functions;
 
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
@@ -18,7 +18,7 @@ public final class TextInput {
   }
 
   /** Returns whether C's isspace() accepts a character. */
-  static boolean isSpace(char c) { return c == ' ' || c >= '\t' && c <= '\r'; }
+  public static boolean isSpace(char c) { return c == ' ' || c >= '\t' && c <= '\r'; }
 
   /** Returns 22P02, for text that is not a value of a type. */
   public static SqlError invalid(String type, UTF8String text) {

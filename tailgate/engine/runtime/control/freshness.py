@@ -1,0 +1,74 @@
+"""The answer of `GET /freshness`: the oldest records that no tick has read, and the oldest that each of the newest ticks has read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.lake.catalog import Source, Table
+from tailgate.lake.writer.inbox import TABLE
+
+STARTING, STALLED, UNMEASURED = "the engine is starting", "the source cannot be read", "ages of records in transactions are not measured"
+
+
+class Freshness:
+    """Answers requests of gateways. Safe from many threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __call__(self, after: int) -> dict[str, Any]:
+        """Returns {"n", "inputs", "failing", "ticks"}.
+
+        - `inputs`: by id of a source or table, the time of the oldest record that no tick up to entry `n` has read, and why it is not
+          known.
+        - `failing`: the ids of views that have errors.
+        - `ticks`: those later than entry `after`: n, when it began, was computed and was committed, and by id of a source or table the
+          time and arrival of the oldest record.
+        """
+        engine = self._engine
+        n, catalog = engine.newest.n, engine.catalog  # before the pending records: a record is rather counted twice than not at all
+        inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
+        ids: dict[str, list[int]] = {}
+        for item in inputs:
+            ids.setdefault(_channel(item), []).append(item.id)
+        fetched, waiting = self._fetched(), engine.ages.waiting()
+        return {
+            "n": n,
+            "inputs": {item.id: self._input(item, fetched, waiting) for item in inputs},
+            "failing": [item.id for item in catalog.items.values() if item.errors and engine.failing.has_error(item)],
+            "ticks": [
+                [t.n, t.began, t.computed, t.committed, {id: list(at) for channel, at in t.oldest.items() for id in ids.get(channel, ())}]
+                for t in engine.ages.after(after)
+            ],
+        }
+
+    def _fetched(self) -> dict[str, dict[str, int] | None]:
+        """Returns the time of the oldest record of each topic that no tick has read, by reader; None if a reader does not know it."""
+        loop = self._engine.runner.loop
+        if loop is None:
+            return {}
+        try:
+            return dict(json.loads(loop.pending()))
+        except Py4JError:  # the JVM is ending
+            return {}
+
+    def _input(
+        self, item: Source | Table, fetched: dict[str, dict[str, int] | None], waiting: dict[str, int]
+    ) -> tuple[int | None, str | None]:
+        if isinstance(item, Table):
+            return waiting.get(_channel(item)), None
+        if item.paused or self._engine.health.of(item) is not None:
+            return None, STALLED
+        reader, _, topic = item.channel.rpartition("/")
+        if reader not in fetched:
+            return None, STARTING
+        by_topic = fetched[reader]
+        return (None, UNMEASURED) if by_topic is None else (by_topic.get(topic), None)
+
+
+def _channel(item: Source | Table) -> str:
+    return f"{TABLE}{item.id}" if isinstance(item, Table) else item.channel

@@ -1,0 +1,76 @@
+"""The ages of the records and writes that ticks read, from which gateways compute freshness lag.
+
+    oldest record of each channel, and when it arrived ──┐
+    acknowledged writes of each table                  ──┴─► the ticks that have read them; those that no tick has read
+
+Times are in milliseconds since the epoch, by the wall clock, as Kafka's record times are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+from tailgate.lake.writer.inbox import TABLE
+
+TICKS_KEPT = 2_000  # as many as the log entries that a gateway caches: some minutes
+WRITES_KEPT = 100_000  # acknowledged writes that no tick has read; further ones count from the newest of them
+
+Oldest = Mapping[str, tuple[int, int]]  # by channel: the oldest record's time, and when it arrived
+
+
+@dataclass(frozen=True, slots=True)
+class TickAge:
+    """A committed tick: when it began, when its result was computed, and when its entry `n` was durable."""
+
+    n: int
+    began: int
+    computed: int
+    committed: int
+    oldest: Oldest
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Ages:
+    """The ages of the newest ticks and of writes that wait. Safe from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ticks: deque[TickAge] = deque(maxlen=TICKS_KEPT)
+        self._writes: deque[tuple[int, str, int]] = deque(maxlen=WRITES_KEPT)  # inbox entry, channel, time
+
+    def acknowledge(self, number: int, tables: Iterable[int]) -> None:
+        """Records that a write to these tables is durable now, as an entry of the inbox."""
+        now = now_ms()
+        with self._lock:
+            self._writes.extend((number, f"{TABLE}{table}", now) for table in tables)
+
+    def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> None:
+        """Records a tick that is durable now. `times`: when it began and was computed. `inbox`: the last write that it has read."""
+        began, computed = times
+        with self._lock:
+            writes: dict[str, tuple[int, int]] = {}
+            while self._writes and self._writes[0][0] <= inbox:
+                _, channel, at = self._writes.popleft()
+                writes.setdefault(channel, (at, at))
+            self._ticks.append(TickAge(n, began, computed, now_ms(), {**oldest, **writes}))
+
+    def after(self, n: int) -> list[TickAge]:
+        """Returns the ticks later than entry `n` that are kept, in order."""
+        with self._lock:
+            return list(takewhile(lambda tick: tick.n > n, reversed(self._ticks)))[::-1]
+
+    def waiting(self) -> dict[str, int]:
+        """Returns the time of the oldest write of each table that no tick has read, by channel."""
+        with self._lock:
+            times: dict[str, int] = {}
+            for _, channel, at in self._writes:
+                times.setdefault(channel, at)
+            return times

@@ -1,0 +1,1 @@
+"""The freshness lag of relations, and its history."""

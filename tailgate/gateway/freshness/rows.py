@@ -1,0 +1,41 @@
+"""The rows of the relation tailgate.freshness."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from tailgate.gateway.freshness.lags import Lags, relations
+from tailgate.gateway.freshness.sketch import Sketch
+from tailgate.lake.catalog import Catalog, Item
+
+QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+
+
+def rows(lags: Lags, catalog: Catalog, may_see: Callable[[Item], bool]) -> list[dict[str, Any]]:
+    """Returns a row for each relation that the role may read."""
+    now = time.time_ns() // 1_000_000
+    return [_row(lags, catalog, item, now) for item in relations(catalog) if may_see(item)]
+
+
+def _row(lags: Lags, catalog: Catalog, item: Item, now: int) -> dict[str, Any]:
+    lag = lags.lag(catalog, item, now)
+    row: dict[str, Any] = {"schema": catalog.schema_of(item).name, "name": item.name, "kind": item.kind}
+    row |= {"lag_ms": None if lag.ms is None else round(lag.ms), "unknown": lag.reason}
+    slowest = None if lag.slowest is None else catalog.items.get(lag.slowest)
+    row["slowest_source"] = None if slowest is None else str(catalog.stored.name_of(slowest))
+    phases = [lags.phases[id] for id in lags.inputs(catalog, item) if id in lags.phases]
+    worst = max(phases, key=lambda phase: sum(asdict(phase).values()), default=None)
+    row |= {f"{name}_ms": value for name, value in ({} if worst is None else asdict(worst)).items()}
+    history = lags.histories.get(item.id)
+    if history is not None:
+        for name, window in (("minute", history.minute), ("hour", history.hour), ("day", history.day)):
+            row |= _figures(name, window.total(now / 1000))
+    return row
+
+
+def _figures(window: str, sketch: Sketch) -> dict[str, float | None]:
+    values = {f"{name}_{window}_ms": sketch.quantile(fraction) for name, fraction in QUANTILES} | {f"max_{window}_ms": sketch.max}
+    return {name: None if value is None else round(value) for name, value in values.items()}

@@ -1,0 +1,81 @@
+"""The distribution of durations in a bounded space: counts in buckets whose limits grow by 5 %.
+
+0 │ ≤ 1 ms │ ≤ 1.05 ms │ ≤ 1.1025 ms │ …      a quantile is right to 5 %; the maximum is exact
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+GROWTH = 1.05
+LOG_GROWTH = math.log(GROWTH)
+BUCKETS_MAX = 512  # the last one begins at two years
+
+
+class Sketch:
+    """A distribution of milliseconds."""
+
+    __slots__ = ("_counts", "max")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.max: float | None = None
+
+    def add(self, milliseconds: float) -> None:
+        """Counts a value."""
+        bucket = 0 if milliseconds <= 0 else min(BUCKETS_MAX, max(1, math.ceil(math.log(milliseconds) / LOG_GROWTH) + 1))
+        self._counts[bucket] = self._counts.get(bucket, 0) + 1
+        self.peak(milliseconds)
+
+    def peak(self, milliseconds: float) -> None:
+        """Raises the maximum without counting a value."""
+        if self.max is None or milliseconds > self.max:
+            self.max = milliseconds
+
+    def merge(self, other: Sketch) -> None:
+        """Adds the values of another sketch. The other may change meanwhile."""
+        for bucket, count in list(other._counts.items()):
+            self._counts[bucket] = self._counts.get(bucket, 0) + count
+        if other.max is not None:
+            self.peak(other.max)
+
+    def quantile(self, fraction: float) -> float | None:
+        """Returns a quantile, or None without values.
+
+        >>> sketch = Sketch()
+        >>> for value in range(1, 101): sketch.add(value)
+        >>> 94 <= sketch.quantile(0.95) <= 100
+        True
+        """
+        rank = fraction * sum(self._counts.values())
+        for bucket in sorted(self._counts):
+            rank -= self._counts[bucket]
+            if rank <= 0:
+                upper = GROWTH ** (bucket - 1) if bucket else 0.0
+                return upper if self.max is None else min(upper, self.max)
+        return None
+
+
+class Window:
+    """The distribution of the last `steps` times `step_s` seconds, to one step."""
+
+    def __init__(self, step_s: float, steps: int) -> None:
+        self._step_s = step_s
+        self._sketches: deque[tuple[int, Sketch]] = deque(maxlen=steps + 1)
+
+    def current(self, now_s: float) -> Sketch:
+        """Returns the sketch of the current step."""
+        step = int(now_s / self._step_s)
+        if not self._sketches or self._sketches[-1][0] != step:
+            self._sketches.append((step, Sketch()))
+        return self._sketches[-1][1]
+
+    def total(self, now_s: float) -> Sketch:
+        """Returns the distribution of the whole window."""
+        oldest = int(now_s / self._step_s) - (self._sketches.maxlen or 1) + 1
+        total = Sketch()
+        for step, sketch in list(self._sketches):
+            if step >= oldest:
+                total.merge(sketch)
+        return total

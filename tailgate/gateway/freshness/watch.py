@@ -1,0 +1,84 @@
+"""Follows the freshness lag of all relations: asks the engine, looks at the mirrors, and keeps the histories.
+
+One thread asks the engine five times a second, on a connection that stays open.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import threading
+import time
+from pathlib import Path
+
+from tailgate.gateway.freshness.lags import Lags, relations
+from tailgate.gateway.mirrors.mirrors import Mirrors
+from tailgate.lake import control
+
+log = logging.getLogger("tailgate.gateway")
+
+INTERVAL_S = 0.2  # between two requests: the error of a lag that grows; each costs the engine about 1 ms
+ANSWER_S = 1.0  # longest wait for an answer
+RETRY_S = 1.0  # after a failed request
+
+
+class Watch:
+    """The freshness lags of a gateway's relations, followed by a thread from `start` to `stop`."""
+
+    def __init__(self, lake_path: Path, mirrors: Mirrors) -> None:
+        self.lags = Lags()
+        self._engine_json, self._mirrors = lake_path / "engine.json", mirrors
+        self._connection: http.client.HTTPConnection | None = None
+        self._token = ""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tailgate-freshness", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(INTERVAL_S):
+            try:
+                self._ask()
+            except (OSError, http.client.HTTPException, ValueError, KeyError):
+                self._disconnect()
+                self._observe()
+                self._stopping.wait(RETRY_S)
+            except Exception:
+                log.exception("freshness lag cannot be computed; trying again")
+                self._stopping.wait(RETRY_S)
+            else:
+                self._observe()
+        self._disconnect()
+
+    def _ask(self) -> None:
+        """Asks the engine for its inputs and newest ticks."""
+        if self._connection is None:
+            announcement = json.loads(self._engine_json.read_text())
+            host, _, port = announcement["address"].rpartition(":")
+            self._token = announcement["token"]
+            self._connection = http.client.HTTPConnection(host, int(port), timeout=ANSWER_S)
+        after = max(self.lags.n, self._mirrors.figures.began)
+        self._connection.request("GET", control.freshness_path(after), headers=control.headers(self._token))
+        response = self._connection.getresponse()
+        body = response.read()
+        if response.status != 200:
+            raise ValueError(f"the engine answered {response.status}")
+        self.lags.answered(control.decode(body), time.time_ns() // 1_000_000)
+
+    def _observe(self) -> None:
+        """Adds the present lags to the histories."""
+        catalog = self._mirrors.state.catalog
+        peaks = self.lags.shown(list(self._mirrors.figures.entries))
+        self.lags.observe(catalog, relations(catalog), peaks, time.time_ns() // 1_000_000)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,89 @@
+"""The role of a request.
+
+    Authorization: Bearer token      ──► the role of the token
+    no Authorization                 ──► the role in Tailgate-Role (default: tailgate), if the gateway admits it without a password
+
+Without a token the request must name this machine as its host, so that a web page of another site cannot read as a local user by
+giving its own name this machine's address (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from tailgate.gateway.http.messages import HttpError, Request
+from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.roles import OPERATOR, Role
+from tailgate.lake.errors import InvalidAuthorizationSpecification, InvalidPassword, TailgateError, of
+
+CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
+REQUESTS_PER_S = 5_000  # of one role that is not a superuser
+BURST_S = 1.0  # requests that a role may send at once, in seconds of its rate
+
+
+def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes) -> Role:
+    """Returns the role of a request. Raises an HttpError with 401 if there is none."""
+    authorization = request.headers.get(b"authorization")
+    try:
+        if authorization is not None:
+            raise InvalidPassword("invalid token")
+        role = _trusted(request, peer, catalog, secret)
+        check_login(role)
+        return role
+    except TailgateError as error:
+        raise HttpError(401, error, CHALLENGE) from error
+
+
+def _trusted(request: Request, peer: Peer, catalog: Catalog, secret: bytes) -> Role:
+    """Returns the role of a request without a token. Raises 28000 if the gateway asks this role for a password."""
+    name = request.headers.get(b"tailgate-role", OPERATOR.name.encode()).decode("utf-8", "replace")
+    if not _names_this_machine(request) and not peer.insecure and peer.certificate is None:
+        raise InvalidAuthorizationSpecification("a token is required", hint="Send Authorization: Bearer with a token of CREATE TOKEN.")
+    decision = decide(catalog, name, peer, secret)
+    if not isinstance(decision, Trusted):
+        raise InvalidAuthorizationSpecification(
+            f'role "{name}" needs a token', hint="Send Authorization: Bearer with a token of CREATE TOKEN."
+        )
+    return catalog.all_roles()[decision.role]
+
+
+def _names_this_machine(request: Request) -> bool:
+    host = request.headers.get(b"host", b"").decode("latin-1")
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class _Bucket:
+    left: float
+    at: float
+
+
+@dataclass(slots=True)
+class Rates:
+    """The requests per second of each role. `limit`: of one that is not a superuser."""
+
+    limit: float = REQUESTS_PER_S
+    _buckets: dict[int, _Bucket] = field(default_factory=dict)
+
+    def take(self, role: Role, now: float) -> None:
+        """Counts a request at a time in seconds. Raises an HttpError with 429 if the role has sent too many."""
+        if role.superuser:
+            return
+        most = max(1.0, self.limit * BURST_S)
+        bucket = self._buckets.get(role.id)
+        if bucket is None:
+            bucket = self._buckets[role.id] = _Bucket(most, now)
+        bucket.left = min(most, bucket.left + (now - bucket.at) * self.limit)
+        bucket.at = now
+        if bucket.left < 1:
+            error = of("53400", "too many requests", detail=f"A role may send {self.limit:g} requests per second.")
+            raise HttpError(429, error, (b"Retry-After", b"1"))
+        bucket.left -= 1

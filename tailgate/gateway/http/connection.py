@@ -1,0 +1,196 @@
+"""The connection of one HTTP client: bytes to requests in order, and responses in the same order.
+
+    data_received ──► httptools ──► queue of requests ──► answer, one at a time ──► write
+
+A client may send requests without waiting for responses (pipelining). It is not read while REQUESTS_MAX requests wait, or while it
+does not read its responses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import httptools
+
+from tailgate.gateway.http.messages import Request, Response, encoded, error_response
+from tailgate.gateway.security.authentication import Peer
+from tailgate.gateway.server.connection import peer_of
+from tailgate.lake.errors import ProtocolViolation, TailgateError, of
+
+REQUESTS_MAX = 64  # requests of a connection that wait
+TARGET_BYTES_MAX = 8 * 1024  # of path and query string, as in nginx
+HEADER_BYTES_MAX = 16 * 1024  # of all header fields of a request
+HEADERS_MAX = 100
+IDLE_S = 75.0  # without a complete request, as nginx's keepalive_timeout
+WRITE_BYTES_HIGH = 256 * 1024  # unsent bytes at which the next request of the connection waits
+
+Answer = Callable[[Request, Peer], Awaitable[Response]]
+
+
+class HttpConnection(asyncio.Protocol):
+    """The connection of one client. `answer` returns the response to a request and raises nothing."""
+
+    def __init__(self, answer: Answer, connections: set[HttpConnection], *, insecure: bool, tls: bool) -> None:
+        self._answer, self._connections, self._insecure, self._tls = answer, connections, insecure, tls
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._queue: deque[Request | Response] = deque()  # a response instead of a request that is not valid; then the connection closes
+        self._task: asyncio.Task[None] | None = None
+        self._writable = asyncio.Event()
+        self._paused = False
+        self._refused = False
+        self._ended = False  # the client has closed its side of the connection
+        self._began = self._loop.time()
+        self._reset()
+
+    # --- asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
+        self._writable.set()
+        peer = transport.get_extra_info("socket")
+        if peer is not None and peer.family != getattr(socket, "AF_UNIX", None):
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._peer = peer_of(transport, self._insecure, tls=self._tls)
+        self._connections.add(self)
+        self._impatience = self._loop.call_later(IDLE_S, self._close_idle)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(501, of("0A000", "protocol upgrades are not supported"))
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__
+            if not isinstance(cause, _Refused):
+                raise
+            self._refuse(cause.status, cause.error)
+        except httptools.HttpParserError:
+            self._refuse(400, ProtocolViolation("invalid HTTP request"))
+        self._pump()
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        return self._task is not None  # answers the requests that were received
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        self._impatience.cancel()
+        self._queue.clear()
+        self._connections.discard(self)
+        if self._task is not None:
+            self._task.cancel()
+
+    def close(self) -> None:
+        """Closes the connection after the responses that were written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _close_idle(self) -> None:
+        """Closes the connection if no request is complete for IDLE_S."""
+        remaining = self._began + IDLE_S - self._loop.time()
+        if self._task is None and remaining <= 0:
+            self.close()
+        else:
+            self._impatience = self._loop.call_later(max(remaining, 1.0), self._close_idle)
+
+    # --- httptools
+
+    def _reset(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._header_bytes = 0
+
+    def on_message_begin(self) -> None:
+        self._reset()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        if len(self._url) > TARGET_BYTES_MAX:
+            raise _Refused(414, f"a path and query string may have at most {TARGET_BYTES_MAX} bytes")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > HEADER_BYTES_MAX or len(self._headers) >= HEADERS_MAX:
+            raise _Refused(431, f"header fields may have at most {HEADER_BYTES_MAX} bytes, and there may be {HEADERS_MAX}")
+        if name in (b"content-length", b"authorization", b"host") and name in self._headers:
+            raise _Refused(400, f"more than one header field {name.decode()}")
+        if name == b"transfer-encoding":
+            raise _Refused(501, "transfer encodings are not supported")
+        self._headers[name] = self._headers[name] + b", " + value if name in self._headers else value
+
+    def on_headers_complete(self) -> None:
+        if self._headers.get(b"content-length", b"0").strip() != b"0":
+            raise _Refused(413, "requests with a body are not supported")
+
+    def on_message_complete(self) -> None:
+        method = self._parser.get_method().decode("latin-1")
+        path, _, query = self._url.decode("latin-1").partition("?")
+        keep_alive = self._parser.should_keep_alive()
+        self._queue.append(Request(method, path, query, self._headers, keep_alive))
+
+    # --- answering
+
+    def _refuse(self, status: int, error: TailgateError) -> None:
+        """Answers a request that is not valid, after those before it, and closes the connection."""
+        self._refused = True
+        self._queue.append(error_response(status, error))
+
+    def _pump(self) -> None:
+        if self._queue and self._task is None and self._transport is not None:
+            self._task = self._loop.create_task(self._run())
+        if not self._paused and len(self._queue) >= REQUESTS_MAX and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    async def _run(self) -> None:
+        """Answers the requests of the queue in order."""
+        try:
+            while self._queue and self._transport is not None:
+                request = self._queue.popleft()
+                if isinstance(request, Response):
+                    self._write(encoded(request, head=False, keep_alive=False))
+                    self.close()
+                    return
+                response = await self._answer(request, self._peer)
+                self._write(encoded(response, head=request.method == "HEAD", keep_alive=request.keep_alive))
+                self._began = self._loop.time()
+                if not request.keep_alive:
+                    self.close()
+                    return
+                await self._writable.wait()
+                if self._paused and len(self._queue) < REQUESTS_MAX // 2 and self._transport is not None:
+                    self._paused = False
+                    self._transport.resume_reading()
+            if self._ended:
+                self.close()
+        finally:
+            self._task = None
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+
+class _Refused(Exception):
+    """A request that is above a limit, or that is not supported."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = of("54000" if status in (413, 414, 431) else "0A000" if status == 501 else "08P01", message)

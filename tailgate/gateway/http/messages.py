@@ -1,0 +1,107 @@
+"""Requests and responses as values, and the bytes of responses. No I/O.
+
+Source: RFC 9110, "HTTP Semantics"; RFC 9112, "HTTP/1.1".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from time import time
+
+from tailgate.lake.errors import TailgateError
+
+REASONS = {
+    200: "OK",
+    204: "No Content",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Content Too Large",
+    414: "URI Too Long",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
+# by SQLSTATE or its class: whether the caller, the definition or the moment causes the error
+STATUSES = {"28": 401, "42501": 403, "53": 503, "55": 503, "57": 503, "58": 503, "40": 503, "08": 503}
+JSON = b"application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request. The names of `headers` are in lower case; `path` and `query` are as sent, without decoding."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[bytes, bytes]
+    keep_alive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response. `fields`: header fields besides Content-Length, Content-Type, Date and Connection."""
+
+    status: int
+    body: bytes = b""
+    fields: tuple[tuple[bytes, bytes], ...] = ()
+    type: bytes = JSON
+
+
+class HttpError(Exception):
+    """An error with an HTTP status. `error`: the error for the client."""
+
+    def __init__(self, status: int, error: TailgateError, *fields: tuple[bytes, bytes]) -> None:
+        super().__init__(error.message)
+        self.status, self.error, self.fields = status, error, fields
+
+
+def status_of(error: TailgateError) -> int:
+    """Returns the status for an error of SQL: 500 unless the caller or the moment causes it."""
+    return STATUSES.get(error.sqlstate) or STATUSES.get(error.sqlstate[:2], 500)
+
+
+def error_response(status: int, error: TailgateError, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    """Returns the response for an error: a JSON object with SQLSTATE and message."""
+    members = {"sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint}
+    body = json.dumps({"error": {name: value for name, value in members.items() if value}}, ensure_ascii=False)
+    return Response(status, body.encode(), fields)
+
+
+@dataclass(slots=True)
+class _Date:
+    """The header field Date, computed once in a second."""
+
+    second: int = 0
+    line: bytes = field(default=b"")
+
+    def get(self) -> bytes:
+        now = int(time())
+        if now != self.second:
+            self.second, self.line = now, b"Date: " + formatdate(now, usegmt=True).encode() + b"\r\n"
+        return self.line
+
+
+_DATE = _Date()
+_FIRST_LINES = {status: f"HTTP/1.1 {status} {reason}\r\n".encode() for status, reason in REASONS.items()}
+
+
+def encoded(response: Response, *, head: bool, keep_alive: bool) -> bytes:
+    """Returns the bytes of a response. `head`: the request was HEAD, so the body is left out."""
+    parts = [_FIRST_LINES[response.status], _DATE.get()]
+    if response.status not in (204, 304):
+        parts += (b"Content-Type: ", response.type, b"\r\nContent-Length: %d\r\n" % len(response.body))
+    for name, value in response.fields:
+        parts += (name, b": ", value, b"\r\n")
+    parts.append(b"\r\n" if keep_alive else b"Connection: close\r\n\r\n")
+    if not head and response.status not in (204, 304):
+        parts.append(response.body)
+    return b"".join(parts)

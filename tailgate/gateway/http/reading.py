@@ -1,0 +1,113 @@
+"""The rows of an endpoint as JSON objects, with the time of the data.
+
+look-up by key ──► an index of the relation, if it is current
+other queries  ──► DuckDB, in one transaction with the clock
+at a past time ──► a snapshot of the lake
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.answers.lookups import Lookups
+from tailgate.gateway.http.bound_endpoints import BoundEndpoint
+from tailgate.gateway.mirrors.snapshots import raise_error_of
+from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.queries import execute
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.errors import InvalidParameterValue, ProgramLimitExceeded
+from tailgate.sql.authorization import Authorized
+from tailgate.values import raw
+
+AS_OF_WAIT_S = 5.0  # how long a request waits for a time that is not reached yet
+UNORDERED_ROWS_MAX = 100_000  # rows that a query without ORDER BY may have, because they are sorted here
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows at `time`, as JSON objects. `more`: whether further rows follow."""
+
+    time: int
+    rows: list[bytes]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The rows that a request asks for: `limit` rows after `offset`, at a time or, if that is None, the newest."""
+
+    at: int | None = None
+    offset: int = 0
+    limit: int = 1
+
+
+class EndpointReader:
+    """Evaluates bound endpoints."""
+
+    def __init__(self, serving: Serving, lookups: Lookups) -> None:
+        self._serving, self._lookups = serving, lookups
+
+    async def page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], rows: Range) -> Page:
+        """Returns a range of rows. Raises 22023 for a time that cannot be read."""
+        prepared = query.plan
+        at = rows.at if rows.at is not None else prepared.failed_at
+        if at is not None:
+            table = await self._at(query, values, at)
+            return _page(bound, at, table, rows)
+        if bound.lookup is not None and bound.write_found is not None and (bound.query.single or bound.query.ordered is False):
+            matches = await self._lookups.rows_soon(bound.lookup, query, values)
+            if matches is not None:
+                objects = [bound.write_found(row) for row in matches]
+                return _slice(self._serving.progress.time, objects if bound.query.single else sorted(objects), rows)
+        time, table = await self._serving.queries.write(query, prepared.items, lambda cursor: _read(cursor, prepared, values))
+        return _page(bound, time, table, rows)
+
+    async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
+        progress = self._serving.progress
+        oldest = await progress.readable_since(query.plan.relations)
+        if at < oldest:
+            raise InvalidParameterValue(f"time {at} is too old: the oldest readable time is {oldest}")
+        if progress.time < at and await progress.wait(at - 1, AS_OF_WAIT_S) < at:
+            raise InvalidParameterValue(f"time {at} is in the future: the newest time is {progress.time}")
+        with self._serving.queries.snapshot(at) as snapshot:
+            return await self._serving.queries.run(query, values, at=snapshot)
+
+
+def _read(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> tuple[int, pa.Table]:
+    """Returns the rows and their time, from one DuckDB transaction."""
+    cursor.begin()
+    try:
+        clock = cursor.execute("SELECT t, failing FROM clock").fetchone()
+        assert clock is not None
+        time, failing = clock
+        for item in prepared.items:
+            if item.id in failing:
+                raise_error_of(cursor, item)
+        return time, execute(cursor, prepared, values)
+    finally:
+        cursor.rollback()
+
+
+def _page(bound: BoundEndpoint, time: int, table: pa.Table, rows: Range) -> Page:
+    """Returns the range as objects. Without ORDER BY the rows are sorted, so that the pages of one time fit together."""
+    if bound.query.ordered or bound.query.single:
+        part = table.slice(rows.offset, rows.limit)
+        return Page(time, _objects(bound, part), table.num_rows > rows.offset + rows.limit)
+    if table.num_rows > UNORDERED_ROWS_MAX:
+        raise ProgramLimitExceeded("the endpoint has too many rows without an order", hint="Add ORDER BY to its query.")
+    return _slice(time, sorted(_objects(bound, table)), rows)
+
+
+def _slice(time: int, objects: list[bytes], rows: Range) -> Page:
+    end = rows.offset + rows.limit
+    return Page(time, objects[rows.offset : end], len(objects) > end)
+
+
+def _objects(bound: BoundEndpoint, table: pa.Table) -> list[bytes]:
+    types = [c.type for c in bound.query.prepared.columns]
+    columns = [raw.values(raw.stored(table.column(i), t), t) for i, t in enumerate(types)]
+    return [bound.write(row) for row in zip(*columns, strict=True)]

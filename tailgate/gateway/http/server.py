@@ -1,0 +1,84 @@
+"""The HTTP server of a gateway process. With `--tls-cert` it serves HTTPS only."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+
+from tailgate.gateway.http.connection import HttpConnection
+from tailgate.gateway.http.service import HttpService
+from tailgate.gateway.security.tls import Tls
+from tailgate.gateway.server import listening
+from tailgate.gateway.server.server import check_address, is_loopback
+from tailgate.gateway.session.gateway import Gateway
+
+BACKLOG = 1024
+STOP_S = 2.0  # limits the wait for responses in progress
+STOP_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """The address of the HTTP service and its rules.
+
+    `origins`: the CORS list. `rate`: requests per second of a role, None for the default.
+    """
+
+    host: str
+    port: int
+    origins: frozenset[str] = frozenset()
+    rate: float | None = None
+
+
+class HttpServer:
+    """The HTTP server of a gateway."""
+
+    def __init__(self, gateway: Gateway, options: HttpOptions) -> None:
+        self._gateway, self._options = gateway, options
+        self._sockets: list[socket.socket] = []
+        self._service = HttpService(gateway, options.origins, options.rate)
+        self._connections: set[HttpConnection] = set()
+        self._servers: list[asyncio.Server] = []
+
+    async def listen(self) -> list[tuple[str, int]]:
+        """Opens the sockets and returns their addresses. Raises 55006 if the port is in use, 0A000 for an address that is not safe."""
+        gateway, host = self._gateway, self._options.host
+        if not gateway.insecure and not is_loopback(host):
+            check_address(host, gateway.tls is not None, gateway.lake.catalog())
+        self._sockets = await listening.sockets(gateway.lake, host, self._options.port, BACKLOG)
+        return [s.getsockname()[:2] for s in self._sockets]
+
+    async def start(self) -> None:
+        """Begins to accept connections."""
+        loop = asyncio.get_running_loop()
+        context = None if self._gateway.tls is None else _context(self._gateway.tls)
+        for each in self._sockets:
+            self._servers.append(await loop.create_server(self._connection, sock=each, backlog=BACKLOG, ssl=context))
+
+    def _connection(self) -> HttpConnection:
+        gateway = self._gateway
+        return HttpConnection(self._service.answer, self._connections, insecure=gateway.insecure, tls=gateway.tls is not None)
+
+    async def stop(self) -> None:
+        """Stops listening, and closes connections when their responses are written, after STOP_S at the latest."""
+        for server in self._servers:
+            server.close()
+        for connection in list(self._connections):
+            connection.close()
+        waited = 0.0
+        while self._connections and waited < STOP_S:
+            await asyncio.sleep(STOP_POLL_S)
+            waited += STOP_POLL_S
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    """Returns a context that uses the newest certificate for each connection."""
+    context = tls.current().context
+
+    def refresh(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:
+        connection.context = tls.current().context
+
+    context.sni_callback = refresh  # called for each handshake, also without a name
+    return context

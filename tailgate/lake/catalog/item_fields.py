@@ -1,0 +1,91 @@
+"""The fields that the items of the catalog share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from tailgate.lake.catalog.formats import Record, option
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.types import Field
+
+# Items of different namespaces may have the same name. As PostgreSQL's pg_class, the first has everything that has no namespace itself.
+Namespace: TypeAlias = Literal["relation", "function", "endpoint"]
+
+
+def namespace_of(kind: str | None) -> Namespace:
+    """Returns the namespace of the items of a kind, as statements name it."""
+    return "function" if kind == "function" else "endpoint" if kind == "endpoint" else "relation"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFields(Record):
+    """The fields that every item has.
+
+    - `columns`: empty if the item is not a relation; the arguments of a function.
+    - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
+    - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
+    - `errors`: id of the relation with its errors; 0 if the item is not maintained.
+    - `depends`: ids of the items that its definition names.
+    - `sql`: the statement that created it, as typed, but without the value of a secret.
+    - `query`: the text of a view after AS, or the body of a function.
+    - `ready`: whether the backfill has finished. Clients cannot read an item that is not ready. A
+      change that puts an item as not ready, even again, makes its relations empty.
+    - `owner`: id of the role that created it.
+    - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
+      then only the engine sees this item.
+    - `schema`: id of the schema that contains the name.
+    - `comments`: its comment under "", comments of its columns under their names.
+    - `unknown_options`: options that this version does not know. They are written back unchanged.
+
+    Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
+    qualified.
+    """
+
+    id: int
+    name: str
+    columns: tuple[Field, ...] = ()
+    key: tuple[int, ...] | None = None
+    stored: bool = False
+    errors: int = 0
+    depends: tuple[int, ...] = ()
+    sql: str = ""
+    query: str = ""
+    ready: bool = True
+    owner: int = OPERATOR_ID
+    replaces: int = 0
+    schema: int = SCHEMA_ID
+    comments: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    unknown_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+
+    is_relation: ClassVar[bool] = True  # whether the item has rows and columns
+    namespace: ClassVar[Namespace] = "relation"
+
+    @property
+    def display_name(self) -> str:
+        """Returns the name for messages; a function's includes the types of its arguments."""
+        return self.name
+
+    @property
+    def append_only(self) -> bool:
+        """Returns whether rows are only added: dead letters, and sources without an envelope even if stored."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderFields(ItemFields):
+    """An item whose definition reads relations.
+
+    - `known_columns`: for each relation that got columns after the item was defined, by id, the number of columns that
+      the item knows.
+    """
+
+    known_columns: Mapping[int, int] = field(default_factory=dict, metadata=option("widths"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceableFields(ReaderFields):
+    """An item that CREATE OR REPLACE may replace. `group`: the id of the group of replacements that it belongs to, else 0."""
+
+    group: int = 0

@@ -1,0 +1,1 @@
+"""Parsers of the statements of the HTTP service."""

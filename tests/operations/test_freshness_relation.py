@@ -1,0 +1,110 @@
+"""Tests the relation tailgate.freshness of a gateway: its rows, and who sees them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.gateway.catalog.item_status import FRESHNESS_FIELDS
+from tailgate.lake.writer.engines import Announcement
+from tests.docs.pages import DOCS
+from tests.engine.runtime.parts import until
+from tests.wire.live import Live
+from tests.wire.statements import Statements
+
+PENDING_MS = 3_000
+
+
+class Engine:
+    """An engine that answers requests for ages. `v` reads the table 1 of the answers, whose oldest write is PENDING_MS old."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.requests: list[int] = []
+        self.reason: str | None = None
+        nothing: Any = lambda *arguments: {}  # noqa: E731
+        newest = lambda after, timeout: (time.sleep(0.1), {"n": 0})[1]  # noqa: E731
+        self._control = Control(Answers(nothing, newest, dict, nothing, freshness=self._freshness))
+        self._control.start()
+        writer = live.model.writer
+        Announcement.mine(writer.epoch, self._control.address, self._control.token, None).write(live.model.lake)
+
+    def _freshness(self, after: int) -> dict[str, Any]:
+        self.requests.append(after)
+        now = time.time_ns() // 1_000_000
+        return {
+            "n": 0,
+            "inputs": {id: [now - PENDING_MS, self.reason] for id in self.live.model.lake.catalog().items},
+            "failing": [],
+            "ticks": [],
+        }
+
+    def stop(self) -> None:
+        self._control.stop()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    live = Live(tmp_path / "lake")
+    yield live
+    live.close()
+
+
+@pytest.fixture
+def engine(live: Live) -> Iterator[Engine]:
+    engine = Engine(live)
+    yield engine
+    engine.stop()
+
+
+def rows(live: Live, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_relation_without_inputs_is_fresh(live: Live, engine: Engine) -> None:
+    until(lambda: rows(live, "SELECT lag_ms, unknown FROM tailgate.freshness WHERE name = 'v'") == [(0, None)], 10)
+    ((minute, maximum),) = rows(live, "SELECT p95_minute_ms, max_day_ms FROM tailgate.freshness")
+    assert minute == maximum == 0
+    # the ticks that the gateway has not seen
+    assert min(engine.requests) > 0
+
+
+def test_lag_is_unknown_without_an_engine(live: Live) -> None:
+    assert rows(live, "SELECT schema, name, kind, lag_ms, unknown FROM tailgate.freshness") == [
+        ("public", "v", "materialized view", None, "the engine does not answer")
+    ]
+
+
+def test_a_role_sees_the_relations_that_it_may_read(live: Live) -> None:
+    statements = Statements(live)
+    query = "SELECT name FROM tailgate.freshness"
+    try:
+        with psycopg.connect(live.dsn, autocommit=True) as owner:
+            owner.execute("CREATE ROLE ann LOGIN SUPERUSER")
+            owner.execute("CREATE ROLE bea LOGIN")
+            with psycopg.connect(live.dsn.replace("ann", "bea"), autocommit=True) as reader:
+                assert reader.execute(query).fetchall() == []
+                owner.execute("GRANT SELECT ON v TO bea")
+                until(lambda: reader.execute(query).fetchall() == [("v",)], 10)
+    finally:
+        statements.stop()
+
+
+def test_it_joins_other_relations_of_the_system_catalog(live: Live, engine: Engine) -> None:
+    until(lambda: engine.requests, 10)
+    query = "SELECT f.name, c.relkind FROM tailgate.freshness f JOIN pg_class c ON c.relname = f.name WHERE f.lag_ms >= 0"
+    until(lambda: rows(live, query) == [("v", "m")], 10)
+
+
+def test_the_page_lists_the_columns() -> None:
+    text = (DOCS / "operations" / "freshness.md").read_text()
+    listed = [name for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(field.name for field in FRESHNESS_FIELDS)

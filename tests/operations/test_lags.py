@@ -1,0 +1,143 @@
+"""Tests the freshness lag of relations, computed from answers of the engine and entries of the mirrors."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tailgate.gateway.freshness.lags import ANSWER_AGE_MAX_MS, BACKFILL, ERRORS, NO_ENGINE, Lags
+from tailgate.gateway.freshness.sketch import BUCKETS_MAX, Sketch, Window
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, Table
+from tailgate.lake.types import INT8, Field
+
+NOW = 1_800_000_000_000
+COLUMNS = (Field("id", INT8),)
+ORDERS = Source(id=1001, name="orders", columns=COLUMNS, channel="r/orders")
+NOTES = Table(id=1002, name="notes", columns=COLUMNS)
+TOTALS = MaterializedView(id=1003, name="totals", columns=COLUMNS, depends=(1001,), ready=True)
+BOTH = MaterializedView(id=1004, name="both", columns=COLUMNS, depends=(1003, 1002), ready=True)
+
+
+def catalog(*items: Item) -> Catalog:
+    return Catalog().apply(Change(put=items or (ORDERS, NOTES, TOTALS, BOTH)))
+
+
+def answer(
+    pending: dict[int, int] | None = None, ticks: list[Any] | None = None, failing: tuple[int, ...] = (), **reasons: str
+) -> dict[str, Any]:
+    """Returns an answer of the engine, with ids as JSON has them."""
+    inputs = {str(item.id): [(pending or {}).get(item.id), reasons.get(item.name)] for item in (ORDERS, NOTES)}
+    return {"n": 0, "inputs": inputs, "failing": list(failing), "ticks": ticks or []}
+
+
+def tick(n: int, began: int, oldest: dict[int, int]) -> list[Any]:
+    """Returns a tick that takes 30 ms and 5 ms for its entry. Its oldest records arrived 4 ms after their time."""
+    return [n, began, began + 30, began + 35, {str(id): [time, time + 4] for id, time in oldest.items()}]
+
+
+def test_a_relation_that_shows_all_records_has_no_lag() -> None:
+    lags = Lags()
+    lags.answered(answer(), NOW)
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES, TOTALS, BOTH)] == [0, 0, 0, 0]
+
+
+def test_the_lag_is_the_age_of_the_oldest_record_that_no_tick_has_read() -> None:
+    lags = Lags()
+    lags.answered(answer({1001: NOW - 700, 1002: NOW - 200}), NOW)
+    assert lags.lag(catalog(), TOTALS, NOW).ms == 700
+    assert lags.lag(catalog(), NOTES, NOW).ms == 200
+    worst = lags.lag(catalog(), BOTH, NOW + 50)
+    assert (worst.ms, worst.slowest) == (750, 1001)
+
+
+def test_a_committed_tick_counts_until_the_mirrors_show_it() -> None:
+    lags = Lags()
+    lags.answered(answer({1001: NOW - 10}, [tick(7, NOW - 400, {1001: NOW - 500})]), NOW)
+    assert lags.lag(catalog(), TOTALS, NOW).ms == 500
+    assert lags.shown([(6, NOW)]) == {}
+    assert lags.shown([(6, NOW), (7, NOW + 20)]) == {1001: 520}
+    assert lags.lag(catalog(), TOTALS, NOW + 20).ms == 30
+    phases = lags.phases[1001]
+    assert (phases.kafka, phases.wait, phases.tick, phases.commit, phases.mirror) == (4, 96, 30, 5, 385)
+
+
+def test_a_tick_is_taken_once() -> None:
+    lags = Lags()
+    for _ in range(2):
+        lags.answered(answer(ticks=[tick(7, NOW - 100, {1001: NOW - 200})]), NOW)
+    assert lags.shown([(7, NOW)]) == {1001: 200}
+    assert lags.shown([(8, NOW + 1)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("lags_of", "reason"),
+    [
+        (answer(orders="the source cannot be read"), "the source cannot be read"),
+        (answer(failing=(1003,)), ERRORS),
+    ],
+)
+def test_an_unknown_lag(lags_of: dict[str, Any], reason: str) -> None:
+    lags = Lags()
+    lags.answered(lags_of, NOW)
+    lag = lags.lag(catalog(), TOTALS, NOW)
+    assert (lag.ms, lag.reason) == (None, reason)
+    assert lags.lag(catalog(), NOTES, NOW).ms == 0
+
+
+def test_the_lag_is_unknown_during_a_backfill_and_without_an_engine() -> None:
+    lags = Lags()
+    assert lags.lag(catalog(), TOTALS, NOW).reason == NO_ENGINE
+    lags.answered(answer(), NOW)
+    assert lags.lag(catalog(), TOTALS, NOW + ANSWER_AGE_MAX_MS).ms == 0
+    assert lags.lag(catalog(), TOTALS, NOW + ANSWER_AGE_MAX_MS + 1).reason == NO_ENGINE
+    assert lags.lag(catalog(ORDERS, NOTES), replace(TOTALS, ready=False), NOW).reason == BACKFILL
+
+
+def test_a_history_has_the_peaks_and_forgets_dropped_relations() -> None:
+    lags = Lags()
+    lags.answered(answer({1001: NOW - 100}), NOW)
+    lags.observe(catalog(), [TOTALS, NOTES], {1001: 900}, NOW)
+    minute = lags.histories[1003].minute.total(NOW / 1000)
+    assert minute.max == 900
+    assert minute.quantile(0.99) == pytest.approx(100, rel=0.06)
+    lags.observe(catalog(), [NOTES], {}, NOW)
+    assert set(lags.histories) == {1002}
+
+
+def test_an_unknown_lag_is_no_zero_in_the_history() -> None:
+    lags = Lags()
+    lags.answered(answer(orders="the source cannot be read"), NOW)
+    lags.observe(catalog(), [TOTALS], {}, NOW)
+    assert not lags.histories
+
+
+@pytest.mark.parametrize("limit", [1, 50, 5_000, 100_000_000])
+def test_quantiles_are_right_to_five_percent(limit: int) -> None:
+    values = sorted(random.uniform(0, limit) for _ in range(5_000))
+    one, other = Sketch(), Sketch()
+    for i, value in enumerate(values):
+        (one if i % 2 else other).add(value)
+    one.merge(other)
+    for fraction in (0.5, 0.95, 0.99):
+        assert one.quantile(fraction) == pytest.approx(values[int(fraction * len(values)) - 1], rel=0.06, abs=1.0)
+    assert one.max == values[-1]
+
+
+def test_a_sketch_is_bounded() -> None:
+    sketch = Sketch()
+    for exponent in range(-3, 60):
+        sketch.add(2.0**exponent)
+    assert len(sketch._counts) <= BUCKETS_MAX
+    assert sketch.quantile(1.0) is not None
+    assert Sketch().quantile(0.5) is None
+
+
+def test_a_window_forgets_old_values() -> None:
+    window = Window(10, 6)
+    for second in range(0, 200, 10):
+        window.current(second).add(second)
+    assert window.total(190).quantile(0.0001) == pytest.approx(130, rel=0.06)
+    assert window.total(10_000).max is None
