@@ -19,6 +19,7 @@ from tailgate.lake import control
 log = logging.getLogger("tailgate.gateway")
 
 INTERVAL_S = 0.2  # between two requests: the error of a lag that grows; each costs the engine about 1 ms
+SAMPLE_S = 1.0  # between two samples of the histories; one of 500 relations takes 4 ms
 ANSWER_S = 1.0  # longest wait for an answer
 RETRY_S = 1.0  # after a failed request
 
@@ -31,6 +32,8 @@ class Watch:
         self._engine_json, self._mirrors = lake_path / "engine.json", mirrors
         self._connection: http.client.HTTPConnection | None = None
         self._token = ""
+        self._peaks: dict[int, int] = {}  # by input, since the histories were extended
+        self._observed_at = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tailgate-freshness", daemon=True)
 
@@ -73,10 +76,13 @@ class Watch:
         self.lags.answered(control.decode(body), time.time_ns() // 1_000_000)
 
     def _observe(self) -> None:
-        """Adds the present lags to the histories."""
-        catalog = self._mirrors.state.catalog
-        peaks = self.lags.shown(list(self._mirrors.figures.entries))
-        self.lags.observe(catalog, relations(catalog), peaks, time.time_ns() // 1_000_000)
+        """Takes the entries that the mirrors show, and adds the lags to the histories once in SAMPLE_S seconds."""
+        for id, peak in self.lags.shown(list(self._mirrors.figures.entries)).items():
+            self._peaks[id] = max(self._peaks.get(id, 0), peak)
+        if time.monotonic() - self._observed_at >= SAMPLE_S:
+            catalog, peaks = self._mirrors.state.catalog, self._peaks
+            self._peaks, self._observed_at = {}, time.monotonic()
+            self.lags.observe(catalog, relations(catalog), peaks, time.time_ns() // 1_000_000)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
