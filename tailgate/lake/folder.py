@@ -1,6 +1,6 @@
 """The lake: one folder, and access to its parts.
 
-    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  readers/  writers/  boot  engine.lock  engine.json
+    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  readers/  writers/  boot  engine.lock  engine.json  sweep.json
 
 Only its owner can read the folder (0700), because it contains all data.
 """

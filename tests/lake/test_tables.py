@@ -21,12 +21,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
 from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.tables.stored_relations import relations, table_path
 from tailgate.lake.types import DATE, INT8, TEXT, Field
-from tailgate.lake.writer import maintenance
+from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
@@ -262,6 +263,31 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
         path = table_path(lake, name)
         assert len(list(path.glob("*.parquet"))) < 60, name
         assert len(list((path / "_delta_log").iterdir())) < 120, name
+    history.check(Lake(lake.path), relation)
+
+
+def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine runs for as long as a file waits, or as long as between two sweeps."""
+    monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
+    monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 60_000)
+    clock = [0]
+    monkeypatch.setattr(ages, "now", lambda: clock[0])
+    relation = item(16384, SMALL, (0,))
+    add(open_epoch(lake), relation)
+    sweeps, history = 0, History()
+    for i in range(60):
+        lake = Lake(lake.path)
+        writer = open_epoch(lake, take_over=True)
+        follower = Follower(lake, writer.epoch)
+        clock[0] += 40_000
+        history.append(writer, {relation.id: changes(relation, [([0, str(i)], 1), *([([0, str(i - 1)], -1)] if i else [])])})
+        follower.round()
+        if retention.due(lake):
+            sweep(writer)
+            sweeps += 1
+    assert 20 <= sweeps < 60
+    path = table_path(lake, relation.id)
+    assert len(list(path.glob("*.parquet"))) < 20
     history.check(Lake(lake.path), relation)
 
 

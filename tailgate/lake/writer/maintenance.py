@@ -3,7 +3,7 @@
     a sweep visits table after table until its time budget is used; the next sweep continues there
        commits since Delta's checkpoint ≥ 50  ──► a new Delta checkpoint     (opening a table reads the commits after it)
        small files ≥ 16                       ──► one file
-       files that no kept version uses        ──► removed five minutes after a sweep first saw them unused
+       files that no kept version uses        ──► removed five minutes after a sweep, of any engine, first saw them unused
        Delta's log before the oldest version  ──► removed in the same way
        tables of dropped relations            ──► removed in the same way, when no checkpoint names them
 
@@ -31,6 +31,7 @@ from tailgate.lake.host import files
 from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.merging import FILE_BYTES
 from tailgate.lake.tables.stored_relations import relations, table_path
+from tailgate.lake.writer import sweep_state
 
 BUDGET_S = 1.0  # of a sweep: rounds wait for it, and tables must be at most 3 s behind
 COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
@@ -40,26 +41,28 @@ GRACE_S = 300.0  # from when no kept version uses a file until it is removed: a 
 
 
 class Tender:
-    """The state between sweeps: the last table visited, the files that commits removed from each table, and files due for removal."""
+    """The maintenance by one engine: the files that commits removed from each table, beside what every engine continues (`SweepState`)."""
 
     def __init__(self, lake: Lake, epoch: int) -> None:
         self.lake = lake
         self.epoch = epoch
         self._removed: dict[str, tuple[int, set[str]]] = {}  # by table: the last version examined, and the files removed from it so far
         self._files: dict[str, dict[int, frozenset[str]]] = {}  # by table: the files of each kept version
-        self._waiting: dict[Path, float] = {}
-        self._last = ""
+        self._state = sweep_state.of(lake)
 
     def tend(self, budget_s: float = BUDGET_S) -> None:
         """Maintains tables in turn for about `budget_s` seconds, at least one table."""
         ends = time.monotonic() + budget_s
         names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
         names = self._without_dropped([n for n in names if delta.is_table(table_path(self.lake, n))])
-        for name in [n for n in names if n > self._last] + [n for n in names if n <= self._last]:
+        last = self._state.table
+        for name in [n for n in names if n > last] + [n for n in names if n <= last]:
             self.tend_one(name)
-            self._last = name
+            self._state.table = name
             if time.monotonic() > ends:
-                return
+                break
+        self._state.age = sweep_state.age(self.lake)
+        self._state.save(self.lake)
 
     def _without_dropped(self, names: list[str]) -> list[str]:
         """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
@@ -118,11 +121,8 @@ class Tender:
             files.discard(file)
 
     def _due(self, folder: Path, unneeded: Iterable[Path]) -> list[Path]:
-        """Returns those of a folder's unneeded files that were first seen as unneeded at least GRACE_S seconds ago."""
-        now = time.monotonic()
-        first_seen = {p: self._waiting.get(p, now) for p in unneeded}
-        self._waiting = {p: at for p, at in self._waiting.items() if p.parent != folder} | first_seen
-        return sorted(p for p, at in first_seen.items() if now - at >= GRACE_S)
+        """Returns those of a folder's unneeded files that have been unneeded for GRACE_S seconds."""
+        return self._state.due(self.lake, folder, list(unneeded), 1000 * GRACE_S)
 
 
 def tend(lake: Lake, epoch: int) -> None:

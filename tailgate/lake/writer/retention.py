@@ -26,11 +26,18 @@ from tailgate.lake.log.segments import ENTRIES
 from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.reading import since_wanted
 from tailgate.lake.tables import checkpoints
+from tailgate.lake.writer import sweep_state
 from tailgate.lake.writer.log_writer import Writer
 from tailgate.lake.writer.maintenance import tend
 
+INTERVAL_MS = 60_000  # between two sweeps, by the age of entries: an engine that is killed each minute sweeps as often as others
 AGE_MIN_MS = 300_000  # younger entries are never removed: a reader that has just begun must be able to finish
 SEGMENTS_MAX = 10  # segments rolled per sweep: some 10,000 entries are half an hour of ticks
+
+
+def due(lake: Lake) -> bool:
+    """Returns whether INTERVAL_MS have passed since the last sweep."""
+    return sweep_state.age(lake) - sweep_state.of(lake).age >= INTERVAL_MS
 
 
 def sweep(writer: Writer) -> None:

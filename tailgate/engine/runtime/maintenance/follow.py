@@ -11,7 +11,7 @@ from typing import TypeVar
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
-from tailgate.lake.writer.retention import sweep
+from tailgate.lake.writer import retention
 from tailgate.lake.writer.rounds import Follower
 
 log = logging.getLogger("tailgate.tables")
@@ -23,7 +23,8 @@ T = TypeVar("T")
 ROUND_S = 1.0
 SHARE = 4
 ROUND_MAX_S = 2.0
-SWEEP_S = 60.0
+SWEEP_RETRY_S = 60.0  # after a sweep that failed
+IDLE_S = 60.0  # limit of a wait for an entry
 
 
 class Follow(threading.Thread):
@@ -39,17 +40,17 @@ class Follow(threading.Thread):
         self.written = 0  # the entry that the tables contain
 
     def run(self) -> None:
-        last_sweep = time.monotonic()
+        next_sweep = time.monotonic()
         while not self._engine.stopping:
-            header = self._engine.wait_newer(self.written, SWEEP_S)
+            header = self._engine.wait_newer(self.written, IDLE_S)
             began = time.monotonic()
             if header.n > self.written:
                 self.written = self.round() or self.written
                 self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
             took = time.monotonic() - began
-            if time.monotonic() - last_sweep >= SWEEP_S:
-                last_sweep = time.monotonic()
-                self._attempt("removing obsolete files", lambda: sweep(self._engine.writer))
+            if time.monotonic() >= next_sweep and retention.due(self._engine.lake):
+                next_sweep = time.monotonic() + SWEEP_RETRY_S
+                self._attempt("removing obsolete files", lambda: retention.sweep(self._engine.writer))
             self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 

@@ -1,0 +1,67 @@
+"""What a sweep leaves for the next one, also of another engine: sweep.json in the lake's folder.
+
+All times are ages of entries (`lake.log.ages`), so they go on when an engine is replaced or killed. An
+engine that never runs for as long as a file has to wait still removes it. If the file is lost or old,
+files are only removed later: a file that was unneeded once is never needed again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+
+NAME = "sweep.json"
+
+
+@dataclass
+class SweepState:
+    """`age`: of the last sweep. `table`: the last table that it visited. `unneeded`: when each file, by its path below the lake, was
+    first seen as unneeded.
+    """
+
+    age: int = 0
+    table: str = ""
+    unneeded: dict[str, int] = field(default_factory=dict)
+
+    def save(self, lake: Lake) -> None:
+        """Writes the state durably."""
+        files.replace(lake.path / NAME, json.dumps(asdict(self)).encode())
+
+    def due(self, lake: Lake, folder: Path, unneeded: list[Path], grace_ms: float) -> list[Path]:
+        """Returns those of a folder's unneeded files that were first seen as unneeded at least `grace_ms` ago."""
+        now = age(lake)
+        place = _relative(lake, folder)
+        paths = {_relative(lake, path): path for path in unneeded}
+        first_seen = {name: self.unneeded.get(name, now) for name in paths}
+        others = {name: at for name, at in self.unneeded.items() if name.rpartition("/")[0] != place}
+        self.unneeded = others | first_seen
+        return sorted(paths[name] for name, at in first_seen.items() if now - at >= grace_ms)
+
+
+def of(lake: Lake) -> SweepState:
+    """Returns the state that the last sweep has left. The same object each time."""
+    state: SweepState | None = lake.cache.get(__name__)
+    if state is None:
+        state = lake.cache[__name__] = _loaded(lake)
+    return state
+
+
+def age(lake: Lake) -> int:
+    """Returns the age of the newest entry; 0 before the first."""
+    newest = lake.log.newest()
+    return newest.age if newest is not None else 0
+
+
+def _loaded(lake: Lake) -> SweepState:
+    try:
+        return SweepState(**json.loads((lake.path / NAME).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return SweepState()
+
+
+def _relative(lake: Lake, path: Path) -> str:
+    return path.relative_to(lake.path).as_posix()
