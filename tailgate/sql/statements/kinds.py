@@ -42,7 +42,6 @@ from tailgate.sql.statements.needs import (
 from tailgate.sql.statements.parsers import (
     alter,
     copying,
-    create_table,
     cursors,
     functions,
     indexes,
@@ -54,6 +53,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.tables import create_table
 from tailgate.sql.statements.parsers.web import endpoints
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement

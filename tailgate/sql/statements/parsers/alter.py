@@ -13,9 +13,9 @@ from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import AlterItem, Comment, CommentOnFunction, ObjectKind
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
-from tailgate.sql.statements.parsers.alter_table import alter_table
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
+from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.writes import AlterTable
 
 KINDS: dict[str, ObjectKind] = {

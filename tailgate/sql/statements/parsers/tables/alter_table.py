@@ -9,7 +9,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
-from tailgate.sql.statements.parsers.create_table import table_column
+from tailgate.sql.statements.parsers.tables.create_table import table_column
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.writes import AddColumn, AlterTable, SetDefault, TableAction
 

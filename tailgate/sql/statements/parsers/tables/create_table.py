@@ -12,7 +12,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
-from tailgate.sql.statements.parsers.create_table_as import at_query_of_table, create_table_as
+from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, TableColumn
 
