@@ -43,7 +43,7 @@ def headers_of(text: str | None) -> Headers:
     if isinstance(headers, list) and all(isinstance(h, dict) and isinstance(h.get("key"), str) for h in headers):
         return tuple((h["key"], _value(h.get("value"))) for h in headers)
     raise InvalidParameterValue(
-        f"the headers of a message are no object, and no array of objects with key and value: {text}", hint="Give the column another form."
+        f"headers must be a JSON object, or an array of objects with key and value: {text}", hint="Change the expression of the column."
     )
 
 

@@ -13,12 +13,14 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from tailgate.lake import clients
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
+
+Answer = TypeVar("Answer")
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
 RETRIABLE = {408, 429, 500, 502, 503, 504}  # the statuses that Confluent's client retries
@@ -35,23 +37,21 @@ def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[
 
     Raises 08006 (retriable) if none responds, and 22023 with the registry's message if it refuses the schema.
     """
-    error: TailgateError | None = None
-    for base in (part.strip() for part in url.split(",")):
-        try:
-            return _register(base, access, subject, schema)
-        except ConnectionFailure as absent:
-            error = absent
-    assert error is not None
-    raise error
+    return _first_answer(url, lambda base: _register(base, access, subject, schema))
 
 
 def compatibility(url: str, access: Mapping[str, str], subject: str, level: str) -> None:
     """Sets the compatibility level of a subject. Raises as `register` does."""
+    path = f"/config/{urllib.parse.quote(subject, safe='')}"
+    _first_answer(url, lambda base: _ask(base, access, path, {"compatibility": level}, subject, "PUT"))
+
+
+def _first_answer(url: str, request: Callable[[str], Answer]) -> Answer:
+    """Returns the result of a request to the first registry that responds. Raises 08006 if none does."""
     error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
         try:
-            _ask(base, access, f"/config/{urllib.parse.quote(subject, safe='')}", {"compatibility": level}, subject, "PUT")
-            return
+            return request(base)
         except ConnectionFailure as absent:
             error = absent
     assert error is not None

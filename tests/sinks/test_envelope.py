@@ -151,6 +151,6 @@ def test_headers_are_those_of_the_new_row_or_of_the_deleted_row() -> None:
 
 def test_invalid_headers() -> None:
     for text in ("1", "[1]", '[{"value": "x"}]', '"a"'):
-        with pytest.raises(InvalidParameterValue, match="the headers of a message"):
+        with pytest.raises(InvalidParameterValue, match="headers must be a JSON object"):
             headers_of(text)
     assert headers_of('{"n": 1.5, "o": {"a": "ä"}}') == (("n", b"1.5"), ("o", '{"a": "ä"}'.encode()))

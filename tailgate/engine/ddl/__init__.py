@@ -27,7 +27,7 @@ from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
 from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
-from tailgate.engine.ddl.roles import change_roles
+from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import alter_table, create_table
@@ -37,6 +37,7 @@ __all__ = [
     "PROBE_SUBJECT",
     "Notice",
     "Registry",
+    "RoleStatement",
     "SchemaLookup",
     "StartOffsets",
     "StartTime",

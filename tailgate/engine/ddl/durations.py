@@ -19,5 +19,5 @@ def bounded_milliseconds(option: str, interval: str, most: int) -> int:
     """Returns the length of an option's interval in ms. Raises 22007, and 22023 unless it is above 0 and at most `most` ms."""
     length = milliseconds(interval)
     if not 0 < length <= most:
-        raise InvalidParameterValue(f'invalid {option}: "{interval}"', hint=f"It is more than nothing and at most {most // DAY_MS} days.")
+        raise InvalidParameterValue(f'invalid {option}: "{interval}"', hint=f"It must be positive and at most {most // DAY_MS} days.")
     return length

@@ -14,17 +14,21 @@ from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
+    ConfigurationLimitExceeded,
     DependentObjectsStillExist,
     DuplicateObject,
     FeatureNotSupported,
     InvalidGrantOperation,
     ObjectNotInPrerequisiteState,
     ReservedName,
+    UndefinedObject,
     WrongObjectType,
 )
-from tailgate.sql.statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, Name, RoleOptions
+from tailgate.sql.statements import AlterRole, CreateRole, CreateToken, DropRole, DropToken, Grant, GrantRole, Name, RoleOptions
 
-RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole
+RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateToken | DropToken
+
+TOKENS_MAX = 100  # of one role
 
 
 def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
@@ -40,6 +44,11 @@ def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Chang
         case DropRole():
             change, notices = _drop(statement, catalog)
             return "DROP ROLE", change, notices
+        case CreateToken():
+            return "CREATE TOKEN", Change(put_roles=(_with_token(statement, catalog),)), []
+        case DropToken():
+            change, notices = _without_token(statement, catalog)
+            return "DROP TOKEN", change, notices
         case GrantRole():
             change, notices = _members(statement, catalog)
             return "GRANT ROLE" if statement.grants else "REVOKE ROLE", change, notices
@@ -94,6 +103,31 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
     remaining = (r for r in catalog.roles.values() if r.id not in dropped_ids and not r.member_of.keys().isdisjoint(dropped_ids))
     members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in dropped_ids}) for r in remaining)
     return Change(put_roles=members, drop_roles=tuple(dropped_ids)), notices
+
+
+def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
+    """Returns the role with a new token. Raises 42710 for an existing name, 55000 in a lake without roles."""
+    if not catalog.has_roles:
+        hint = "CREATE ROLE first. Until then every client on this machine may do everything, and no other client anything."
+        raise ObjectNotInPrerequisiteState("tokens need roles", hint=hint)
+    assert statement.hash is not None  # the gateway adds it
+    role = catalog.role(statement.role.name, statement.role.position)
+    if statement.name in role.tokens:
+        raise DuplicateObject(f'role "{role.name}" already has a token "{statement.name}"')
+    if len(role.tokens) >= TOKENS_MAX:
+        raise ConfigurationLimitExceeded("too many tokens", detail=f"A role can have {TOKENS_MAX}.", hint="Drop those that are not used.")
+    return replace(role, tokens={**role.tokens, statement.name: statement.hash})
+
+
+def _without_token(statement: DropToken, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes a token, and notices. Raises 42704 if it does not exist."""
+    role = catalog.role(statement.role.name, statement.role.position)
+    if statement.name not in role.tokens:
+        message = f'token "{statement.name}" of role "{role.name}" does not exist'
+        if not statement.if_exists:
+            raise UndefinedObject(message)
+        return Change(), [notice(f"{message}, skipping")]
+    return Change(put_roles=(replace(role, tokens={n: h for n, h in role.tokens.items() if n != statement.name}),)), []
 
 
 def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:

@@ -16,7 +16,7 @@ def schema(kind: str, part: Part, columns: Sequence[Field], envelope: str, name:
 
     `columns`: those of the key or of the row. `name`: the name of the record or message.
     """
-    of: Any = protobuf if kind == "protobuf" else avro
-    make = of.key if part == "key" else of.debezium if envelope == "debezium" else of.upsert
+    format: Any = protobuf if kind == "protobuf" else avro
+    make = format.key if part == "key" else format.debezium if envelope == "debezium" else format.upsert
     result: dict[str, Any] | str = make(columns, name)
     return result

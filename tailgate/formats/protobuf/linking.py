@@ -24,7 +24,9 @@ def linked(files: Iterable[File]) -> Schema:
                 return replace(field, of=name, type=field.type if field.type == GROUP else MESSAGE, presence=not field.repeated)
             if name in enums:
                 return replace(field, of=name, type=ENUM)
-        raise InvalidParameterValue(f'the Protobuf schema has no type "{field.of}"', detail=f'Field "{field.name}" of {scope} is of it.')
+        raise InvalidParameterValue(
+            f'the Protobuf schema has no type "{field.of}"', detail=f'Field "{field.name}" of {scope} has this type.'
+        )
 
     return Schema({n: replace(m, fields=tuple(typed(f, n) for f in m.fields)) for n, m in messages.items()}, enums)
 

@@ -33,6 +33,7 @@ from tailgate.gateway.execute import (
     subscriptions,
     table_writes,
     time_expressions,
+    tokens,
 )
 from tailgate.gateway.results.copying import CopyOut, Result, copy_options
 from tailgate.gateway.session.portals import Bound, Statement, check_result
@@ -199,4 +200,5 @@ EXECUTORS: dict[type, Executor] = {
     s.Discard: Executor(commands.discard),
     s.Unlisten: Executor(commands.unlisten),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
+    s.CreateToken: Executor(tokens.create, tokens.bind),
 }

@@ -22,6 +22,7 @@ from tailgate.lake.catalog import Catalog, Function, Index, Item
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition
 from tailgate.lake.catalog.item_fields import namespace_of
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
@@ -53,6 +54,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "schemas": (NAME,),
     "databases": (NAME,),
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
+    "tokens": (NAME, Field("role", TEXT)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
@@ -82,6 +84,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         case "errors":
             views = failing(statement, catalog, session.access)
             return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
+        case "tokens":
+            return tokens(statement, catalog, session.access.role)
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
         case "subscriptions":
@@ -130,6 +134,12 @@ def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, 
         for row in sorted(reading.snapshot(lake, item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]
     return _table(SINGLE["errors"], rows)
+
+
+def tokens(show: Show, catalog: Catalog, role: Role) -> pa.Table:
+    """Returns the result of SHOW TOKENS: the tokens of the role and of those that it is a member of; superusers see all."""
+    shown = [r for r in catalog.all_roles().values() if role.superuser or r.id in catalog.acting(role.id)]
+    return _table(SINGLE["tokens"], _liked(sorted((name, r.name) for r in shown for name in r.tokens), show.like))
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from tailgate.gateway.http.messages import HttpError, Request
 from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.passwords import token_hash
 from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.errors import InvalidAuthorizationSpecification, InvalidPassword, TailgateError, of
 
@@ -23,13 +24,35 @@ REQUESTS_PER_S = 5_000  # of one role that is not a superuser
 BURST_S = 1.0  # requests that a role may send at once, in seconds of its rate
 
 
-def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes) -> Role:
+@dataclass(slots=True)
+class Tokens:
+    """The roles by the hashes of their tokens, of the newest catalog."""
+
+    _catalog: Catalog | None = None
+    _roles: dict[str, Role] = field(default_factory=dict)
+
+    def role_of(self, token: str, catalog: Catalog) -> Role:
+        """Returns the role of a token. Raises 28P01 if it is not valid."""
+        if catalog is not self._catalog:
+            self._roles = {hash: role for role in catalog.all_roles().values() for hash in role.tokens.values()}
+            self._catalog = catalog
+        role = self._roles.get(token_hash(token))
+        if role is None:
+            raise InvalidPassword("invalid token")
+        return role
+
+
+def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, tokens: Tokens) -> Role:
     """Returns the role of a request. Raises an HttpError with 401 if there is none."""
     authorization = request.headers.get(b"authorization")
     try:
-        if authorization is not None:
-            raise InvalidPassword("invalid token")
-        role = _trusted(request, peer, catalog, secret)
+        if authorization is None:
+            role = _trusted(request, peer, catalog, secret)
+        else:
+            scheme, _, token = authorization.decode("latin-1").partition(" ")
+            if scheme.lower() != "bearer":
+                raise InvalidAuthorizationSpecification("Authorization must have the scheme Bearer")
+            role = tokens.role_of(token.strip(), catalog)
         check_login(role)
         return role
     except TailgateError as error:

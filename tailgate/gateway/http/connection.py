@@ -25,6 +25,7 @@ REQUESTS_MAX = 64  # requests of a connection that wait
 TARGET_BYTES_MAX = 8 * 1024  # of path and query string, as in nginx
 HEADER_BYTES_MAX = 16 * 1024  # of all header fields of a request
 HEADERS_MAX = 100
+CONNECTIONS_MAX = 10_000  # of a gateway; further ones are closed at once
 IDLE_S = 75.0  # without a complete request, as nginx's keepalive_timeout
 WRITE_BYTES_HIGH = 256 * 1024  # unsent bytes at which the next request of the connection waits
 
@@ -58,6 +59,8 @@ class HttpConnection(asyncio.Protocol):
         if peer is not None and peer.family != getattr(socket, "AF_UNIX", None):
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._peer = peer_of(transport, self._insecure, tls=self._tls)
+        if len(self._connections) >= CONNECTIONS_MAX:
+            self._transport.abort()
         self._connections.add(self)
         self._impatience = self._loop.call_later(IDLE_S, self._close_idle)
 

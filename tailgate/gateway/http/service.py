@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints
-from tailgate.gateway.http.callers import Rates, role_of
+from tailgate.gateway.http.callers import Rates, Tokens, role_of
 from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
 from tailgate.gateway.http.reading import EndpointReader, Page, Range
 from tailgate.gateway.http.routes import Routes, query_fields
@@ -45,6 +45,7 @@ class HttpService:
         self._gateway, self._origins = gateway, origins
         self._endpoints = BoundEndpoints(gateway.serving)
         self._reader = EndpointReader(gateway.serving, gateway.answers.lookups)
+        self._tokens = Tokens()
         self._rates = Rates() if rate is None else Rates(rate)
         self._routes: tuple[Catalog | None, Routes] = (None, Routes(()))
 
@@ -78,7 +79,7 @@ class HttpService:
         if request.method not in ("GET", "HEAD"):
             raise HttpError(405, of("0A000", f"method {request.method} is not supported"), (b"Allow", METHODS))
         catalog = self._gateway.serving.progress.catalog
-        role = role_of(request, peer, catalog, self._gateway.secret)
+        role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
         self._rates.take(role, asyncio.get_running_loop().time())
         REQUESTER.set(Requester(role.id, role.superuser))
         TASK_BUDGET.set(self._gateway.budget_of(role.id, role.superuser))

@@ -1,4 +1,6 @@
-"""Passwords, stored as SCRAM-SHA-256 verifiers. A verifier proves that a client knows the password but does not reveal it.
+"""The credentials of roles: passwords, stored as SCRAM-SHA-256 verifiers, and tokens, stored as hashes.
+
+A verifier proves that a client knows the password but does not reveal it.
 
     SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>      base64, PostgreSQL's form in pg_authid.rolpassword
 
@@ -12,6 +14,7 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import stringprep
 import unicodedata
 from dataclasses import dataclass
@@ -19,6 +22,8 @@ from dataclasses import dataclass
 ITERATIONS = 4096  # PostgreSQL's default; a client needs 3 ms of one core for each sign-in, the server nothing
 SALT_BYTES = 16
 MECHANISM = "SCRAM-SHA-256"
+TOKEN_PREFIX = "tailgate_"  # programs that search texts for secrets recognize tokens by it
+TOKEN_BYTES = 32
 
 _FORM = re.compile(r"SCRAM-SHA-256\$(\d{1,9}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})")
 
@@ -85,3 +90,20 @@ _FORBIDDEN = tuple(getattr(stringprep, f"in_table_{name}") for name in ("c12", "
 
 def _forbidden(character: str) -> bool:
     return any(table(character) for table in _FORBIDDEN)
+
+
+# --- tokens: 256 random bits, so one round of SHA-256 without a salt is enough; people choose passwords, which need many rounds ---------
+
+
+def new_token() -> str:
+    """Returns a new token."""
+    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def token_hash(token: str) -> str:
+    """Returns the hash that the catalog keeps.
+
+    >>> token_hash("tailgate_x")[:16]
+    'sha256$6ebb6596b'
+    """
+    return "sha256$" + hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

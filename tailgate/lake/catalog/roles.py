@@ -34,6 +34,7 @@ class Role(Record):
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `grants`: privileges by object id.
+    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.passwords`).
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
     """
 
@@ -44,6 +45,7 @@ class Role(Record):
     verifier: str | None = field(default=None, repr=False, metadata=option(always=True))
     grants: Mapping[int, frozenset[str]] = field(default_factory=dict, metadata=option(always=True))
     member_of: Mapping[int, bool] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 OPERATOR = Role(OPERATOR_ID, "tailgate", login=True, superuser=True)

@@ -143,7 +143,7 @@ def _merge_counts(table: DeltaTable, stored: Stored, changes: pa.Table, commit: 
     except DeltaError as error:
         if DIVISION not in str(error):
             raise
-        raise Inconsistent("a row would be there fewer than zero times") from error
+        raise Inconsistent("a row would have a negative count") from error
 
 
 def _positive(count: str) -> str:
@@ -180,7 +180,7 @@ def _check(came: pa.Table) -> None:
 
 def _check_counts(weighted: pa.Table) -> None:
     if weighted.num_rows and pc.min(weighted[WEIGHT]).as_py() < 0:
-        raise Inconsistent("a row would be there fewer than zero times")
+        raise Inconsistent("a row would have a negative count")
 
 
 def quoted(name: str) -> str:

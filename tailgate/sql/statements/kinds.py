@@ -54,7 +54,7 @@ from tailgate.sql.statements.parsers import (
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.parsers.tables import create_table
-from tailgate.sql.statements.parsers.web import endpoints
+from tailgate.sql.statements.parsers.web import endpoints, tokens
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import Empty
@@ -148,6 +148,10 @@ def _alter_role(statement: s.AlterRole) -> Needs:
     if options.sets_password and options.login is None and options.superuser is None:
         return (BeRole(statement.name, "alter role"),)
     return (BeSuperuser("alter role"),)
+
+
+def _token(statement: s.CreateToken | s.DropToken) -> Needs:
+    return (BeRole(statement.role, "create or drop tokens of another role"),)
 
 
 def _grant(statement: s.Grant) -> Needs:
@@ -279,6 +283,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.CreateRole, after("CREATE", roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
+    Kind(s.CreateToken, after("CREATE TOKEN", tokens.create_token), CATALOG, _token, rows=True, tag="CREATE TOKEN"),
+    Kind(s.DropToken, after("DROP TOKEN", tokens.drop_token), CATALOG, _token, tag="DROP TOKEN"),
     Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _grant),
     Kind(s.GrantRole, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, lambda t: (AdministerRoles(t.roles),)),
 )  # fmt: skip

@@ -109,7 +109,7 @@ class AdministerRoles:
 
 @dataclass(frozen=True, slots=True)
 class BeRole:
-    """The session's role itself: a role may change its own password. `action` is for the error."""
+    """The session's role itself: a role may change its own password and tokens. `action` is for the error."""
 
     name: Name
     action: str

@@ -73,7 +73,7 @@ class Show:
 
 SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
-    "schemas", "databases", "secrets", "connections", "create connection", "endpoints", "create endpoint",
+    "schemas", "databases", "secrets", "connections", "create connection", "endpoints", "create endpoint", "tokens",
     "create source", "create view", "create materialized view", "create sink", "create table",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip

@@ -145,6 +145,24 @@ class DropRole:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateToken:
+    """CREATE TOKEN name FOR role. `hash`: of the token, added by the gateway; None as typed."""
+
+    name: str
+    role: Name
+    hash: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DropToken:
+    """DROP TOKEN [IF EXISTS] name FOR role."""
+
+    name: str
+    role: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class GrantRole:
     """GRANT role, … TO member, … or, if not `grants`, REVOKE role, … FROM member, …
 

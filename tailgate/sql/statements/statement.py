@@ -52,9 +52,11 @@ from tailgate.sql.statements.session_statements import (
     Begin,
     Commit,
     CreateRole,
+    CreateToken,
     Deallocate,
     Discard,
     DropRole,
+    DropToken,
     Execute,
     Grant,
     GrantRole,
@@ -87,5 +89,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
 )  # fmt: skip

@@ -409,7 +409,7 @@ def test_a_schema_without_a_before_image(session: Any, tmp_path: Path, partition
 
 
 def test_a_change_without_key_and_before_image(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidObjectDefinition, match="no image of the row before a change"):
+    with pytest.raises(InvalidObjectDefinition, match="has no field before"):
         avro_source(session, tmp_path, "")
 
 

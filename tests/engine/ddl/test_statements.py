@@ -110,7 +110,7 @@ def test_columns_by_format_and_envelope(text: str, columns: str) -> None:
         (f"(a int, a text) {KAFKA} FORMAT JSON", "42701", 'column "a" specified more than once'),
         (f"FROM KAFKA BROKER 'kafka' TOPIC 'x' {CSR}", "42704", 'schema registry has no subject "x-value"'),
         (f"FROM KAFKA BROKER 'kafka' TOPIC 'n' {CSR} ENVELOPE UPSERT", "42704", 'schema registry has no subject "n-key"'),
-        (f"FROM KAFKA BROKER 'kafka' TOPIC 't' {CSR} ENVELOPE DEBEZIUM", "42P17", 'the schema of "t-value" is no Debezium envelope'),
+        (f"FROM KAFKA BROKER 'kafka' TOPIC 't' {CSR} ENVELOPE DEBEZIUM", "42P17", 'the schema of "t-value" is not a Debezium envelope'),
         (f"{KAFKA} {CSR.replace('http://registry', 'http://down')}", "08006", "schema registry http://down does not answer"),
         ("FROM KAFKA BROKER 'kafka' TOPIC 'a/b' FORMAT BYTES", "22023", '"a/b" is not the name of a topic'),
     ],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import http.client
 import json
 import re
 import socket
+import time
 
 import pytest
 
+from tailgate.gateway.http import connection
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
 
@@ -188,3 +192,22 @@ def test_invalid_requests_close_the_connection(web: Web, data: bytes, status: in
     statuses = [int(s) for s in re.findall(rb"HTTP/1.1 (\d+)", answers)]
     assert statuses == [200, status]
     assert b"Connection: close" in answers
+
+
+def test_connections_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECTIONS_MAX", 2)
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with contextlib.ExitStack() as opened:
+        for _ in range(2):
+            client = opened.enter_context(socket.create_connection(("127.0.0.1", web.port), timeout=30))
+            client.sendall(request)
+            assert client.recv(12) == b"HTTP/1.1 200"
+        refused = opened.enter_context(socket.create_connection(("127.0.0.1", web.port), timeout=30))
+        with contextlib.suppress(ConnectionResetError):
+            assert refused.recv(1) == b""
+    for _ in range(100):  # the server notices the ends
+        with contextlib.suppress(ConnectionError, http.client.HTTPException):
+            if web.request("/")[0] == 200:
+                return
+        time.sleep(0.1)
+    raise AssertionError("connections that ended are still counted")

@@ -17,11 +17,12 @@ def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
     """
     if not avro.is_record(schema) or not _is_envelope(set(avro.fields(schema))) or not avro.is_record(avro.fields(schema)["after"]):
         raise InvalidObjectDefinition(
-            f'the schema of "{subject}" is no Debezium envelope', detail="A record with the fields after, and op or before, is expected."
+            f'the schema of "{subject}" is not a Debezium envelope', detail="A record with the fields after, and op or before, is expected."
         )
     if before and "before" not in avro.fields(schema):
         raise InvalidObjectDefinition(
-            f'the schema of "{subject}" has no image of the row before a change, and the messages no key to tell what goes'
+            f'the schema of "{subject}" has no field before',
+            detail="The messages have no key, so the row before a change is needed to remove it.",
         )
     image = ["before"] if before else []
     out = _with_fields(schema, [*image, "after", "source", "op"])

@@ -44,7 +44,7 @@ class UndeterminedErrors(Exception):
 def errors_to_backfill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -> dict[int, int]:
     """Returns the error relations to add up, with their coefficients, which may be negative.
 
-    `graph` is that of the catalog. Raises `Unknown` with the relations that must be empty if the
+    `graph` is that of the catalog. Raises `UndeterminedErrors` with the relations that must be empty if the
     sums of the views upstream do not determine the result.
     """
     sums = _Sums(catalog, graph)

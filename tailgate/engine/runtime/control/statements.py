@@ -39,7 +39,6 @@ from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import (
     AlterItem,
-    AlterRole,
     AlterSchema,
     AlterSecret,
     AlterTable,
@@ -49,7 +48,6 @@ from tailgate.sql.statements import (
     CreateEndpoint,
     CreateFunction,
     CreateIndex,
-    CreateRole,
     CreateSchema,
     CreateSecret,
     CreateSink,
@@ -60,11 +58,8 @@ from tailgate.sql.statements import (
     DeleteDeadLetters,
     Drop,
     DropFunction,
-    DropRole,
     DropSchema,
     Explain,
-    Grant,
-    GrantRole,
     Name,
     Pause,
     Print,
@@ -82,7 +77,7 @@ Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.t
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Dropping = Drop | DropFunction | DropSchema
-Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
+Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
 
 
 class Statements:
@@ -113,7 +108,9 @@ class Statements:
                 return self._create_index(statement, names, client)
             case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), names, client)
-            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
+            case AlterItem() | AlterSchema() | CreateSchema():
+                return self._change(statement, settings.get("role"), names, client)
+            case _ if isinstance(statement, ddl.RoleStatement):
                 return self._change(statement, settings.get("role"), names, client)
             case AlterSecret():
                 return self._alter_secret(statement, names, client)

@@ -146,7 +146,7 @@ OF_SCHEMA = (
 )  # fmt: skip
 LISTS = (
     "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
-    "connections", "endpoints",
+    "connections", "endpoints", "tokens",
 )  # fmt: skip
 CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint")
 
