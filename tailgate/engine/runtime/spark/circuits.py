@@ -45,6 +45,12 @@ class Circuits:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._jvm: Any = session._jvm
+        # every part of a name of the JVM is a round trip
+        jvm: Any = session._jvm
+        self._circuit, self._operators = jvm.tailgate.circuit.Circuit, jvm.tailgate.operators.Operators
+        self._formats, self._decoders = jvm.tailgate.formats.Formats, jvm.tailgate.sources.Decoder
+        self._int, self._boolean, self._struct_type = jvm.int, jvm.boolean, jvm.org.apache.spark.sql.types.StructType
+        self._arrays: dict[tuple[int | bool, ...], Any] = {}
         self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
 
@@ -68,7 +74,7 @@ class Circuits:
         return Statistics(data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
-        circuit = self._jvm.tailgate.circuit.Circuit()
+        circuit = self._circuit()
         origins: dict[int, str] = {}
         for relation in graph.relations:
             circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
@@ -109,15 +115,24 @@ class Circuits:
     def _struct(self, ddl: str) -> Any:
         """Returns the cached StructType for this DDL."""
         if ddl not in self._structs:
-            struct = self._jvm.org.apache.spark.sql.types.StructType
-            self._structs[ddl] = struct.fromDDL(ddl) if ddl else struct()
+            self._structs[ddl] = self._struct_type.fromDDL(ddl) if ddl else self._struct_type()
         return self._structs[ddl]
 
     def _ddl_of(self, struct: Any) -> str:
         return str(struct.toDDL())
 
     def _ints(self, values: Iterable[int]) -> Any:
-        return self._array(self._jvm.int, list(values))
+        return self._constant(self._int, tuple(values))
+
+    def _booleans(self, values: Iterable[bool]) -> Any:
+        return self._constant(self._boolean, tuple(values))
+
+    def _constant(self, kind: Any, values: tuple[int | bool, ...]) -> Any:
+        """Returns a cached Java array, which nothing changes: each element of a new one is a round trip."""
+        key = (kind is self._int, *values)
+        if key not in self._arrays:
+            self._arrays[key] = self._array(kind, list(values))
+        return self._arrays[key]
 
     def _array(self, kind: Any, values: list[Any]) -> Any:
         """Returns a Java array with elements of this class."""
@@ -130,7 +145,7 @@ class Circuits:
 
     def _format(self, spec: FormatSpec, opened: Opened) -> Any:
         """Returns the Java format for this specification."""
-        formats = self._jvm.tailgate.formats.Formats
+        formats = self._formats
         match spec.kind:
             case "none":
                 return formats.none()
@@ -174,7 +189,7 @@ class Circuits:
 
     def decoder(self, spec: DecoderSpec, opened: Opened = without_secrets) -> Any:
         """Returns the Java decoder for this specification."""
-        decoder = self._jvm.tailgate.sources.Decoder
+        decoder = self._decoders
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
         formats = self._format(spec.key, opened), self._format(spec.value, opened)
@@ -182,7 +197,7 @@ class Circuits:
 
     def _operator(self, node: operators.Operator) -> Any:
         """Returns the Java operator for this node."""
-        make, ints, struct = self._jvm.tailgate.operators.Operators, self._ints, self._struct
+        make, ints, struct = self._operators, self._ints, self._struct
         match node:
             case operators.Upsert():
                 return make.upsert(struct(_ddl(node.columns)), ints(node.key), _first(node))
@@ -192,10 +207,10 @@ class Circuits:
                 return make.cdcBag(struct(_ddl(node.columns)), _first(node))
             case operators.Join():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
-                safe = self._array(self._jvm.boolean, list(node.null_safe))
+                safe = self._booleans(node.null_safe)
                 condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Steps((node.condition,)))
                 keys = left, ints(node.left_key), right, ints(node.right_key), safe
-                append_only, unique = (self._array(self._jvm.boolean, list(of)) for of in (node.append_only, node.unique))
+                append_only, unique = self._booleans(node.append_only), self._booleans(node.unique)
                 return make.join(node.kind, *keys, append_only, unique, condition)
             case operators.TemporalFilter():
                 return make.temporalFilter(struct(_ddl(node.columns)))
@@ -227,8 +242,7 @@ class Circuits:
 
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
         """Returns the sort order as three Java arrays: column, descending, NULLs first."""
-        descending = self._array(self._jvm.boolean, [k.descending for k in keys])
-        return self._ints(k.column for k in keys), descending, self._array(self._jvm.boolean, [k.nulls_first for k in keys])
+        return self._ints(k.column for k in keys), self._booleans(k.descending for k in keys), self._booleans(k.nulls_first for k in keys)
 
 
 def _first(node: operators.Upsert | operators.CdcUpsert | operators.CdcBag) -> int:

@@ -97,7 +97,7 @@ class Engine(EngineLog):
         """
         after = self.catalog if entry is None else self.catalog.apply(entry.change)
         circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
-        circuit.warm(self.session._jsparkSession)
+        circuit.warm(self.session._jsparkSession, self.parallelism, self.runner.circuit)
         with self.boundary:
             header = self.newest
             if entry is not None:

@@ -2,6 +2,7 @@ package tailgate.circuit;
 
 import java.io.Serializable;
 import java.util.*;
+import java.util.function.BiConsumer;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -235,21 +236,45 @@ public final class Circuit implements Serializable {
   }
 
   /**
-   * Prepares the circuit for ticks: ships it, and compiles its expressions. Otherwise the first tick
-   * would do so, for which all views would wait.
+   * Prepares the circuit for ticks with this number of partitions: compiles its expressions and, for
+   * several partitions, ships it. Otherwise the first tick would do so, for which all views would wait.
+   *
+   * @param previous the circuit that this one replaces, or null: expressions of unchanged edges are
+   * not compiled again
    */
-  public void warm(SparkSession session) { stages(session).warm(); }
+  public void warm(SparkSession session, int partitions, Circuit previous) {
+    if (partitions > 1) {
+      stages(session).warm();
+      return;
+    }
+    if (previous != null) {
+      Map<Place, Steps> compiled = new HashMap<>();
+      previous.forEachSteps(compiled::put);
+      forEachSteps((place, steps) -> {
+        Steps other = compiled.remove(place);
+        if (other != null) steps.reuse(other);
+      });
+    }
+    compile();
+  }
 
-  /** Compiles the expressions of all edges. */
-  void compile() {
+  /** Where steps are in a circuit: of an edge, or of a source itself ({@link #SHAPE}). */
+  private record Place(int node, boolean dead, int to, int port) {}
+
+  private static final int SHAPE = -2;  // no port
+
+  private void forEachSteps(BiConsumer<Place, Steps> action) {
     for (Node node : nodes.values()) {
-      for (Node.Edge edge : node.out) edge.linear.compile();
+      for (Node.Edge edge : node.out) action.accept(new Place(node.id, false, edge.to, edge.port), edge.linear);
       if (node instanceof Node.Source source) {
-        source.shape.compile();
-        for (Node.Edge edge : source.dead) edge.linear.compile();
+        action.accept(new Place(node.id, false, node.id, SHAPE), source.shape);
+        for (Node.Edge edge : source.dead) action.accept(new Place(node.id, true, edge.to, edge.port), edge.linear);
       }
     }
   }
+
+  /** Compiles the expressions of all edges. */
+  void compile() { forEachSteps((place, steps) -> steps.compile()); }
 
   private Stages stages(SparkSession session) {
     if (order == null) throw new IllegalStateException("the circuit is not sealed");

@@ -49,20 +49,26 @@ final class Stages {
   private static final String RESULTS = "/results";
   private final Circuit circuit;
   private final SparkContext context;
-  private final Broadcast<Circuit> shipped;
   private final Opening opening;
+  private Broadcast<Circuit> shipped;  // created for the first job
+  private Circuit own;  // for ticks in the loop's thread, null after one that failed
 
   Stages(Circuit circuit, org.apache.spark.sql.SparkSession session) {
     this.circuit = circuit;
     SparkSession classic = (SparkSession) session;
     this.context = classic.sparkContext();
-    this.shipped = context.broadcast(circuit, tag(Circuit.class));
-    this.opening = new Opening(classic);
+    this.opening = Opening.of(classic);
+    this.own = circuit;
+  }
+
+  private synchronized Broadcast<Circuit> shipped() {
+    if (shipped == null) shipped = context.broadcast(circuit, tag(Circuit.class));
+    return shipped;
   }
 
   /** Has a compiled copy of the circuit ready in this process. */
   void warm() {
-    new Borrower(circuit.id, shipped).with(copy -> {
+    new Borrower(circuit.id, shipped()).with(copy -> {
       copy.compile();
       return copy;
     });
@@ -71,18 +77,27 @@ final class Stages {
   /** Runs a tick with one partition in the calling thread, without a job. */
   TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds) {
     StateIds ids = StateIds.parse(stateIds, 1);
-    Whole whole = new Whole(circuit.id, shipped, time, statePath + RESULTS);
+    Circuit used = own != null ? own : copy();
+    own = null;
     List<Sent> sent;
     try {
       sent = LocalTask.run(context, () -> {
         try (TickInput.Rows rows = new TickInput.Rows(parts)) {
-          return opening.use(storeId(statePath, 0, 0), ids.store(0), whole, rows);
+          return opening.use(storeId(statePath, 0, 0), ids.store(0), store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows));
         }
       });
     } catch (Exception e) {
       throw recognised(e, time);
     }
+    own = used;
     return result(sent, ids, statePath);
+  }
+
+  /** Returns the circuit without what a tick that failed has left in it. */
+  private Circuit copy() {
+    Circuit copy = SerializationUtils.clone(circuit);
+    copy.told.clear();
+    return copy;
   }
 
   /** Runs a tick as a job; with one partition, as a job of a single task. */
@@ -132,16 +147,16 @@ final class Stages {
 
   private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
     RDD<InternalRow> one = batch.getNumPartitions() == 1 ? batch : batch.coalesce(1, false, Option.empty(), null);
-    return new Stage<>(one, new Whole(circuit.id, shipped, time, statePath + RESULTS), statePath, 0, ids.store(0), opening, tag(Sent.class)).toJavaRDD();
+    return new Stage<>(one, new Whole(circuit.id, shipped(), time, statePath + RESULTS), statePath, 0, ids.store(0), opening, tag(Sent.class)).toJavaRDD();
   }
 
   private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
-    Borrower circuits = new Borrower(circuit.id, shipped);
+    Borrower circuits = new Borrower(circuit.id, shipped());
     String results = statePath + RESULTS;
     JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, time, partitions, rows)).iterator());
     for (int level = 0; level < levels(circuit, ids); level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
-      sent = new Stage<>(placed, new Level(circuit.id, shipped, time, level, partitions), statePath, level, ids.store(level), opening, tag(InternalRow.class)).toJavaRDD();
+      sent = new Stage<>(placed, new Level(circuit.id, shipped(), time, level, partitions), statePath, level, ids.store(level), opening, tag(InternalRow.class)).toJavaRDD();
     }
     return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, results, rows)).iterator());
   }
@@ -287,24 +302,28 @@ final class Stages {
   private static final class Opening implements Serializable {
     private static final long serialVersionUID = 1;
     private static final String CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE";
+    private static final Map<SparkSession, Opening> ALL = Collections.synchronizedMap(new WeakHashMap<>());
     private final StateStoreConf conf;
     private final Broadcast<SerializableConfiguration> hadoop;
     private final transient StateStoreCoordinatorRef coordinator;
 
-    Opening(SparkSession session) {
+    /** Returns the settings of this session, which do not change. */
+    static Opening of(SparkSession session) { return ALL.computeIfAbsent(session, Opening::new); }
+
+    private Opening(SparkSession session) {
       conf = new StateStoreConf(session.sessionState().conf(), scala.collection.immutable.Map$.MODULE$.empty());
       hadoop = SerializableConfiguration$.MODULE$.broadcast(session.sparkContext(), session.sessionState().newHadoopConf());
       coordinator = session.streams().stateStoreCoordinator();
     }
 
     /** Opens a store at this version and uses it. Throws {@link StateLost} if Spark cannot load it. */
-    <T> List<T> use(StateStoreProviderId id, StateIds.Store at, Use<T> use, java.util.Iterator<InternalRow> input) {
+    <T> List<T> use(StateStoreProviderId id, StateIds.Store at, Function<StateStore, List<T>> use) {
       DurableFiles.keep(id.storeId().checkpointRootLocation());
       int partition = id.storeId().partitionId();
       Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[partition]);
       try {
         return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, conf,
-            hadoop.value().value(), false), input));
+            hadoop.value().value(), false)));
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Exception e) {
@@ -349,7 +368,8 @@ final class Stages {
     private StateStoreProviderId id(Partition split) { return storeId(path, store, split.index()); }
 
     @Override public Iterator<U> compute(Partition split, TaskContext context) {
-      return CollectionConverters.asScala(opening.use(id(split), at, use, CollectionConverters.asJava(rows.iterator(split, context))).iterator());
+      java.util.Iterator<InternalRow> input = CollectionConverters.asJava(rows.iterator(split, context));
+      return CollectionConverters.asScala(opening.use(id(split), at, store -> use.apply(store, input)).iterator());
     }
   }
 }

@@ -50,10 +50,12 @@ public final class Steps implements Serializable {
    */
   public boolean expands;
   private transient Object[] compiled;
+  private final transient Dataset<Row> shape;  // identifies equal steps of two circuits
   private transient int step;          // the current step, for `error`
   private transient InternalRow at;
 
   public Steps(Dataset<Row> shape) {
+    this.shape = shape;
     LogicalPlan plan = optimized(shape);
     output = shape.schema();
     LogicalPlan leaf = add(plan);
@@ -165,6 +167,14 @@ public final class Steps implements Serializable {
     if (n == 0 && by.outer) expand(new JoinedRow(kept, new GenericInternalRow(2)), next, rows);
     for (int i = 0; i < n; i++)
       expand(new JoinedRow(kept, new GenericInternalRow(new Object[] {i, elements.isNullAt(i) ? null : elements.get(i, by.element)})), next, rows);
+  }
+
+  /**
+   * Takes the compiled expressions of other steps if they are of the same DataFrame. The others must
+   * not be used any more when these are.
+   */
+  public void reuse(Steps other) {
+    if (compiled == null && other.shape != null && other.shape == shape) compiled = other.compiled;
   }
 
   /** Compiles the expressions, unless they are. */

@@ -15,6 +15,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
@@ -244,6 +246,37 @@ class TickLoopTest {
       driver.news();
       assertTrue(driver.tick());
       assertEquals(Bag.of(row(3, 2)), changes(CircuitTest.PAGES, driver.changes), "of the failed rows nothing was counted");
+    }
+  }
+
+  /** Sums of each k, with these shapes of the edges. */
+  private static Circuit filtered(Dataset<Row> pages, Dataset<Row> sums) {
+    Circuit c = new Circuit();
+    c.source(1, "a", Decoder.arrow(CircuitTest.PAGES), pages);
+    c.operator(2, CircuitTest.sums());
+    c.edge(1, pages, 2, 0);
+    c.relation(1, CircuitTest.SUMS, 0);
+    c.output(2, sums, 1);
+    c.seal();
+    return c;
+  }
+
+  @Test
+  void aNewCircuitKeepsTheExpressionsOfUnchangedEdgesOnly() throws IOException {
+    Dataset<Row> pages = empty(CircuitTest.PAGES), sums = empty(CircuitTest.SUMS);
+    Circuit first = filtered(pages, sums), second = filtered(pages, sums.where("k > 1"));
+    first.warm(spark(), 1, null);
+    try (Driver driver = new Driver(first, 1)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10), plus(2, 20))));
+      driver.news();
+      assertTrue(driver.tick());
+      driver.commit();
+      second.warm(spark(), 1, first);
+      driver.loop.use(second);
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 1), plus(2, 1))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(new Bag().add(row(2, 20L, 1L), -1).add(row(2, 21L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
     }
   }
 
