@@ -95,6 +95,8 @@ from tailgate.sql.statements.session_statements import (
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
 from tailgate.sql.statements.writes import (
+    AddColumn,
+    AlterTable,
     Assignment,
     ColumnName,
     CopyFrom,
@@ -107,6 +109,7 @@ from tailgate.sql.statements.writes import (
     InsertValue,
     OnConflict,
     ReturningItem,
+    SetDefault,
     TableColumn,
     Truncate,
     Update,
@@ -115,10 +118,12 @@ from tailgate.sql.statements.writes import (
 __all__ = [
     "SHOWS",
     "Acknowledge",
+    "AddColumn",
     "AlterItem",
     "AlterRole",
     "AlterSchema",
     "AlterSecret",
+    "AlterTable",
     "Assignment",
     "AtLeast",
     "Avro",
@@ -202,6 +207,7 @@ __all__ = [
     "SecretName",
     "Select",
     "Set",
+    "SetDefault",
     "Show",
     "Statement",
     "StatementText",
