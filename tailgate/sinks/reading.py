@@ -22,7 +22,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.reading import net
-from tailgate.lake.tables.weights import formed
+from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 
 
@@ -100,8 +100,12 @@ class Reader:
         return pa.concat_tables(tables) if tables else None
 
     def _net(self, entry: Entry) -> pa.Table | None:
+        """Returns the net changes of an entry in the columns that the sink knows, or None if there are none."""
         changes = net(self._lake, entry, self._relation)
-        return None if changes is None else formed(changes, self._schema)
+        if changes is None or changes.num_columns == len(self._schema):
+            return None if changes is None else formed(changes, self._schema)
+        rows = total([changes], self._schema)
+        return rows if rows.num_rows else None
 
     def _count_at(self, time: int) -> None:
         """Counts the errors at the start.

@@ -31,6 +31,8 @@ OF_BOSS = [
 HIDDEN = [
     ("salaries", "GRANT SELECT ON salaries TO low"),
     ("salaries", "REVOKE ALL ON salaries FROM boss"),
+    ("salaries", "ALTER TABLE salaries ADD COLUMN x int DEFAULT 1"),
+    ("salaries", "ALTER TABLE public.salaries ALTER COLUMN name SET DEFAULT 'x'"),
     ("word", "ALTER SECRET word AS 'mine'"),
     ("word", "ALTER SECRET IF EXISTS word AS 'mine'"),
     ("word", "GRANT USAGE ON SECRET word TO low"),
@@ -100,6 +102,7 @@ OWNED = [
     "CREATE OR REPLACE VIEW public.v AS SELECT 1 AS n",
     "CREATE OR REPLACE MATERIALIZED VIEW public.m AS SELECT 1 AS n",
     "CREATE OR REPLACE FUNCTION public.f() RETURNS int LANGUAGE SQL AS 'SELECT 2'",
+    "ALTER TABLE public.salaries ADD COLUMN x int DEFAULT 1",
 ]
 
 

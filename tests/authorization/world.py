@@ -41,10 +41,10 @@ class World:
         self.errors: dict[str, dict[str, dict[str, Any]]] = {"sources": {}, "views": {}, "sinks": {}}
         self.execute = self.statements.execute  # called by the control interface; a test may replace it
         writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
-        filled_table = partial(self.statements.create_filled_table, writes.accepted)
+        change_table = partial(self.statements.change_table, writes.accepted)
         status = lambda: {**self.errors, "ticks": 0}  # noqa: E731
         self.control = Control(
-            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, status, writes.write, table=filled_table)
+            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, status, writes.write, table=change_table)
         )
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)

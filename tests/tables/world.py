@@ -53,7 +53,7 @@ class Engine:
         self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         status = {"ticks": 0, "sources": {}, "sinks": {}}
-        self.control = Control(Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.filled_table))
+        self.control = Control(Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.change_table))
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -94,9 +94,9 @@ class Engine:
         with self._boundary:
             return self._statements.execute(sql, settings, resolution, client)  # type: ignore[arg-type]
 
-    def filled_table(self, body: bytes, client: object) -> dict[str, Any]:
+    def change_table(self, body: bytes, client: object) -> dict[str, Any]:
         with self._boundary:
-            return self._statements.create_filled_table(self.writes.accepted, body, client)  # type: ignore[arg-type]
+            return self._statements.change_table(self.writes.accepted, body, client)  # type: ignore[arg-type]
 
     def newest(self, after: int, timeout: float) -> dict[str, Any]:
         header = self.lake.log.wait(after, 0.5) or self.writer.newest

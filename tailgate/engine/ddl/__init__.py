@@ -30,7 +30,7 @@ from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
-from tailgate.engine.ddl.table import create_table
+from tailgate.engine.ddl.table import alter_table, create_table
 from tailgate.engine.ddl.view import create_view, errors_item
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "alter",
     "alter_schema",
     "alter_secret",
+    "alter_table",
     "change_roles",
     "check_definitions",
     "comment",

@@ -1,17 +1,27 @@
-"""CREATE TABLE: the table's catalog item."""
+"""CREATE TABLE and ALTER TABLE: the table's catalog item."""
 
 from __future__ import annotations
 
 from tailgate.engine.ddl.history import split_retention
+from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
-from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.catalog.formats import CheckConstraint
-from tailgate.lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn, UndefinedObject
+from tailgate.lake.errors import (
+    DuplicateColumn,
+    DuplicateObject,
+    FeatureNotSupported,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+)
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.targets import check_of, default_of
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.statements import CreateTable
+from tailgate.sql.statements import AlterTable, CreateTable
+from tailgate.sql.table_changes import altered_table, table_to_alter
 
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
 
@@ -64,6 +74,17 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         schema=schema.id,
     )
     return normalized(item, statement, catalog)
+
+
+def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Table, Change, tuple[str, ...]]:
+    """Returns the changed table, the change of the catalog, and messages of notices."""
+    table = table_to_alter(statement, catalog)
+    if table is None:
+        raise UndefinedTable(f'relation "{statement.name}" does not exist')
+    check_no_backfill(table, catalog)
+    altered, notices = altered_table(table, statement)
+    readers = readers_with_width(table, catalog) if altered.columns != table.columns else ()
+    return altered, Change(put=(altered, *readers)), notices
 
 
 def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckConstraint, ...]:

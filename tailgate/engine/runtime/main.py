@@ -73,9 +73,9 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge)
-    filled_table = partial(statements.create_filled_table, writes.accepted)
+    change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
-    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, filled_table, freshness)
+    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, change_table, freshness)
     control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:

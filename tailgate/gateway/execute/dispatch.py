@@ -6,7 +6,7 @@ runs it.
     SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
     SHOW, EXPLAIN                    show, control                  ──► rows
     INSERT, UPDATE, DELETE, …        table_writes, copy_in          ──► rows of RETURNING, or a tag
-    CREATE TABLE … AS                create_table_as                ──► a tag
+    CREATE TABLE … AS, ALTER TABLE   create_table_as, alter_table   ──► a tag
     CREATE, DROP, …                  catalog_changes: the engine    ──► a tag
     SET, BEGIN, PREPARE, …           commands: the session itself   ──► a tag
 
@@ -21,6 +21,7 @@ from typing import Any
 
 from tailgate.gateway.encode.copying import CopyEncoder
 from tailgate.gateway.execute import (
+    alter_table,
     catalog_changes,
     commands,
     copy_in,
@@ -177,6 +178,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
+    s.AlterTable: Executor(alter_table.run),
     s.CreateTableAs: Executor(create_table_as.run, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),

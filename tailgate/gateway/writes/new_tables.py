@@ -17,6 +17,7 @@ from tailgate.lake.types import NUMERIC, TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.statements import CreateTableAs
+from tailgate.sql.table_changes import type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class NewTable:
 
     def definition(self, name: Name, options: str) -> str:
         """Returns the CREATE TABLE statement. `options`: its WITH clause, or ''."""
-        columns = ", ".join(f"{quoted(c.name)} {_type_name(c.type)}" for c in self.columns)
+        columns = ", ".join(f"{quoted(c.name)} {type_name(c.type)}" for c in self.columns)
         return f"CREATE TABLE {name.sql} ({columns}) {options}".rstrip()
 
 
@@ -61,8 +62,3 @@ def _stored_type(column: str, type: Type) -> Type:
         case "numeric" if not type.declared:
             return replace(NUMERIC, is_array=type.is_array)
     return type
-
-
-def _type_name(type: Type) -> str:
-    """Returns the name of a type in CREATE TABLE, where `character` alone would mean one character."""
-    return str(type).replace("character", "bpchar", 1) if type.name == "bpchar" and not type.modifiers else str(type)

@@ -96,6 +96,8 @@ from tailgate.sql.statements.session_statements import (
 from tailgate.sql.statements.statement import Prepare, Statement
 from tailgate.sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
 from tailgate.sql.statements.writes import (
+    AddColumn,
+    AlterTable,
     Assignment,
     ColumnName,
     CopyFrom,
@@ -108,6 +110,7 @@ from tailgate.sql.statements.writes import (
     InsertValue,
     OnConflict,
     ReturningItem,
+    SetDefault,
     TableColumn,
     Truncate,
     Update,
@@ -116,10 +119,12 @@ from tailgate.sql.statements.writes import (
 __all__ = [
     "SHOWS",
     "Acknowledge",
+    "AddColumn",
     "AlterItem",
     "AlterRole",
     "AlterSchema",
     "AlterSecret",
+    "AlterTable",
     "Assignment",
     "AtLeast",
     "Avro",
@@ -205,6 +210,7 @@ __all__ = [
     "SecretName",
     "Select",
     "Set",
+    "SetDefault",
     "Show",
     "Statement",
     "StatementText",

@@ -43,7 +43,6 @@ from tailgate.sql.statements.needs import (
 from tailgate.sql.statements.parsers import (
     alter,
     copying,
-    create_table,
     cursors,
     functions,
     indexes,
@@ -55,6 +54,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.tables import create_table
 from tailgate.sql.statements.parsers.web import endpoints, tokens
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
@@ -209,6 +209,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
+    Kind(w.AlterTable, {"ALTER": objects.alter}, WRITE, _owner, tag="ALTER TABLE"),
     Kind(w.CreateTableAs, after("CREATE TABLE", create_table.create_table), WRITE, _new),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),

@@ -16,7 +16,7 @@ from tailgate.sql.statements import ksqldb
 from tailgate.sql.statements.kinds import parser_at
 from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import select
-from tailgate.sql.statements.parsers.create_table_as import with_new_table
+from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.unsupported import refuse
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.statement import Prepare, Statement

@@ -70,7 +70,7 @@ from tailgate.sql.statements.session_statements import (
     Unlisten,
 )
 from tailgate.sql.statements.values import Empty
-from tailgate.sql.statements.writes import CopyFrom, CreateTable, CreateTableAs, Delete, Insert, Truncate, Update
+from tailgate.sql.statements.writes import AlterTable, CopyFrom, CreateTable, CreateTableAs, Delete, Insert, Truncate, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
-    | CommentOnFunction | CreateTableAs
+    | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateKsqldbItem | InsertMessage

@@ -55,6 +55,34 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ADD [COLUMN] [IF NOT EXISTS] column."""
+
+    column: TableColumn
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """ALTER [COLUMN] column {SET DEFAULT expression | DROP DEFAULT}. `default`: the expression as typed, or None."""
+
+    column: str
+    default: str | None
+
+
+TableAction: TypeAlias = AddColumn | SetDefault
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE [IF EXISTS] [ONLY] name action, …, for actions that change columns."""
+
+    name: Name
+    actions: tuple[TableAction, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTableAs:
     """CREATE TABLE name [(columns)] [WITH (options)] AS query [WITH NO DATA], and SELECT … INTO name.
 

@@ -18,13 +18,13 @@ from dataclasses import replace
 from typing import Any
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.engine.ddl.kafka.known_columns import with_recorded_width
+from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.source_item import value_format
 from tailgate.engine.ddl.names import check_columns
 from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.envelopes import source_layout
-from tailgate.lake.catalog import Catalog, Change, Item, Reader, Source, formats
+from tailgate.lake.catalog import Catalog, Change, Item, Source, formats
 from tailgate.lake.catalog.formats import MessageFormat
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
 from tailgate.lake.types import Field
@@ -42,7 +42,7 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
     if not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a source', position=statement.name.position)
-    _check_no_backfill(item, catalog)
+    check_no_backfill(item, catalog)
     newest = value_format(_statement_with_registry(item), catalog.stored, registry)
     merged = replace(item, value_format=_merged_format(item, newest))
     added = [c.name for c in source_layout(merged).columns if c.name not in {old.name for old in item.columns}]
@@ -56,8 +56,8 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
     notices = _column_notices(item, replace(item, value_format=newest), layout.columns)
     if layout.columns == item.columns:
         return Change(), [*notices, notice(f'source "{item.name}" has all columns of its schema')]
-    readers = [other for other in catalog.dependents(item.id) if isinstance(other, Reader)] if added else []
-    return Change(put=(replace(refreshed, columns=layout.columns), *(with_recorded_width(r, item) for r in readers))), notices
+    readers = readers_with_width(item, catalog) if added else ()
+    return Change(put=(replace(refreshed, columns=layout.columns), *readers)), notices
 
 
 def _statement_with_registry(item: Source) -> CreateSource:
@@ -76,14 +76,6 @@ def _statement_with_registry(item: Source) -> CreateSource:
             hint="Create another source, with another schema or with the registry's newest.",
         )
     return statement
-
-
-def _check_no_backfill(item: Item, catalog: Catalog) -> None:
-    """Raises 55000 if an item is being backfilled from the source: a backfill uses the old columns."""
-    coming = catalog.replacements()
-    for other in catalog.items.values():
-        if (not other.ready or other.id in coming) and item.id in catalog.below(other):
-            raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
 
 
 def _merged_format(item: Source, newest: MessageFormat) -> MessageFormat:

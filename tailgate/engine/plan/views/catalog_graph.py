@@ -273,7 +273,7 @@ class _Builder:
                 source = self.catalog.expect(items.Source, id)
                 return [_Place(self._source(source, nodes.source_node(source), source.channel), _first_columns(origin))]
             case StoredRelation(id) if isinstance(table := self.catalog[id], Table):
-                return [_Place(self._table(table), Steps())]
+                return [_Place(self._table(table), _first_columns(origin))]
             case StoredRelation(id):
                 stored = self.catalog[id]
                 self.add(stored)

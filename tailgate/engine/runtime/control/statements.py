@@ -8,8 +8,8 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.source_statements import Attending
+from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
@@ -34,7 +35,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.control import FilledTable, Write
-from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, QueryCanceled, WrongObjectType
+from tailgate.lake.errors import DuplicateColumn, DuplicateTable, FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
@@ -42,6 +43,7 @@ from tailgate.sql.statements import (
     AlterItem,
     AlterSchema,
     AlterSecret,
+    AlterTable,
     Comment,
     CommentOnFunction,
     CreateConnection,
@@ -82,7 +84,6 @@ Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscriptio
 Creation = Items | CreateFunction
 Dropping = Drop | DropFunction | DropSchema
 Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
-TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
 
 
 class Statements:
@@ -160,20 +161,6 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------
 
-    @contextmanager
-    def _turn(self, client: Client) -> Iterator[None]:
-        """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
-
-        Such a statement must not take effect later: its client may have dropped the object that it creates.
-        """
-        while not self._installation.lock.acquire(timeout=TURN_S):
-            _check_canceled(client)
-        try:
-            _check_canceled(client)
-            yield
-        finally:
-            self._installation.lock.release()
-
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
         tag = kind_of(statement).tag
@@ -181,7 +168,7 @@ class Statements:
             tag = "CREATE MATERIALIZED VIEW"
         elif isinstance(statement, CreateKsqldbItem):
             tag = f"CREATE {statement.statement.type.upper()}"
-        with self._turn(client):
+        with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
@@ -197,7 +184,7 @@ class Statements:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             ddl.check_definitions(items, catalog)
             fill = tuple(i for i in items if not i.ready)
-            header = self._installation.install(Change(put=items), fill, check=lambda: _check_canceled(client))
+            header = self._installation.install(Change(put=items), fill, check=lambda: check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if isinstance(i, MaterializedView)]
@@ -210,33 +197,41 @@ class Statements:
             header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
-    def create_filled_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
-        """Creates a table with its rows in one entry of the log, and returns the answer of `POST /table`.
+    def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
+        """Creates or alters a table and changes its rows in one entry of the log; returns the answer of `POST /table`.
 
-        `accepted` keeps other writes back, and says whether a table that the query has read was written since.
+        `accepted` keeps other writes back, and says whether a table that the gateway has read was written since.
         """
-        table = FilledTable.decode(body)
-        request, (rows,) = table.statement, (part.changes for part in table.write.parts)
-        statement = parse(request.sql)
-        assert isinstance(statement, CreateTable)
-        with self._turn(client), accepted(table.write) as conflict:
+        request = FilledTable.decode(body)
+        names, (rows,) = request.statement.resolution, (part.changes for part in request.write.parts)
+        with turn(self._installation, client), accepted(request.write) as conflict:
             if conflict:
                 return {"conflict": conflict}
-            catalog = self._engine.catalog.with_resolution(request.resolution)
-            item = replace(ddl.create_table(statement, request.sql, catalog), owner=_owner(request.settings.get("role"), catalog))
-            changes = [(item.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(item.columns, weight=True)))] if rows else []
-            header = self._installation.install(Change(put=(item,)), changes=lambda: changes, check=lambda: _check_canceled(client))
-        return {"tag": "CREATE TABLE AS", "n": header.n, "time": header.time, "notices": []}
+            catalog = self._engine.catalog.with_resolution(names)
+            messages: tuple[str, ...] = ()
+            match parse(request.statement.sql):
+                case CreateTable() as creation:
+                    owner = _owner(request.statement.settings.get("role"), catalog)
+                    table = replace(ddl.create_table(creation, request.statement.sql, catalog), owner=owner)
+                    tag, change = "CREATE TABLE AS", Change(put=(table,))
+                case AlterTable() as statement:
+                    tag = "ALTER TABLE"
+                    table, change, messages = ddl.alter_table(statement, catalog)
+                case other:
+                    raise FeatureNotSupported(f"{type(other).__name__} with rows is not supported")
+            changes = [(table.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(table.columns, weight=True)))] if rows else []
+            self._installation.install(change, changes=lambda: changes, check=lambda: check_canceled(client))
+        return self._answer(tag, *(notice(message, DuplicateColumn.sqlstate) for message in messages))
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
-        with self._turn(client):
+        with turn(self._installation, client):
             item, all_notices = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
 
     def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
-        with self._turn(client):
+        with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
             item, all_notices = ddl.create_endpoint(statement, text, catalog, _owner(creator, catalog))
             if item is not None:
@@ -281,7 +276,7 @@ class Statements:
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
-        with self._turn(client):
+        with turn(self._installation, client):
             item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", notice(f'secret "{statement.name}" does not exist, skipping'))
@@ -293,7 +288,7 @@ class Statements:
 
         Refills views whose plan changes.
         """
-        with self._turn(client):
+        with turn(self._installation, client):
             change, all_notices = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {
@@ -317,7 +312,7 @@ class Statements:
         """Runs a statement that drops or alters objects, or creates a schema or role."""
         tag = kind_of(statement).tag
         all_notices: list[ddl.Notice] = []
-        with self._turn(client):
+        with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
             match statement:
                 case Drop(kind=kind):
@@ -374,12 +369,6 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
-
-
-def _check_canceled(client: Client) -> None:
-    """Raises 57014 if the client has canceled its statement or has disconnected."""
-    if client.gone():
-        raise QueryCanceled("canceling statement due to user request")
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import NEW_TABLE, Part, Write
-from tailgate.lake.errors import ProgramLimitExceeded, UndefinedTable
+from tailgate.lake.errors import ProgramLimitExceeded, SerializationFailure, UndefinedTable
 from tailgate.lake.host import crash
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -77,6 +77,7 @@ class Writes:
                 return {"conflict": conflict}
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
+            self._check_columns(changed)
             records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
             number = self._enter(records, lambda number: self._durable(number, changed))
             return {"number": number}
@@ -103,6 +104,15 @@ class Writes:
             item = catalog.items.get(table)
             if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
+
+    def _check_columns(self, parts: Sequence[Part]) -> None:
+        """Raises 40001 for rows of a table that has got columns since they were computed."""
+        catalog = self._catalog()
+        for part in parts:
+            if len(pa.ipc.open_stream(part.changes).schema) != len(catalog[part.table].columns) + 1:
+                raise SerializationFailure(
+                    "could not serialize access due to concurrent update", hint="The transaction might succeed if retried."
+                )
 
     def _conflict(self, write: Write) -> int:
         """Returns the last entry after `base` that changed a key or table that this write read; 0 without a conflict."""

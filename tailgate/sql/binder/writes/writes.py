@@ -248,7 +248,7 @@ class Writes:
         self._with(statement.ctes)
         alias = statement.alias or table.name
         width = len(table.columns)
-        target, weight = _counted(table)
+        target, weight = counted(table)
         source = Source(target, scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
@@ -365,7 +365,7 @@ def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
     return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
-def _counted(table: items.Table) -> tuple[Relation, Scalar]:
+def counted(table: items.Table) -> tuple[Relation, Scalar]:
     """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
     scan = Scan(table.id, table.columns, table.key, table.name)
     if table.key is not None:

@@ -15,6 +15,8 @@ from tailgate.sql.statements.definitions import AlterItem, Comment, CommentOnFun
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
+from tailgate.sql.statements.parsers.tables.alter_table import alter_table
+from tailgate.sql.statements.writes import AlterTable
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
@@ -33,7 +35,7 @@ def kind_of(cursor: Parser) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | None:
+def alter_item(cursor: Parser) -> AlterItem | AlterTable | RefreshSchema | ResumeSource | None:
     """Parses the rest of ALTER for a catalog item.
 
     Returns None if the statement alters something else.
@@ -42,7 +44,11 @@ def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | Non
     if kind is None:
         return None
     exists = cursor.accept_word("if", "exists")
+    if kind == "table":
+        cursor.accept_word("only")
     this = relation_name(cursor)
+    if kind == "table" and (altered := alter_table(cursor, this, exists)) is not None:
+        return altered
     if cursor.accept_word("rename", "to"):
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.accept_word("set", "schema"):
@@ -60,7 +66,8 @@ def alter_item(cursor: Parser) -> AlterItem | RefreshSchema | ResumeSource | Non
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
-    raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
+    others = "ADD COLUMN, ALTER COLUMN … SET DEFAULT, RENAME TO" if kind == "table" else "RENAME TO"
+    raise FeatureNotSupported(f"{what} is not supported", hint=f"{others} and SET SCHEMA are.", position=cursor.position)
 
 
 def _reset(cursor: Parser) -> tuple[tuple[str, None], ...]:

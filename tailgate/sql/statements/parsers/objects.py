@@ -38,6 +38,7 @@ from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, r
 from tailgate.sql.statements.queries import Explain, Select, Show, Tail
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.values import Options, option
+from tailgate.sql.statements.writes import AlterTable
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
 
@@ -96,7 +97,7 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause)
 
 
-def alter(cursor: Parser) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+def alter(cursor: Parser) -> AlterItem | AlterTable | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
     """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")

@@ -12,7 +12,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
-from tailgate.sql.statements.parsers.create_table_as import at_query_of_table, create_table_as
+from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, TableColumn
 
@@ -122,6 +122,17 @@ def _modes(cursor: Parser) -> None:
             raise unsupported("DEFERRABLE", cursor.position)
         if not (cursor.accept_word("not", "deferrable") or cursor.accept_word("initially", "immediate")):
             return
+
+
+def table_column(cursor: Parser, table: Name) -> TableColumn:
+    """Parses a column of ALTER TABLE … ADD COLUMN. Raises 0A000 for a constraint that applies to other columns or rows."""
+    at = cursor.position
+    key = _Key()
+    column = _column(cursor, table, key)
+    if key.columns or key.checks:
+        what = "PRIMARY KEY" if key.columns else "CHECK"
+        raise unsupported(f"{what} of a column that is added", at)
+    return column
 
 
 def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:

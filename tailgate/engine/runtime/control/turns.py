@@ -1,0 +1,33 @@
+"""The lock of the catalog, for one statement at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.control import Client
+from tailgate.lake.errors import QueryCanceled
+
+TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
+
+
+@contextmanager
+def turn(installation: Installation, client: Client) -> Iterator[None]:
+    """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
+
+    Such a statement must not take effect later: its client may have dropped the object that it creates.
+    """
+    while not installation.lock.acquire(timeout=TURN_S):
+        check_canceled(client)
+    try:
+        check_canceled(client)
+        yield
+    finally:
+        installation.lock.release()
+
+
+def check_canceled(client: Client) -> None:
+    """Raises 57014 if the client has canceled its statement or has disconnected."""
+    if client.gone():
+        raise QueryCanceled("canceling statement due to user request")

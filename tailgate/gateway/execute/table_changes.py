@@ -1,0 +1,89 @@
+"""Statements that define a table and its rows together: the gateway computes the rows, and the engine appends one entry with both.
+
+names resolved ──► rows ──► POST /table ──conflict c──► wait until the mirrors have c ──► once more
+├──40001: a name has changed──► once more
+└──durable──► wait until the mirrors have the entry ──► answer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, settings_of, withdrawable
+from tailgate.gateway.security.ownership import check_change
+from tailgate.gateway.session.portals import Bound
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.writes.pending import Pending, tables_below
+from tailgate.lake import errors as e
+from tailgate.lake.control import FilledTable, Part, StatementRequest, StatementResult, Write
+from tailgate.lake.log.entry import stream
+from tailgate.lake.tables.weights import net
+from tailgate.sql import statements as s
+from tailgate.sql.name_resolution import resolve
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """A change of a table that the gateway has computed.
+
+    `sql`: the statement for the engine. `rows`: weighted rows of the table `table`. `reads`: the relations that the rows depend on.
+    `tag`: the command tag.
+    """
+
+    sql: str
+    table: int
+    rows: pa.Table
+    reads: Iterable[int]
+    tag: str
+
+
+async def run(
+    session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable, tag: str, compute: Callable[[], Awaitable[TableChange | str]]
+) -> str:
+    """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
+
+    Raises 25001 inside a block.
+    """
+    if session.settings["transaction_read_only"] == "on":
+        raise e.ReadOnlySqlTransaction(f"cannot execute {tag} in a read-only transaction")
+    if session.transaction.in_block:
+        raise e.ActiveSqlTransaction(f"{tag} cannot run inside a transaction block")
+    await committing.commit(session)
+    session.transaction.writes = Pending()
+    progress, reserve = session.serving.progress, ""
+    for _ in range(committing.EVALUATIONS_MAX):
+        await caught_up(session)
+        await progress.wait_inbox(session.last_write)
+        base, inbox = progress.catalog, progress.inbox
+        resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
+        check_change(statement, session.access.role, base.with_resolution(resolution), session.client.database)
+        change = await compute()
+        if isinstance(change, str):
+            return change
+        section = await asyncio.to_thread(_section, change.rows) if change.rows.num_rows else b""
+        reads = set[int]().union(*(tables_below(relation, base) for relation in change.reads))
+        write = Write(inbox, tuple(sorted(reads)), (Part(change.table, section, memoryview(b"").cast("Q")),), reserve)
+        request = FilledTable(StatementRequest(change.sql, settings_of(session), resolution), write)
+        try:
+            result = await withdrawable(session, session.control.filled_table(request))
+        except e.SerializationFailure:
+            continue  # a name has changed
+        if isinstance(result, StatementResult):
+            for notice in result.notices:
+                session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
+            await progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+            return change.tag
+        reserve = reserve or secrets.token_hex(8)
+        await progress.wait_inbox(result)
+    raise committing.could_not_serialize()
+
+
+def _section(rows: pa.Table) -> bytes:
+    """Returns the net of weighted rows, as bytes."""
+    return stream(net(rows))

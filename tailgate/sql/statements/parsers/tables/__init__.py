@@ -1,0 +1,1 @@
+"""Parsers of statements that define tables."""

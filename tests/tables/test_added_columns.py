@@ -1,0 +1,86 @@
+"""ALTER TABLE … ADD COLUMN and concurrent writes, and a crash: each row has the new column's value, or the column does not exist."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tailgate.lake.folder import Lake
+from tests.tables.test_crash import engine
+from tests.tables.world import Served, World
+
+
+def test_a_block_that_began_before_is_refused(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as first, psycopg.connect(world.dsn, autocommit=True) as second:
+        first.execute("CREATE TABLE t (a int)")
+        first.execute("BEGIN")
+        first.execute("INSERT INTO t VALUES (1)")
+        second.execute("ALTER TABLE t ADD COLUMN b int NOT NULL DEFAULT 2")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        first.execute("INSERT INTO t VALUES (1)")
+        assert first.execute("SELECT * FROM t").fetchall() == [(1, 2)]
+        first.execute("BEGIN")
+        with pytest.raises(errors.ActiveSqlTransaction):
+            first.execute("ALTER TABLE t ADD COLUMN c int")
+        first.execute("ROLLBACK")
+
+
+def test_rows_that_are_not_readable_yet_get_the_value(tmp_path: Path) -> None:
+    world = World(tmp_path / "lake", gateways=2)
+    try:
+        with (
+            psycopg.connect(world.gateways[0].dsn, autocommit=True) as first,
+            psycopg.connect(world.gateways[1].dsn, autocommit=True) as second,
+        ):
+            first.execute("CREATE TABLE t (a int)")
+            world.together()
+            world.engine.pause()
+            first.execute("SET synchronous_commit = off")
+            first.execute("INSERT INTO t VALUES (1)")
+            altering = threading.Thread(target=second.execute, args=("ALTER TABLE t ADD COLUMN b int DEFAULT 2",))
+            altering.start()
+            altering.join(1.0)
+            assert altering.is_alive()  # it waits for the row
+            world.engine.resume()
+            altering.join(60)
+            assert second.execute("SELECT * FROM t").fetchall() == [(1, 2)]
+    finally:
+        world.close()
+
+
+def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    child = engine(lake.path, "")
+    child.wait_ready(child.announced, timedelta(seconds=60))
+    served = Served(lake)
+    rows: list[tuple[object, ...]] = []
+    try:
+        with psycopg.connect(served.dsn, autocommit=True) as sql:
+            sql.execute("CREATE TABLE t (a int)")
+            sql.execute("INSERT INTO t VALUES (1), (1)")
+        for number, step in enumerate(("entry.link:2", "entry.linked:2")):
+            child.stop(timedelta(seconds=5))
+            child = engine(lake.path, step)
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            with psycopg.connect(served.dsn, autocommit=True) as sql, pytest.raises(psycopg.Error):
+                sql.execute(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")
+            assert child.wait(timedelta(seconds=60)) is not None, step
+            child = engine(lake.path, "")
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            newest = lake.log.newest()
+            assert newest is not None
+            served.reach(newest.time)
+        with psycopg.connect(served.dsn, autocommit=True) as sql:
+            cursor = sql.execute("SELECT * FROM t")
+            assert [c.name for c in cursor.description or ()] == ["a", "c1"]
+            rows = cursor.fetchall()
+    finally:
+        served.close()
+        child.stop(timedelta(seconds=5))
+    assert rows == [(1, 1), (1, 1)]
