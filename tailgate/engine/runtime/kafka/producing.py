@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic, sleep
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
@@ -12,6 +13,8 @@ from tailgate.engine.runtime.kafka.requests import ANSWER_S, look
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
 
+CREATED_S = 10.0  # longest wait for a new topic, which takes 50 ms on an idle machine and seconds on a busy one
+LEADER_LOOK_S = 0.02  # between two checks whether a new topic can be read
 ACKNOWLEDGED_S = 10.0  # longest wait for a broker's acknowledgement, which takes ms
 
 
@@ -31,11 +34,27 @@ def create_topic(brokers: str, name: str, partitions: int, replicas: int | None,
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
     topic = NewTopic(name, num_partitions=partitions, replication_factor=-1 if replicas is None else replicas)
     try:
-        admin.create_topics([topic], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+        admin.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name].result(2 * CREATED_S)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise ConnectionFailure(f'topic "{name}" was not created: {error.args[0].str()}') from error
+    _await_leaders(brokers, name, access)
     return True
+
+
+def _await_leaders(brokers: str, name: str, access: Mapping[str, str]) -> None:
+    """Waits until a new topic can be read: its partitions soon get leaders. Raises 08006."""
+    deadline = monotonic() + CREATED_S
+    while True:
+        try:
+            if name in look(brokers, [name], access):
+                return
+        except ConnectionFailure:
+            if monotonic() > deadline:
+                raise
+        if monotonic() > deadline:
+            raise ConnectionFailure(f'topic "{name}" was created and cannot be read yet')
+        sleep(LEADER_LOOK_S)
 
 
 def delete_topic(brokers: str, name: str, access: Mapping[str, str]) -> None:
