@@ -56,8 +56,8 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
 def names_in(text: str) -> Iterator[Name]:
     """Yields the names of identifiers in a text and in its strings, qualified and unqualified.
 
-    >>> sorted(str(name) for name in names_in("GRANT SELECT ON s.\\"T\\" TO r"))
-    ['T', 'grant', 'on', 'r', 's', 's.T', 'select', 'to']
+    >>> sorted(str(name) for name in names_in("GRANT SELECT ON s.t TO r"))
+    ['grant', 'on', 'r', 's', 's.t', 'select', 't', 'to']
     """
     row = tokens(text)
     yield from _names(row)
