@@ -242,7 +242,15 @@ class Grammar(Expressions):
         default = f" DEFAULT {self.some((1, lambda: self.text()), (1, self.call))}" if self.r.random() < 0.2 else ""
         check = f", CHECK ({self.truth()})" if self.r.random() < 0.15 else ""
         name = self.some((5, lambda: self.own("t")), (1, self.name))
+        if self.r.random() < 0.2:
+            return f"CREATE TABLE IF NOT EXISTS {name} AS {self.query()}"
+        if self.r.random() < 0.1:
+            return f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS more text DEFAULT {self.text()}"
         return f"CREATE TABLE IF NOT EXISTS {name} (n bigint PRIMARY KEY, name text{default}{check})"
+
+    def endpoint(self) -> str:
+        query = f"SELECT x.n, :id AS id FROM ({self.query()}) AS x"
+        return f"CREATE OR REPLACE ENDPOINT {self.own('e')} GET '/{self.of('a', 'b')}/:id' AS {query}"
 
     def kafka(self) -> str:
         into = "INTO KAFKA BROKER 'k' TOPIC 't'"
@@ -254,6 +262,10 @@ class Grammar(Expressions):
             (1, lambda: f"CREATE SOURCE {self.own('s')} FROM KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT TEXT"),
             (1, lambda: f"CREATE SINK {self.own('k')} FROM {self.own('m')} INTO KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT JSON"),
             (1, lambda: f"CREATE SECRET {self.own('w')} AS 'x'"),
+            (1, self.endpoint),
+            (1, lambda: f"{self.of('CREATE TOKEN t0 FOR', 'CREATE TOKEN t1 FOR')} {self.of('low', 'boss', 'helper')}"),
+            (1, lambda: f"DROP TOKEN {self.of('', 'IF EXISTS ')}{self.of('t0', 't1')} FOR {self.of('low', 'boss', 'helper')}"),
+            (1, lambda: f"CREATE STREAM {self.of('s0', 's1')} (k VARCHAR KEY, n BIGINT) WITH (kafka_topic = 't', value_format = 'json')"),
             (1, lambda: f"ALTER SECRET {self.of('', 'IF EXISTS ')}{self.name()} AS 'x'"),
             (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),

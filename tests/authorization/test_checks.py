@@ -28,7 +28,9 @@ from tailgate.lake import errors
 from tailgate.sql import authorization
 from tailgate.sql.authorization import Followed, shared
 from tailgate.sql.bind import bind_query
-from tailgate.sql.binder.queries import from_items
+from tailgate.sql.binder.queries import views as view_plans
+from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.statements import Select, parse
 from tests.authorization import test_reading
 from tests.authorization.attack import Attack, Leak
@@ -40,6 +42,11 @@ QUERIES, BOUND_MIN = 500, 0.3  # random queries, and the share of them that must
 Patch = pytest.MonkeyPatch
 
 
+def without_plans(patch: Patch) -> None:
+    """Uses no plans of views that were bound with all checks, and leaves none that were bound without one."""
+    patch.setattr(view_plans, "_views", DefinitionCache(view_plans.VIEWS_MAX))
+
+
 def reads(patch: Patch) -> None:
     """Disables the check of plans."""
     patch.setattr(authorization, "_check", lambda *_: None)
@@ -47,20 +54,22 @@ def reads(patch: Patch) -> None:
 
 def views(patch: Patch) -> None:
     """Disables the check of the relations that views read."""
-    below = from_items.Names.below
-    patch.setattr(from_items.Names, "below", lambda self, view: replace(below(self, view), demands={}))
+    without_plans(patch)
+    patch.setattr(Names, "take_over", lambda self, view: self.levels.append(view.levels))
 
 
 def functions(patch: Patch) -> None:
     """Checks the relations that a function reads for its caller only."""
-    within = from_items.Names.within
-    patch.setattr(from_items.Names, "within", lambda self, function: replace(within(self, function), readers=self.readers))
+    without_plans(patch)
+    within = Names.within
+    patch.setattr(Names, "within", lambda self, function: replace(within(self, function), readers=self.readers))
 
 
 def callers(patch: Patch) -> None:
     """Checks the relations that a function reads for its owner only."""
-    within = from_items.Names.within
-    patch.setattr(from_items.Names, "within", lambda self, function: replace(within(self, function), readers=(function.id,)))
+    without_plans(patch)
+    within = Names.within
+    patch.setattr(Names, "within", lambda self, function: replace(within(self, function), readers=(function.id,)))
 
 
 def definitions(patch: Patch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailgate.gateway.execute.ksqldb_targets import in_dialect
+from tailgate.gateway.ksqldb.targets import in_dialect
 from tailgate.lake.catalog import Catalog, Change, Source, Table
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT4, Field

@@ -6,7 +6,7 @@ runs it.
     SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
     SHOW, EXPLAIN                    show, control                  ──► rows
     INSERT, UPDATE, DELETE, …        table_writes, copy_in          ──► rows of RETURNING, or a tag
-    CREATE TABLE … AS, ALTER TABLE   create_table_as, alter_table   ──► a tag
+    CREATE TABLE … AS, ALTER TABLE   create_table_as, table_changes ──► a tag
     CREATE, DROP, …                  catalog_changes: the engine    ──► a tag
     SET, BEGIN, PREPARE, …           commands: the session itself   ──► a tag
 
@@ -21,21 +21,21 @@ from typing import Any
 
 from tailgate.gateway.encode.copying import CopyEncoder
 from tailgate.gateway.execute import (
-    alter_table,
     catalog_changes,
     commands,
     copy_in,
     create_table_as,
     cursors,
     explain,
-    ksqldb_targets,
     queries,
     show,
     subscriptions,
+    table_changes,
     table_writes,
     time_expressions,
     tokens,
 )
+from tailgate.gateway.ksqldb import targets
 from tailgate.gateway.results.copying import CopyOut, Result, copy_options
 from tailgate.gateway.session.portals import Bound, Statement, check_result
 from tailgate.gateway.session.session import Session
@@ -75,7 +75,7 @@ def writes(statement: ParsedStatement) -> bool:
 
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
-    statement = ksqldb_targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
+    statement = targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     executor = EXECUTORS.get(type(statement))
     if executor is None or executor.bind is None:
@@ -178,7 +178,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
-    s.AlterTable: Executor(alter_table.run),
+    s.AlterTable: Executor(table_changes.alter),
     s.CreateTableAs: Executor(create_table_as.run, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),

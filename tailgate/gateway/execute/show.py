@@ -12,7 +12,8 @@ import pyarrow as pa
 from tailgate.gateway.catalog import item_status
 from tailgate.gateway.catalog import rows as catalog_rows
 from tailgate.gateway.catalog.item_status import LISTS, NAME
-from tailgate.gateway.execute import catalog_changes, ksqldb_lists, subscriptions
+from tailgate.gateway.execute import catalog_changes, subscriptions
+from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.portals import Bound

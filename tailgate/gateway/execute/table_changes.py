@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,13 +20,18 @@ from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.writes import added_columns
+from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import Pending, tables_below
 from tailgate.lake import errors as e
 from tailgate.lake.control import FilledTable, Part, StatementRequest, StatementResult, Write
+from tailgate.lake.errors import DuplicateColumn
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
+from tailgate.lake.types import arrow_schema
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
+from tailgate.sql.table_changes import altered_table, table_to_alter
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +93,36 @@ async def run(
 def _section(rows: pa.Table) -> bytes:
     """Returns the net of weighted rows, as bytes."""
     return stream(net(rows))
+
+
+# ---- ALTER TABLE
+
+ALTER_TABLE = "ALTER TABLE"  # the command tag
+
+
+async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
+    """Alters the table and returns the command tag."""
+    return await run(session, bound, statement, ALTER_TABLE, partial(_altered, session, bound.text, statement))
+
+
+async def _altered(session: Session, text: str, statement: s.AlterTable) -> TableChange | str:
+    """Returns the changes of the table's rows, or the command tag if there is nothing to change."""
+    table = table_to_alter(statement, session.catalog)
+    if table is None:
+        session.notice(f'relation "{statement.name.name}" does not exist, skipping')
+        return ALTER_TABLE
+    altered, notices = altered_table(table, statement)
+    if altered == table:
+        for notice in notices:
+            session.notice(notice, "NOTICE", DuplicateColumn.sqlstate)
+        return ALTER_TABLE
+    plan = added_columns.plan(table, altered)
+    if plan is None:
+        return TableChange(text, table.id, arrow_schema(altered.columns, weight=True).empty_table(), (table.id,), ALTER_TABLE)
+    style, names = session.settings.style, session.catalog
+    rows = await session.serving.queries.write(
+        session.access.authorize(plan),
+        [table],
+        lambda cursor: added_columns.changes(plan, Evaluation(cursor, (), style, names).query(plan.rows), names),
+    )
+    return TableChange(text, table.id, rows, (table.id,), ALTER_TABLE)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tailgate.engine import ddl
+from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
@@ -30,7 +31,7 @@ from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.secrets import settings
@@ -251,7 +252,7 @@ class Statements:
                 return (item,)
             case CreateSource():
                 source, letters = ddl.create_source(statement, text, catalog, self._registry)
-                return on_channel(self._engine, source, ddl.start_of(statement), catalog), letters
+                return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateKsqldbItem():
                 return self._ksqldb.items(statement, text, catalog, self._filled)
             case CreateView():
@@ -295,6 +296,10 @@ class Statements:
             **self._answer("ALTER SOURCE"),
             "notices": [*all_notices, *(notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
         }
+
+    def _on_channel(self, source: Source, start: StartOffsets | StartTime | None, catalog: Catalog) -> Source:
+        """Returns the source with the channel it reads."""
+        return on_channel(self._engine, source, start, catalog)
 
     def _validate(self, connection: Connection) -> None:
         """Connects to a broker or registry.
