@@ -13,7 +13,7 @@ from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark
 
-LONG = "CREATE MATERIALIZED VIEW long AS SELECT a.g, count(*) AS n FROM numbers a JOIN numbers b ON a.g = b.g GROUP BY a.g"
+LONG = "CREATE MATERIALIZED VIEW long AS SELECT a.id, b.id AS other FROM numbers a JOIN numbers b ON a.g = b.g"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_progress_is_reported(numbers: psycopg.Connection, world: World) -> None
         percents = [row[4] for row in shown if row[4] is not None]
         assert percents == sorted(percents)
         assert percents[-1] > percents[0]
-        assert other.execute("SELECT count(*), sum(n) FROM long").fetchone() == (2000, 2000 * 40 * 40)
+        assert other.execute("SELECT count(*) FROM long").fetchone() == (2000 * 40 * 40,)
         other.execute("DROP MATERIALIZED VIEW long")
 
 
