@@ -1,1 +1,1 @@
-"""What statements need to know of the streams and tables of ksqlDB: their lists, and the dialect of a statement that names them."""
+"""The streams and tables of ksqlDB's dialect, as statements of a session see them."""
