@@ -4,21 +4,22 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
-tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
+tailgate verify | backup | restore | log     tools for a lake
 """
 
 from __future__ import annotations
 
 import argparse
 import atexit
-import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+from tailgate.operations import lake_commands
+from tailgate.operations.lake_commands import command, data_option
 
 if TYPE_CHECKING:
     from tailgate.operations.endpoint import Address
@@ -78,8 +79,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    up = _command(commands, "up", "engine, gateway and sinks over one data folder", _up)
-    _data(up)
+    up = command(commands, "up", "engine, gateway and sinks over one data folder", _up)
+    data_option(up)
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
@@ -91,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     _parallelism(up)
     _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks' and each gateway's")
 
-    demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
+    demo = command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
     _listen(demo)
     _parallelism(demo)
@@ -99,8 +100,8 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views a second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
-    engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
-    _data(engine)
+    engine = command(commands, "engine", "the engine alone: one for each lake", _engine)
+    data_option(engine)
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
@@ -111,49 +112,23 @@ def parser() -> argparse.ArgumentParser:
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
     )
 
-    gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
-    _data(gateway)
+    gateway = command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
+    data_option(gateway)
     _listen(gateway)
     _memory(gateway)
     _metrics(gateway)
 
-    presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
+    presto = command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
     presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
-    sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
-    _data(sinks)
+    sinks = command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
+    data_option(sinks)
     _secrets(sinks)
     _metrics(sinks)
 
-    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
-    _data(verify)
-    _log_commands(commands)
+    lake_commands.add(commands)
     return top
-
-
-def _log_commands(commands: Any) -> None:
-    """Adds `tailgate log ls` and `tailgate log show`."""
-    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
-    words = log.add_subparsers(required=True, metavar="COMMAND")
-    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
-    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
-    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
-    show.add_argument("n", type=int, help="number of the entry")
-    for command in (ls, show):
-        _data(command)
-        command.add_argument("--json", action="store_true", help="a JSON object per entry")
-
-
-def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-    """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
-    command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.set_defaults(run=run, command=name)
-    return command
-
-
-def _data(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
 
 
 def _secrets(command: argparse.ArgumentParser) -> None:
@@ -335,38 +310,3 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
-
-
-def _verify(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.lake.readers.verification import findings
-
-    problems = 0
-    for finding in findings(Lake.open(options.data)):
-        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
-        problems += finding.problem is not None
-    print(f"problems: {problems}")
-    return 1 if problems else 0
-
-
-def _log_ls(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.operations.log_entries import newest
-
-    for entry in newest(Lake.open(options.data), options.count):
-        line = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**entry)
-        print(json.dumps(entry) if options.json else line)
-    return 0
-
-
-def _log_show(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.operations.log_entries import entry
-
-    shown = entry(Lake.open(options.data), options.n)
-    if options.json:
-        print(json.dumps(shown))
-    else:
-        for name, value in shown.items():
-            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
-    return 0

@@ -12,6 +12,7 @@ not change.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -22,7 +23,7 @@ from datetime import timedelta
 from tailgate.formats.events.schemas import Part, schema
 from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.catalog.secrets import without_secrets
-from tailgate.lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
+from tailgate.lake.errors import ConfigurationLimitExceeded, Gone, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.readers import reading
@@ -223,6 +224,7 @@ class Worker(threading.Thread):
             progress = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
         elif progress.filled and copy is not None and copy.n > progress.n:
             progress = replace(progress, n=copy.n, time=copy.time)
+        self._check_history(progress)
         self._position = replace(progress, instance=self._instance)
         session.commit([], self._position)
         crash.point("sink.claimed")
@@ -230,6 +232,17 @@ class Worker(threading.Thread):
         self._failing = False
         self._report("running", "")
         self._pause = RETRY_FIRST
+
+    def _check_history(self, progress: Progress) -> None:
+        """Raises 55000 if the log does not have the entry that the sink has reached: the lake was restored from an older backup."""
+        newest = self._lake.log.newest()
+        with contextlib.suppress(Gone):  # the reader of the entries reports that they are gone
+            if newest is None or progress.n > newest.n or self._lake.log.header(progress.n).time != progress.time:
+                raise ObjectNotInPrerequisiteState(
+                    f"sink {self.item.name} has written changes that the lake does not have",
+                    detail="The lake was restored from a backup that is older than the last transaction in Kafka.",
+                    hint="Drop the sink and create it again with another topic.",
+                )
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
         """Writes the snapshot and then the steps of the log. Returns whether another session may follow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import threading
@@ -24,10 +25,13 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.catalog import Change
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import ConnectionFailure
+from tailgate.lake.folder import Lake
 from tailgate.lake.log import segments
 from tailgate.lake.readers import reading
+from tailgate.lake.readers.backups import back_up, restore
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
 from tailgate.sinks.main import Sinks
@@ -342,6 +346,30 @@ def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed,
     assert copy(feed.lake)["status"] == "running"
     second.stop()
     assert events(kafka.address, topic) == feed.expected
+
+
+def test_a_lake_from_an_older_backup_does_not_write_to_the_same_topic(feed: Feed, kafka: Kafka, topic: str, tmp_path: Path) -> None:
+    """Its changes would follow those that were made after the backup and that it does not have."""
+    feed.tick({1: (1, "v", None)})
+    feed.create_sink(kafka.address, "", topic, value_format=SinkFormat(type="json"))
+    running = Running(feed)
+    until(lambda: reached(feed))
+    back_up(feed.lake, tmp_path / "backups")
+    feed.tick({2: (2, "after the backup", None)})
+    until(lambda: reached(feed))
+    running.stop()
+    written = records(kafka.address, topic)
+    restore(tmp_path / "backups", tmp_path / "restored")
+    restored = Feed.__new__(Feed)
+    restored.lake = Lake(tmp_path / "restored")
+    with contextlib.closing(open_epoch(restored.lake)) as writer:
+        for _ in range(5):  # the restored log has an entry of the number that the sink has reached
+            writer.append()
+        running = Running(restored)
+        until(lambda: copy(restored.lake).get("status") == "stopped")
+        running.stop()
+    assert "does not have" in copy(restored.lake)["error"]
+    assert records(kafka.address, topic) == written
 
 
 def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, running: Running) -> None:

@@ -3,6 +3,7 @@
     ROOT/engine-RANDOM/lock      locked by the engine and its JVM; the kernel unlocks it when the last of them ends
     ROOT/engine-RANDOM/…         may be lost at any time
     ROOT/gateway-RANDOM/…        likewise, of a gateway
+    ROOT/backup-RANDOM/…         likewise, of `tailgate backup`: links to files of the lake
 
 A process that is killed leaves its folder behind. The next engine or gateway that starts removes every folder whose lock is free. ROOT is
 `scratch` in the lake's folder, or the argument of --scratch of an engine. It is never the system's temporary folder, which may be a memory
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = "scratch"  # below the lake's folder
-ENGINE, GATEWAY = "engine", "gateway"  # owners of folders
+ENGINE, GATEWAY, BACKUP = "engine", "gateway", "backup"  # owners of folders
 LOCK = "lock"
 
 
@@ -54,7 +55,7 @@ def scratch(root: Path, owner: str = ENGINE) -> Iterator[Scratch]:
 
 
 def _remove_abandoned(root: Path) -> None:
-    for path in (*root.glob(f"{ENGINE}-*"), *root.glob(f"{GATEWAY}-*")):
+    for path in [path for owner in (ENGINE, GATEWAY, BACKUP) for path in root.glob(f"{owner}-*")]:
         with contextlib.suppress(OSError):  # another process may remove it at the same time
             if _is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True)

@@ -136,7 +136,7 @@ def _numerics() -> list[Function]:
 
 def _signs() -> list[Function]:
     rows = [Function("+", (t,), t, "{0}", "{0}", "prefix") for t in (*INTEGERS, *FLOATS)]
-    return [*rows, Function("+", ("numeric",), same_scale, "{0}", "{0}", "prefix")]
+    return [*rows, Function("+", ("numeric",), same_scale, "CAST({0} AS {type})", "{0}", "prefix")]
 
 
 ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())

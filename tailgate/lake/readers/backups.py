@@ -1,0 +1,262 @@
+"""Backups of a lake, also while it is in use, and their restoration.
+
+    lake ── hard links, for some seconds ──► image in `scratch` ── copy ──► TARGET/.<time> ── rename ──► TARGET/<time>
+                                                                             │ unchanged files: hard links to the previous backup
+    TARGET/<time> ── copy ──► .DATA ── rename ──► DATA
+
+A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. Files
+of a lake never change; they are created, replaced or removed. The image is made in this order, so that
+it is a state that a power loss could have left, and an engine that opens it recovers as after one:
+
+    readers, inbox       before the log: nothing acknowledges a later entry, no unread write is missing
+    tables               before the log: a table never has more than the log; the list of checkpoints first, commits before their files
+    state                before and after the log: the state of an entry exists before the entry
+    log, segments        up to the newest entry at this moment
+    catalog              after the log: each copy that an entry names, unless it can be computed from the entries
+
+The engine removes a file at the earliest five minutes after it was last needed (`retention.AGE_MIN_MS`,
+`maintenance.GRACE_S`), which limits the time for the image.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+
+from tailgate.lake.errors import IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.lake.folder import FOLDERS, Lake
+from tailgate.lake.host import files, scratch
+from tailgate.lake.log.entry import Header
+from tailgate.lake.readers import holds
+from tailgate.lake.tables import checkpoints, delta
+
+IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the engine keeps files that are no longer needed
+IMAGE_ATTEMPTS = 3  # an attempt fails if a sink or subscription moves on and the engine removes what it held before
+NAME = "%Y%m%dT%H%M%S"  # of a backup, followed by milliseconds and Z
+LOCK = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A complete backup. `time`: of its newest entry, in ms since the epoch."""
+
+    path: Path
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The result of a backup. `created`: False if it existed. `bytes_copied`: without the files that the previous backup has, too."""
+
+    backup: Backup
+    created: bool
+    files: int
+    bytes_copied: int
+
+
+def backups(target: Path) -> list[Backup]:
+    """Returns the complete backups in a folder, oldest first."""
+    found = []
+    for path in target.iterdir() if target.is_dir() else ():
+        with contextlib.suppress(ValueError):
+            found.append(Backup(path, time_of(path.name)))
+    return sorted(found, key=lambda backup: backup.time)
+
+
+def back_up(lake: Lake, target: Path) -> Copied:
+    """Copies a lake up to its newest entry into a new folder below `target`.
+
+    Raises 55000 if `target` has backups of another lake or the lake has no log, 55006 if another backup
+    is being made there, and 58030 if the lake changes faster than it can be read.
+    """
+    target = target.absolute()
+    files.make_folder(target)
+    with _locked(target), scratch.scratch(lake.path / scratch.ROOT, scratch.BACKUP) as folder:
+        existing = backups(target)
+        previous = existing[-1].path if existing else None
+        if previous is not None and (other := _lake_id(previous)) != lake.id:
+            raise ObjectNotInPrerequisiteState(
+                f'folder "{target}" has backups of another lake', detail=f"They have the id {other}, and this lake has the id {lake.id}."
+            )
+        image = folder.path / "image"
+        header = _image(lake, image)
+        backup = Backup(target / _name_of(header.time), header.time)
+        if backup.path.exists():
+            return Copied(backup, False, 0, 0)
+        for abandoned in target.glob(".*T*Z"):
+            files.discard_folder(abandoned)
+        count, size = _copy(image, target / f".{backup.path.name}", previous)
+        files.rename(target / f".{backup.path.name}", backup.path)
+        files.sync_folder(target)
+        return Copied(backup, True, count, size)
+
+
+def restore(target: Path, data: Path, at: int | None = None) -> Backup:
+    """Creates the data folder `data` from the newest backup whose time is at most `at`, in ms since the epoch.
+
+    Raises 55000 if `data` exists and is not empty, and 42704 if there is no such backup.
+    """
+    candidates = [b for b in backups(target) if at is None or b.time <= at]
+    if not candidates:
+        raise UndefinedObject(f'folder "{target}" has no backup' + ("" if at is None else f" at or before {_name_of(at)}"))
+    data = data.absolute()
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise ObjectNotInPrerequisiteState(f'"{data}" is not an empty folder', hint="Restore into a new folder.")
+    files.make_folder(data.parent)
+    unfinished = data.with_name(f".{data.name}.restored")
+    files.discard_folder(unfinished)
+    _copy(candidates[-1].path, unfinished, None)
+    with contextlib.suppress(FileNotFoundError):
+        data.rmdir()
+    files.rename(unfinished, data)
+    files.sync_folder(data.parent)
+    return candidates[-1]
+
+
+# ---- the image -----------------------------------------------------------------------------------------------------------------
+
+
+def _image(lake: Lake, image: Path) -> Header:
+    """Creates the image of a lake, and returns its newest entry."""
+    for _ in range(IMAGE_ATTEMPTS):
+        files.discard_folder(image)
+        began = time.monotonic()
+        header = _link_all(lake, image)
+        if time.monotonic() - began > IMAGE_S_MAX:
+            raise IoError(f"the image of the lake took longer than {IMAGE_S_MAX:.0f} s", hint="Back up when the disk has less to do.")
+        first = Lake(image).log.first()
+        if all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(Lake(image))):
+            return header
+    raise IoError("sinks and subscriptions move on faster than the lake can be read", hint="Try again.")
+
+
+def _link_all(lake: Lake, image: Path) -> Header:
+    image.mkdir(mode=files.PRIVATE_FOLDER)
+    for name in FOLDERS:
+        (image / name).mkdir(mode=files.PRIVATE_FOLDER)
+    os.link(lake.path / "lake.json", image / "lake.json")
+    _link_tree(lake.path, image, "readers")
+    _link_tree(lake.path, image, "inbox")
+    for name in sorted(os.listdir(lake.path / "tables"), key=lambda name: (name != checkpoints.NAME, name)):
+        _link_tree(lake.path, image, f"tables/{name}/{delta.LOG}")
+        _link_tree(lake.path, image, f"tables/{name}")
+    _link_tree(lake.path, image, "state")
+    header = lake.log.newest()
+    if header is None:
+        raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
+    newest = header.n
+    _link_tree(lake.path, image, "log", lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
+    _link_tree(lake.path, image, "segments", lambda name: int(name.partition("-")[2] or 0) <= newest)
+    _link_tree(lake.path, image, "catalog", lambda name: name.isdecimal() and int(name) <= newest)
+    _link_tree(lake.path, image, "state")
+    _without_gaps(image / "inbox", header.inbox)
+    return header
+
+
+def _link_tree(source: Path, image: Path, folder: str, wanted: Callable[[str], bool] = lambda name: True) -> None:
+    """Links the files below a folder, except those in Delta's logs and temporary ones, whose names begin with a dot.
+
+    Files may be removed meanwhile.
+    """
+    for path, folders, names in os.walk(source / folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != delta.LOG]
+        place = image / Path(path).relative_to(source)
+        place.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
+        for name in names:
+            if not name.startswith(".") and wanted(name):
+                with contextlib.suppress(FileNotFoundError, FileExistsError):
+                    os.link(os.path.join(path, name), place / name)
+
+
+def _without_gaps(inbox: Path, consumed: int) -> None:
+    """Removes inbox entries that follow a missing one: they arrived, as the missing one, while the image was made."""
+    for epoch in files.numbered(inbox):
+        expected = consumed + 1
+        for number in files.numbered(inbox / str(epoch)):
+            if number == expected:
+                expected += 1
+            elif number > expected:
+                files.discard(inbox / str(epoch) / str(number))
+
+
+# ---- copies --------------------------------------------------------------------------------------------------------------------
+
+
+def _copy(source: Path, target: Path, previous: Path | None) -> tuple[int, int]:
+    """Copies a folder durably. Returns the number of files, and the bytes of those that `previous` does not have."""
+    count = size = 0
+    written: list[Path] = []
+    for path, _, names in os.walk(source):
+        place = target / Path(path).relative_to(source)
+        place.mkdir(mode=files.PRIVATE_FOLDER)
+        for name in names:
+            file, copy = Path(path, name), place / name
+            count += 1
+            if previous is None or not _link_same(previous / copy.relative_to(target), file, copy):
+                files.operation("write", copy, partial(shutil.copy2, file, copy))
+                size += copy.stat().st_size
+                written.append(copy)
+        written.append(place)
+    files.sync_all([*written, target.parent])
+    return count, size
+
+
+def _link_same(before: Path, file: Path, copy: Path) -> bool:
+    """Links `copy` to the file of the previous backup if this is the same file. Returns whether it did."""
+    try:
+        old, new = before.stat(), file.stat()
+        if (old.st_size, old.st_mtime_ns) != (new.st_size, new.st_mtime_ns):
+            return False
+        os.link(before, copy)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.EMLINK, errno.ENOTSUP):  # the file system has no links, or no more of this file
+            return False
+        raise
+    return True
+
+
+# ---- the folder of the backups ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    descriptor = os.open(target / LOCK, os.O_RDWR | os.O_CREAT, files.PRIVATE)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ObjectInUse(f'another backup into "{target}" is being made') from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lake_id(path: Path) -> str:
+    return str(json.loads((path / "lake.json").read_bytes())["id"])
+
+
+def _name_of(time: int) -> str:
+    return f"{datetime.fromtimestamp(time // 1000, timezone.utc).strftime(NAME)}.{time % 1000:03}Z"
+
+
+def time_of(name: str) -> int:
+    """Returns the time of the backup with this name. Raises ValueError if the name is not that of a backup."""
+    seconds, _, milliseconds = name.removesuffix("Z").partition(".")
+    moment = datetime.strptime(seconds, NAME).replace(tzinfo=timezone.utc)
+    time = round(moment.timestamp()) * 1000 + int(milliseconds)
+    if _name_of(time) != name:
+        raise ValueError(name)
+    return time

@@ -1,0 +1,171 @@
+"""Backups of a lake that is in use, and their restoration."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailgate.cli import main
+from tailgate.lake.errors import ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.lake.folder import Lake
+from tailgate.lake.host.scratch import ROOT
+from tailgate.lake.readers import backups as module
+from tailgate.lake.readers import subscriptions
+from tailgate.lake.readers.backups import back_up, backups, restore
+from tailgate.lake.readers.verification import findings
+from tailgate.lake.writer import maintenance, retention
+from tailgate.lake.writer.inbox import Inbox
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.rounds import Follower
+from tests.lake.life import BAG, FEED, KEYED, STEPS, Life, short_history
+from tests.lake.relations import snapshot
+
+BACKUPS = 4
+KEPT_MS = 3_000  # in place of five minutes: much longer than the image of this small lake takes
+
+
+def content(lake: Path, time_ms: int) -> list[object]:
+    return [snapshot(Lake(lake), item, time_ms) for item in (KEYED, BAG)]
+
+
+def test_each_backup_is_the_lake_at_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A restored lake equals the model at the backup's time, is complete, and an engine continues it.
+
+    Random steps change the lake before each of its folders is linked.
+    """
+    short_history(monkeypatch)
+    monkeypatch.setattr(retention, "AGE_MIN_MS", KEPT_MS)
+    monkeypatch.setattr(maintenance, "GRACE_S", KEPT_MS / 1000)
+    life, chance = Life(tmp_path / "lake", seed), random.Random(seed)
+    link_tree = module._link_tree
+
+    def steps() -> None:
+        for _ in range(chance.randrange(4)):
+            life.step(chance.choice(STEPS))
+
+    def link_after_steps(*arguments: Any) -> None:
+        steps()
+        link_tree(*arguments)
+
+    monkeypatch.setattr(module, "_link_tree", link_after_steps)
+    for _ in range(BACKUPS):
+        for _ in range(5):
+            steps()
+        unread = {n for n in life.inbox_entries if n > life.consumed}
+        backup = back_up(Lake(life.path), tmp_path / "backups").backup
+        restored = tmp_path / f"restored-{backup.time}"
+        assert restore(tmp_path / "backups", restored, backup.time) == backup
+        check_restored(restored, [life.history.at(item.id, backup.time) for item in (KEYED, BAG)], unread)
+    assert len(backups(tmp_path / "backups")) == BACKUPS
+
+
+def check_restored(path: Path, expected: list[Any], unread: set[int]) -> None:
+    """Checks the rows of both relations, before and after the start of an engine, and that the entries of the inbox have no gap."""
+    lake = Lake(path)
+    newest = lake.log.newest()
+    assert newest is not None
+    assert [snapshot(lake, item, newest.time) for item in (KEYED, BAG)] == expected
+    assert [f.problem for f in findings(lake) if f.problem is not None] == []
+    place = subscriptions.place(lake, FEED.id)
+    assert place is not None
+    assert place.time <= newest.time
+    writer = open_epoch(lake)
+    Follower(lake, writer.epoch).round()
+    writer.append()
+    assert [snapshot(Lake(path), item, writer.newest.time) for item in (KEYED, BAG)] == expected
+    inbox = Inbox(lake, writer.epoch, newest.inbox)
+    assert {n for n in unread if n > newest.inbox} <= set(range(newest.inbox + 1, inbox.newest + 1))
+    assert len(list(inbox.read(newest.inbox, inbox.newest))) == inbox.newest - newest.inbox
+    writer.close()
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Life:
+    life = Life(tmp_path / "lake", 1)
+    for step in ("tick", "large", "round", "tick", "write"):
+        life.step(step)
+    return life
+
+
+def test_files_are_shared_with_the_previous_backup(life: Life, tmp_path: Path) -> None:
+    first = back_up(life.lake, tmp_path / "backups")
+    life.tick()
+    second = back_up(life.lake, tmp_path / "backups")
+    third = back_up(life.lake, tmp_path / "backups")
+    assert second.bytes_copied < first.bytes_copied / 4
+    assert (third.created, third.backup) == (False, second.backup)
+    name = f"log/{life.writer.newest.n - 1}"
+    assert (first.backup.path / name).samefile(second.backup.path / name)
+    assert not (second.backup.path / name).samefile(life.path / name)
+
+
+def test_the_newest_backup_before_a_time_is_restored(life: Life, tmp_path: Path) -> None:
+    first = back_up(life.lake, tmp_path / "backups").backup
+    life.tick()
+    second = back_up(life.lake, tmp_path / "backups").backup
+    assert restore(tmp_path / "backups", tmp_path / "a", second.time - 1) == first
+    assert restore(tmp_path / "backups", tmp_path / "b") == second
+    with pytest.raises(UndefinedObject):
+        restore(tmp_path / "backups", tmp_path / "c", first.time - 1)
+    assert not (tmp_path / "c").exists()
+
+
+def test_nothing_is_overwritten(life: Life, tmp_path: Path) -> None:
+    back_up(life.lake, tmp_path / "backups")
+    with pytest.raises(ObjectNotInPrerequisiteState, match="is not an empty folder"):
+        restore(tmp_path / "backups", life.path)
+    other = Life(tmp_path / "other")
+    with pytest.raises(ObjectNotInPrerequisiteState, match="has backups of another lake"):
+        back_up(other.lake, tmp_path / "backups")
+
+
+def test_one_backup_at_a_time(life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(*_: object) -> None:
+        with pytest.raises(ObjectInUse):
+            back_up(life.lake, tmp_path / "backups")
+
+    monkeypatch.setattr("tailgate.lake.readers.backups._without_gaps", again)
+    back_up(life.lake, tmp_path / "backups")
+
+
+def test_a_killed_backup_leaves_nothing(life: Life, tmp_path: Path, seed: int) -> None:
+    """Folders that a killed backup has left are not listed, and are removed by the next backup."""
+    for _ in range(30):
+        life.tick()
+    chance, target = random.Random(seed), tmp_path / "backups"
+    command = [sys.executable, "-m", "tailgate", "backup", "--data", str(life.path), "--to", str(target)]
+    began = time.monotonic()
+    subprocess.run(command, check=True)
+    took = time.monotonic() - began
+    for _ in range(4):
+        life.tick()
+        process = subprocess.Popen(command)
+        time.sleep(took * chance.uniform(0.5, 1.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for backup in backups(target):
+            assert [f for f in findings(Lake(backup.path)) if f.problem is not None] == []
+    life.tick()
+    newest = back_up(life.lake, target)
+    assert newest.created
+    assert {name for name in os.listdir(target) if name != ".lock"} == {b.path.name for b in backups(target)}
+    assert not any((life.path / ROOT).iterdir())
+
+
+def test_commands(life: Life, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, target = str(life.path), str(tmp_path / "backups")
+    assert main(["backup", "--data", data, "--to", target]) == 0
+    assert main(["restore", "--from", target, "--list"]) == 0
+    name = capsys.readouterr().out.splitlines()[-1]
+    assert main(["restore", "--from", target, "--at", name, "--data", str(tmp_path / "restored")]) == 0
+    assert main(["verify", "--data", str(tmp_path / "restored")]) == 0
+    assert main(["restore", "--from", target, "--at", "2000-01-01", "--data", str(tmp_path / "older")]) == 1
+    assert "has no backup at or before 20000101T000000.000Z" in capsys.readouterr().err
