@@ -4,7 +4,9 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
-tailgate verify | backup | restore | log     tools for a lake
+tailgate config   the settings of a command, and where each comes from
+tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
+tailgate backup | restore     copies of a lake in use
 """
 
 from __future__ import annotations
@@ -15,13 +17,12 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
-
-from tailgate.operations import lake_commands
-from tailgate.operations.lake_commands import command, data_option
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tailgate.lake.errors import TailgateError
     from tailgate.operations.endpoint import Address
 
 LISTEN = "127.0.0.1:6875"
@@ -30,27 +31,35 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
-    options = parser().parse_args(arguments)
-    from tailgate.operations import logs
+    from tailgate.lake.errors import TailgateError
+    from tailgate.operations import configuration, logs
 
+    try:
+        options = configuration.parse(parser(), arguments, os.environ)
+    except TailgateError as e:
+        return _report(e, 2)
+    if options.config is not None:
+        os.environ[configuration.variable("config")] = str(options.config.resolve())  # for child processes
     logs.configure(getattr(options, "log", "text"), options.command)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
         return 0
     except Exception as e:
-        from tailgate.lake.errors import TailgateError
-
         if isinstance(e, TailgateError):
-            hint = f"\nHINT:  {e.hint}" if e.hint else ""
-            print(f"tailgate: {e}{hint}", file=sys.stderr)
-            return 1
+            return _report(e, 1)
         from tailgate.embedded.children import ChildFailed
 
         if isinstance(e, (ChildFailed, FileNotFoundError)):
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
+
+
+def _report(error: TailgateError, code: int) -> int:
+    hint = f"\nHINT:  {error.hint}" if error.hint else ""
+    print(f"tailgate: {error}{hint}", file=sys.stderr)
+    return code
 
 
 def process() -> NoReturn:
@@ -79,8 +88,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    up = command(commands, "up", "engine, gateway and sinks over one data folder", _up)
-    data_option(up)
+    up = _command(commands, "up", "engine, gateway and sinks over one data folder", _up)
+    _data(up)
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
@@ -92,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     _parallelism(up)
     _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks' and each gateway's")
 
-    demo = command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
+    demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
     _listen(demo)
     _parallelism(demo)
@@ -100,8 +109,8 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views a second (200)")
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
-    engine = command(commands, "engine", "the engine alone: one for each lake", _engine)
-    data_option(engine)
+    engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
+    _data(engine)
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
@@ -112,23 +121,65 @@ def parser() -> argparse.ArgumentParser:
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
     )
 
-    gateway = command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
-    data_option(gateway)
+    gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
+    _data(gateway)
     _listen(gateway)
     _memory(gateway)
     _metrics(gateway)
 
-    presto = command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
+    presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
     presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
-    sinks = command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
-    data_option(sinks)
+    sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
+    _data(sinks)
     _secrets(sinks)
     _metrics(sinks)
 
-    lake_commands.add(commands)
+    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
+    _data(verify)
+    _backup_commands(commands)
+    _log_commands(commands)
+    config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
+    config.add_argument("--json", action="store_true", help="a JSON object per setting")
+    config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
     return top
+
+
+def _backup_commands(commands: Any) -> None:
+    """Adds `tailgate backup` and `tailgate restore`."""
+    from tailgate.operations import backups
+
+    backup = _command(commands, "backup", "copy a lake, also while it is in use, into a folder of backups", backups.backup)
+    _data(backup)
+    backup.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
+    restore = _command(commands, "restore", "create a data folder from a backup", backups.restore)
+    backups.add_restore_options(restore)
+
+
+def _log_commands(commands: Any) -> None:
+    """Adds `tailgate log ls` and `tailgate log show`."""
+    log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
+    words = log.add_subparsers(required=True, metavar="COMMAND")
+    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
+    ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
+    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
+    show.add_argument("n", type=int, help="number of the entry")
+    for command in (ls, show):
+        _data(command)
+        command.add_argument("--json", action="store_true", help="a JSON object per entry")
+
+
+def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
+    command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    command.set_defaults(run=run, command=name)
+    command.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (./tailgate.toml if it exists)")
+    return command
+
+
+def _data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
 
 
 def _secrets(command: argparse.ArgumentParser) -> None:
@@ -310,3 +361,33 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from tailgate.lake.folder import Lake
+    from tailgate.lake.readers.verification import findings
+
+    problems = 0
+    for finding in findings(Lake.open(options.data)):
+        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
+        problems += finding.problem is not None
+    print(f"problems: {problems}")
+    return 1 if problems else 0
+
+
+def _config(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import config
+
+    return config(options, parser())
+
+
+def _log_ls(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import log_ls
+
+    return log_ls(options)
+
+
+def _log_show(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import log_show
+
+    return log_show(options)

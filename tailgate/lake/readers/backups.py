@@ -42,7 +42,7 @@ from tailgate.lake.readers import holds
 from tailgate.lake.tables import checkpoints, delta
 
 IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the engine keeps files that are no longer needed
-IMAGE_ATTEMPTS = 3  # an attempt fails if a sink or subscription moves on and the engine removes what it held before
+IMAGE_ATTEMPTS = 3  # an attempt fails if a reader moves on and the engine removes the entries that it has held
 NAME = "%Y%m%dT%H%M%S"  # of a backup, followed by milliseconds and Z
 LOCK = ".lock"
 
@@ -67,11 +67,11 @@ class Copied:
 
 def backups(target: Path) -> list[Backup]:
     """Returns the complete backups in a folder, oldest first."""
-    found = []
+    result = []
     for path in target.iterdir() if target.is_dir() else ():
         with contextlib.suppress(ValueError):
-            found.append(Backup(path, time_of(path.name)))
-    return sorted(found, key=lambda backup: backup.time)
+            result.append(Backup(path, time_of(path.name)))
+    return sorted(result, key=lambda backup: backup.time)
 
 
 def back_up(lake: Lake, target: Path) -> Copied:
@@ -164,7 +164,7 @@ def _link_all(lake: Lake, image: Path) -> Header:
     return header
 
 
-def _link_tree(source: Path, image: Path, folder: str, wanted: Callable[[str], bool] = lambda name: True) -> None:
+def _link_tree(source: Path, image: Path, folder: str, matches: Callable[[str], bool] = lambda name: True) -> None:
     """Links the files below a folder, except those in Delta's logs and temporary ones, whose names begin with a dot.
 
     Files may be removed meanwhile.
@@ -174,7 +174,7 @@ def _link_tree(source: Path, image: Path, folder: str, wanted: Callable[[str], b
         place = image / Path(path).relative_to(source)
         place.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
         for name in names:
-            if not name.startswith(".") and wanted(name):
+            if not name.startswith(".") and matches(name):
                 with contextlib.suppress(FileNotFoundError, FileExistsError):
                     os.link(os.path.join(path, name), place / name)
 
