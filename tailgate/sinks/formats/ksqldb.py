@@ -110,8 +110,8 @@ class StreamValue(KsqldbValue):
     hidden = frozenset(PSEUDO_COLUMNS)
 
     def _prefixes(self, columns: Sequence[Field], texts: Sequence[Sequence[str]], length: int) -> list[bytes]:
-        named = {column.name: values for column, values in zip(columns, texts, strict=True)}
-        return [POSITION.pack(int(p), int(o)) for p, o in zip(named["rowpartition"], named["rowoffset"], strict=True)]
+        values_of = {column.name: values for column, values in zip(columns, texts, strict=True)}
+        return [POSITION.pack(int(p), int(o)) for p, o in zip(values_of["rowpartition"], values_of["rowoffset"], strict=True)]
 
 
 class KsqldbKey:

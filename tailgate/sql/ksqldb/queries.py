@@ -123,11 +123,11 @@ def _items(query: e.SelectQuery, translator: Translator) -> Items:
         for column in translator.scope.columns:
             reference = e.ColumnReference(column, item.source, item.position)
             items.append((e.SelectItem(reference, position=item.position), column, translator.scalar(reference)))
-    seen: set[str] = set()
+    names: set[str] = set()
     for item, name, _ in items:
-        if name in seen:
+        if name in names:
             raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
-        seen.add(name)
+        names.add(name)
     return items
 
 
