@@ -5,7 +5,7 @@
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
-    GET  /freshness?after=n&version=v                         ──► the ages of records that ticks have read, or not read; if their version
+    GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
                                                                is v, as soon as they change, or after FRESHNESS_HOLD_S
     GET  /status                                           ──► the state of sources, views and sinks
 
