@@ -4,6 +4,7 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
+tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 """
 
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import json
 import logging
 import os
 import signal
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tailgate.lake.errors import TailgateError
     from tailgate.operations.endpoint import Address
 
 LISTEN = "127.0.0.1:6875"
@@ -29,27 +30,35 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
-    options = parser().parse_args(arguments)
-    from tailgate.operations import logs
+    from tailgate.lake.errors import TailgateError
+    from tailgate.operations import configuration, logs
 
+    try:
+        options = configuration.parse(parser(), arguments, os.environ)
+    except TailgateError as e:
+        return _report(e, 2)
+    if options.config is not None:
+        os.environ[configuration.variable("config")] = str(options.config.resolve())  # for child processes
     logs.configure(getattr(options, "log", "text"), options.command)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
         return 0
     except Exception as e:
-        from tailgate.lake.errors import TailgateError
-
         if isinstance(e, TailgateError):
-            hint = f"\nHINT:  {e.hint}" if e.hint else ""
-            print(f"tailgate: {e}{hint}", file=sys.stderr)
-            return 1
+            return _report(e, 1)
         from tailgate.embedded.children import ChildFailed
 
         if isinstance(e, (ChildFailed, FileNotFoundError)):
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
+
+
+def _report(error: TailgateError, code: int) -> int:
+    hint = f"\nHINT:  {error.hint}" if error.hint else ""
+    print(f"tailgate: {error}{hint}", file=sys.stderr)
+    return code
 
 
 def process() -> NoReturn:
@@ -129,6 +138,9 @@ def parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
     _log_commands(commands)
+    config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
+    config.add_argument("--json", action="store_true", help="a JSON object per setting")
+    config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
     return top
 
 
@@ -149,6 +161,7 @@ def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namesp
     """Adds a command to `commands`, what add_subparsers returned: argparse has no public type for it."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
     command.set_defaults(run=run, command=name)
+    command.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (./tailgate.toml if it exists)")
     return command
 
 
@@ -349,24 +362,19 @@ def _verify(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _log_ls(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.operations.log_entries import newest
+def _config(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import config
 
-    for entry in newest(Lake.open(options.data), options.count):
-        line = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**entry)
-        print(json.dumps(entry) if options.json else line)
-    return 0
+    return config(options, parser())
+
+
+def _log_ls(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import log_ls
+
+    return log_ls(options)
 
 
 def _log_show(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.operations.log_entries import entry
+    from tailgate.operations.commands import log_show
 
-    shown = entry(Lake.open(options.data), options.n)
-    if options.json:
-        print(json.dumps(shown))
-    else:
-        for name, value in shown.items():
-            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
-    return 0
+    return log_show(options)

@@ -5,7 +5,8 @@
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
-    GET  /freshness?after=n                                ──► the ages of records that ticks have read, or not read
+    GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
+                                                               is v, as soon as they change, or after FRESHNESS_HOLD_S
     GET  /status                                           ──► the state of sources, views and sinks
 
 HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
@@ -30,6 +31,7 @@ VERSION_HEADER = "Control-Version"
 STATEMENT, WRITE, TABLE = "/statement", "/write", "/table"
 NEWEST, RECENT, STATUS, FRESHNESS = "/newest", "/recent", "/status", "/freshness"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
+FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
 
 Answer = Mapping[str, Any]  # a JSON object
@@ -148,13 +150,19 @@ def newest_path(after: int) -> str:
     return f"{NEWEST}?after={after}"
 
 
-def freshness_path(after: int) -> str:
-    """Returns the path of a request for the ages of records, with ticks later than entry `after`."""
-    return f"{FRESHNESS}?after={after}"
+def freshness_path(after: int, version: int = 0) -> str:
+    """Returns the path of a request for the ages of records, with ticks later than entry `after`, unless they have this `version`."""
+    return f"{FRESHNESS}?after={after}&version={version}"
+
+
+def decode_freshness(query: str) -> tuple[int, int]:
+    """Returns the entry and the version of a request's query. Raises 22023."""
+    words = parse_qs(query)
+    return _whole(words.get("after", ["0"])[0]), _whole(words.get("version", ["0"])[0])
 
 
 def decode_newest(query: str) -> int:
-    """Returns the entry of a request's query, also for freshness. Raises 22023."""
+    """Returns the entry of a request's query. Raises 22023."""
     return _whole(parse_qs(query).get("after", ["0"])[0])
 
 

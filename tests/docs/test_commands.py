@@ -13,7 +13,8 @@ from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
-COMMAND = re.compile(r"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:up|demo|engine|gateway|presto|sinks|log)\b[^#\n]*)$", re.MULTILINE)
+WORDS = "up|demo|engine|gateway|presto|sinks|log|config"
+COMMAND = re.compile(rf"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:{WORDS})\b[^#\n]*)$", re.MULTILINE)
 MAKE = re.compile(r"(?:^(?:\$ |    )|`)make ([a-z][a-z-]*)", re.MULTILINE)
 PATH = re.compile(r"`((?:bench|docs|jars|tailgate|tests|tools)/[\w/.-]+)`")
 EXACT = (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "walk.md")  # they name modules by path

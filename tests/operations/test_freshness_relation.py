@@ -12,7 +12,9 @@ import psycopg
 import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.gateway.catalog.item_status import FRESHNESS_FIELDS
+from tailgate.lake import control
 from tailgate.lake.writer.engines import Announcement
 from tests.docs.pages import DOCS
 from tests.engine.runtime.parts import until
@@ -28,6 +30,7 @@ class Engine:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.requests: list[int] = []
+        self.ages = Ages()
         self.reason: str | None = None
         nothing: Any = lambda *arguments: {}  # noqa: E731
         newest = lambda after, timeout: (time.sleep(0.1), {"n": 0})[1]  # noqa: E731
@@ -36,11 +39,13 @@ class Engine:
         writer = live.model.writer
         Announcement.mine(writer.epoch, self._control.address, self._control.token, None).write(live.model.lake)
 
-    def _freshness(self, after: int) -> dict[str, Any]:
+    def _freshness(self, after: int, version: int) -> dict[str, Any]:
         self.requests.append(after)
+        version = self.ages.changed(version, control.FRESHNESS_HOLD_S)
         now = time.time_ns() // 1_000_000
         return {
             "n": 0,
+            "version": version,
             "inputs": {id: [now - PENDING_MS, self.reason] for id in self.live.model.lake.catalog().items},
             "failing": [],
             "ticks": [],
@@ -75,6 +80,25 @@ def test_a_relation_without_inputs_is_fresh(live: Live, engine: Engine) -> None:
     assert minute == maximum == 0
     # the ticks that the gateway has not seen
     assert min(engine.requests) > 0
+
+
+def test_a_gateway_asks_the_engine_when_something_changes(live: Live, engine: Engine) -> None:
+    until(lambda: engine.requests, 10)
+    time.sleep(0.5)
+    start, before = time.monotonic(), len(engine.requests)
+    time.sleep(2)
+    idle_s = time.monotonic() - start
+    assert len(engine.requests) - before <= idle_s / control.FRESHNESS_HOLD_S + 1
+    lags, version = live.gateway.serving.freshness.lags, engine.ages.changed(0, 0)
+    engine.ages.began()
+    until(lambda: lags.version > version, 10)
+
+
+def test_a_gateway_does_not_wait_for_the_engine_when_it_ends(live: Live, engine: Engine) -> None:
+    until(lambda: len(engine.requests) > 1, 10)
+    start = time.monotonic()
+    live.gateway.serving.freshness.stop()
+    assert time.monotonic() - start < control.FRESHNESS_HOLD_S / 2
 
 
 def test_lag_is_unknown_without_an_engine(live: Live) -> None:

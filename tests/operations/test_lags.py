@@ -64,6 +64,16 @@ def test_a_committed_tick_counts_until_the_mirrors_show_it() -> None:
     assert (phases.kafka, phases.wait, phases.tick, phases.commit, phases.mirror) == (4, 96, 30, 5, 385)
 
 
+def test_a_tick_that_the_mirrors_show_does_not_count_before_it_is_taken() -> None:
+    newest = 6
+    lags = Lags(lambda: newest)
+    lags.answered(answer(ticks=[tick(7, NOW - 400, {1001: NOW - 500})]), NOW)
+    assert lags.lag(catalog(), TOTALS, NOW).ms == 500
+    newest = 7
+    assert lags.lag(catalog(), TOTALS, NOW).ms == 0
+    assert lags.shown([(7, NOW)]) == {1001: 500}
+
+
 def test_a_tick_is_taken_once() -> None:
     lags = Lags()
     for _ in range(2):

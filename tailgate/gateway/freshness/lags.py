@@ -10,7 +10,7 @@ It is unknown if a source below it cannot be read. Times are in milliseconds sin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,9 +68,10 @@ class Tick:
 
 
 class Lags:
-    """The lags of all inputs and relations. One thread changes them."""
+    """The lags of all inputs and relations. One thread changes them; any may read. `newest` returns the entry that the mirrors show."""
 
-    def __init__(self) -> None:
+    def __init__(self, newest: Callable[[], int] = lambda: 0) -> None:
+        self._newest = newest
         self._answered_at = 0
         self._inputs: dict[int, tuple[int | None, str | None]] = {}
         self._failing: frozenset[int] = frozenset()
@@ -79,12 +80,14 @@ class Lags:
         self.histories: dict[int, History] = {}  # by relation
         self._below: tuple[Catalog | None, dict[int, frozenset[int]]] = (None, {})
         self.n = 0  # the newest tick that the engine has reported
+        self.version = 0  # of the engine's last answer
 
     def answered(self, answer: Mapping[str, Any], now: int) -> None:
         """Takes the engine's answer to a request for the ticks after `n`."""
         self._answered_at = now
         self._inputs = {int(id): (oldest, reason) for id, (oldest, reason) in answer["inputs"].items()}
         self._failing = frozenset(answer["failing"])
+        self.version = answer.get("version", 0)
         for n, began, computed, committed, oldest in answer["ticks"]:
             if n > self.n:
                 by_input = {int(id): (int(at), int(arrival)) for id, (at, arrival) in oldest.items()}
@@ -154,7 +157,8 @@ class Lags:
     def _oldest(self, id: int) -> tuple[int | None, str | None]:
         """Returns the time of the oldest record of an input that the mirrors do not show, and why it is not known."""
         pending, reason = self._inputs.get(id, (None, None))
-        times = [tick.oldest[id][0] for tick in self._hidden if id in tick.oldest]
+        newest = self._newest()
+        times = [tick.oldest[id][0] for tick in list(self._hidden) if tick.n > newest and id in tick.oldest]
         return min([*times, *([] if pending is None else [pending])], default=None), reason
 
     def _unreadable(self, item: Item) -> str | None:

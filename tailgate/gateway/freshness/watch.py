@@ -1,13 +1,16 @@
 """Follows the freshness lag of all relations: asks the engine, looks at the mirrors, and keeps the histories.
 
-One thread asks the engine five times a second, on a connection that stays open.
+One thread asks the engine on a connection that stays open. The engine answers when something changes, and otherwise about once a
+second, which shows that it lives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
+import socket
 import threading
 import time
 from pathlib import Path
@@ -18,9 +21,9 @@ from tailgate.lake import control
 
 log = logging.getLogger("tailgate.gateway")
 
-INTERVAL_S = 0.2  # between two requests: the error of a lag that grows; each costs the engine about 1 ms
+INTERVAL_S = 0.2  # between two requests while ticks run: the error of a lag that grows; each costs the engine about 1 ms
 SAMPLE_S = 1.0  # between two samples of the histories; one of 500 relations takes 4 ms
-ANSWER_S = 1.0  # longest wait for an answer
+ANSWER_S = 2.0  # longest wait for an answer, which the engine promises after control.FRESHNESS_HOLD_S
 RETRY_S = 1.0  # after a failed request
 
 
@@ -28,7 +31,7 @@ class Watch:
     """The freshness lags of a gateway's relations, followed by a thread from `start` to `stop`."""
 
     def __init__(self, lake_path: Path, mirrors: Mirrors) -> None:
-        self.lags = Lags()
+        self.lags = Lags(lambda: mirrors.figures.newest)
         self._engine_json, self._mirrors = lake_path / "engine.json", mirrors
         self._connection: http.client.HTTPConnection | None = None
         self._token = ""
@@ -41,7 +44,12 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread, also while it waits for an answer."""
         self._stopping.set()
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
         if self._thread.is_alive():
             self._thread.join()
 
@@ -61,14 +69,14 @@ class Watch:
         self._disconnect()
 
     def _ask(self) -> None:
-        """Asks the engine for its inputs and newest ticks."""
+        """Asks the engine for its inputs and newest ticks. Waits until they change, at most control.FRESHNESS_HOLD_S."""
         if self._connection is None:
             announcement = json.loads(self._engine_json.read_text())
             host, _, port = announcement["address"].rpartition(":")
             self._token = announcement["token"]
             self._connection = http.client.HTTPConnection(host, int(port), timeout=ANSWER_S)
         after = max(self.lags.n, self._mirrors.figures.began)
-        self._connection.request("GET", control.freshness_path(after), headers=control.headers(self._token))
+        self._connection.request("GET", control.freshness_path(after, self.lags.version), headers=control.headers(self._token))
         response = self._connection.getresponse()
         body = response.read()
         if response.status != 200:

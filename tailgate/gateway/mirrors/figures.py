@@ -45,6 +45,11 @@ class Figures:
         self.at_end = time.monotonic()
 
     @property
+    def newest(self) -> int:
+        """Returns the newest entry that the mirrors have shown since they began, or 0."""
+        return self.entries[-1][0] if self.entries else 0
+
+    @property
     def behind_s(self) -> float:
         """Returns the seconds since the mirrors were last at the end of the log."""
         return time.monotonic() - self.at_end

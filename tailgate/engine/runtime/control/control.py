@@ -50,7 +50,8 @@ class Client(Protocol):
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`.
+    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`,
+    `freshness(after, version)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -59,7 +60,7 @@ class Answers:
     write: Callable[[bytes], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
-    freshness: Callable[[int], dict[str, Any]] = lambda after: {}
+    freshness: Callable[[int, int], dict[str, Any]] = lambda after, version: {}
 
 
 class _Server(ThreadingHTTPServer):
@@ -93,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             elif url.path == protocol.RECENT:
                 self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
             elif url.path == protocol.FRESHNESS:
-                self._answer(200, self.server.answers.freshness(protocol.decode_newest(url.query)))
+                self._answer(200, self.server.answers.freshness(*protocol.decode_freshness(url.query)))
             else:
                 self._answer(404, {"message": "no such path"})
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal

@@ -1,4 +1,8 @@
-"""The answer of `GET /freshness`: the oldest records that no tick has read, and the oldest that each of the newest ticks has read."""
+"""The answer of `GET /freshness`: the oldest records that no tick has read, and the oldest that each of the newest ticks has read.
+
+A request waits while nothing has changed since the client's last answer. A record, a write, and the end of a tick are changes: the
+doorbell starts a tick for each of them (`Ages`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from py4j.protocol import Py4JError
 
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Source, Table
+from tailgate.lake.control import FRESHNESS_HOLD_S
 from tailgate.lake.writer.inbox import TABLE
 
 STARTING, STALLED, UNMEASURED = "the engine is starting", "the source cannot be read", "ages of records in transactions are not measured"
@@ -20,8 +25,8 @@ class Freshness:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def __call__(self, after: int) -> dict[str, Any]:
-        """Returns {"n", "inputs", "failing", "ticks"}.
+    def __call__(self, after: int, version: int = 0) -> dict[str, Any]:
+        """Returns {"n", "version", "inputs", "failing", "ticks"}. Waits while this is the version, at most FRESHNESS_HOLD_S.
 
         - `inputs`: by id of a source or table, the time of the oldest record that no tick up to entry `n` has read, and why it is not
           known.
@@ -30,6 +35,7 @@ class Freshness:
           time and arrival of the oldest record.
         """
         engine = self._engine
+        version = engine.ages.changed(version, FRESHNESS_HOLD_S)
         n, catalog = engine.newest.n, engine.catalog  # before the pending records: a record is rather counted twice than not at all
         inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
         ids: dict[str, list[int]] = {}
@@ -38,6 +44,7 @@ class Freshness:
         fetched, waiting = self._fetched(), engine.ages.waiting()
         return {
             "n": n,
+            "version": version,
             "inputs": {item.id: self._input(item, fetched, waiting) for item in inputs},
             "failing": [item.id for item in catalog.items.values() if item.errors and engine.failing.has_error(item)],
             "ticks": [

@@ -39,10 +39,14 @@ def now_ms() -> int:
 
 
 class Ages:
-    """The ages of the newest ticks and of writes that wait. Safe from many threads."""
+    """The ages of the newest ticks and of writes that wait. Safe from many threads.
+
+    Each change has a higher version: a tick began, because a record or a write arrived; it was committed; a write was acknowledged.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._version = now_ms()  # higher than those of an earlier engine
         self._ticks: deque[TickAge] = deque(maxlen=TICKS_KEPT)
         self._writes: deque[tuple[int, str, int]] = deque(maxlen=WRITES_KEPT)  # inbox entry, channel, time
 
@@ -51,6 +55,12 @@ class Ages:
         now = now_ms()
         with self._lock:
             self._writes.extend((number, f"{TABLE}{table}", now) for table in tables)
+            self._change()
+
+    def began(self) -> None:
+        """Records that a tick begins now: there may be records that no tick has read."""
+        with self._lock:
+            self._change()
 
     def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> None:
         """Records a tick that is durable now. `times`: when it began and was computed. `inbox`: the last write that it has read."""
@@ -61,6 +71,17 @@ class Ages:
                 _, channel, at = self._writes.popleft()
                 writes.setdefault(channel, (at, at))
             self._ticks.append(TickAge(n, began, computed, now_ms(), {**oldest, **writes}))
+            self._change()
+
+    def changed(self, version: int, timeout_s: float) -> int:
+        """Returns the version, as soon as it is not this one, or after a timeout."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._version != version, timeout_s)
+            return self._version
+
+    def _change(self) -> None:
+        self._version += 1
+        self._lock.notify_all()
 
     def after(self, n: int) -> list[TickAge]:
         """Returns the ticks later than entry `n` that are kept, in order."""

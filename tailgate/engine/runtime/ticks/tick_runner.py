@@ -110,6 +110,7 @@ class TickRunner:
             try:
                 began, start = time.time_ns() // 1_000_000, time.monotonic()
                 crash.point("tick.begin")
+                engine_log.ages.began()
                 time_ms = max(began, engine_log.newest.time + 1)
                 ends, result = loop.tick(self.circuit, engine_log.state_path, time_ms, engine_log.newest.state or "", self._parallelism)
                 crash.point("state.committed")

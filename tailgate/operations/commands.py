@@ -1,0 +1,46 @@
+"""Commands for operators: the log of a lake, and the settings of a command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from tailgate.lake.folder import Lake
+from tailgate.operations import configuration
+from tailgate.operations.log_entries import entry, newest
+
+
+def config(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Prints the settings of a command line, and where each comes from."""
+    for name, nearest in configuration.unknown(os.environ, parser):
+        print(f'tailgate: {name} is not a setting. Perhaps you meant "{nearest}".', file=sys.stderr)
+    words = options.words or ["up"]
+    if options.config is not None:
+        words = [*words, "--config", str(options.config)]
+    for value in configuration.parse(parser, words, os.environ).values:
+        if options.json:
+            print(json.dumps({"name": value.name, "value": value.shown, "origin": value.origin}))
+        else:
+            print(f"{value.name:<18} {'' if value.shown is None else value.shown!s:<32} {value.origin}")
+    return 0
+
+
+def log_ls(options: argparse.Namespace) -> int:
+    """Prints the newest entries of the log, one a line."""
+    for line in newest(Lake.open(options.data), options.count):
+        text = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**line)
+        print(json.dumps(line) if options.json else text)
+    return 0
+
+
+def log_show(options: argparse.Namespace) -> int:
+    """Prints one entry of the log."""
+    fields = entry(Lake.open(options.data), options.n)
+    if options.json:
+        print(json.dumps(fields))
+    else:
+        for name, value in fields.items():
+            print(f"{name + ':':<15} {json.dumps(value) if isinstance(value, dict) else value}")
+    return 0

@@ -1,0 +1,254 @@
+"""The settings of a command: flags, then variables of the environment, then a file, then defaults.
+
+    tailgate gateway --memory 2GB   >   TAILGATE_MEMORY=2GB   >   tailgate.toml   >   the default
+                                                                  [gateway]           each option of the command is a setting
+                                                                  memory = "2GB"
+
+The options of the command line define the settings, so they have one name, one type and one check. In the file, a key before the first
+table holds for all commands that have this option; a key in the table of a command holds for it, and takes precedence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailgate.lake.errors import InvalidParameterValue
+
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+FILE = "tailgate.toml"  # in the current folder, unless --config or TAILGATE_CONFIG names another
+PREFIX = "TAILGATE_"
+# Options of a single call. They are not settings: a value that stays, such as a take-over at each start, would do harm.
+NOT_SETTINGS = frozenset({"help", "config", "json", "count", "check", "for", "take-over"})
+TRUE, FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
+SIMILAR = 0.6  # how similar a name must be to be in a hint
+VERY_SIMILAR = 0.8  # the same for variables, which may belong to other programs
+PASSWORD = re.compile(r"(?<=://)([^/@:]*):([^/@]*)@")
+MASK = "********"
+DEFAULT, FLAG = "default", "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of a setting, and where it comes from: a flag, a variable, a line of a file, or the default."""
+
+    name: str
+    value: Any
+    origin: str
+
+    @property
+    def shown(self) -> Any:
+        """Returns the value as JSON has it, without passwords.
+
+        >>> Value("schema-registry", "http://ann:x@host:8081", "flag").shown
+        'http://ann:********@host:8081'
+        """
+        match self.value:
+            case None | bool() | int() | float():
+                return self.value
+            case list():
+                return [_masked(str(element)) for element in self.value]
+        return _masked(str(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration file. `lines`: the line of each key, by table and key."""
+
+    path: Path
+    tables: Mapping[str, Mapping[str, Any]]  # the keys before the first table are in the table ""
+    lines: Mapping[tuple[str, str], int]
+
+    def position(self, table: str, key: str) -> str:
+        """Returns where a key is, as compilers write it: file and line."""
+        return f"{self.path}:{self.lines.get((table, key), 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the command line, and its options that are settings, by name."""
+
+    name: str
+    settings: Mapping[str, argparse.Action]
+
+
+def commands(parser: argparse.ArgumentParser) -> list[Command]:
+    """Returns the commands of a parser, also those below a command (`log ls`)."""
+    return [Command(name, _settings(command)) for name, command in _parsers(parser)]
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, environment: Mapping[str, str]) -> argparse.Namespace:
+    """Returns the options of a command line, with the values of the environment and of the file. `values` has their origins.
+
+    Raises 22023 with the position of a key that is unknown or has a value that cannot be used.
+    """
+    defaults = {id(action): action.default for _, command in _parsers(parser) for action in command._actions}
+    for _, command in _parsers(parser):
+        for action in _settings(command).values():
+            action.default = argparse.SUPPRESS  # the namespace has flags only
+    options = parser.parse_args(arguments)
+    by_name = {command.name: command for command in commands(parser)}
+    file = _file(getattr(options, "config", None), environment, by_name)
+    options.values = []
+    for name, action in by_name[options.command].settings.items():
+        value = _value(options, name, action, environment, file, defaults[id(action)])
+        setattr(options, action.dest, value.value)
+        options.values.append(value)
+    return options
+
+
+def unknown(environment: Mapping[str, str], parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Yields the variables of the environment that look like settings but are not, each with the nearest setting."""
+    names = {variable(name).removeprefix(PREFIX) for command in commands(parser) for name in (*command.settings, "config")}
+    for name in sorted(environment):
+        word = name.removeprefix(PREFIX)
+        if word not in (name, *names) and (near := difflib.get_close_matches(word, names, 1, VERY_SIMILAR)):
+            yield name, PREFIX + near[0]
+
+
+def variable(name: str) -> str:
+    """Returns the variable of a setting.
+
+    >>> variable("tls-cert")
+    'TAILGATE_TLS_CERT'
+    """
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def _value(
+    options: argparse.Namespace,
+    name: str,
+    action: argparse.Action,
+    environment: Mapping[str, str],
+    file: Configuration | None,
+    default: Any,
+) -> Value:
+    if hasattr(options, action.dest):
+        return Value(name, getattr(options, action.dest), FLAG)
+    if (text := environment.get(variable(name))) is not None:
+        return Value(name, _converted(action, text, variable(name)), variable(name))
+    for table in () if file is None else (options.command, ""):
+        assert file is not None
+        if name in file.tables.get(table, {}):
+            position = file.position(table, name)
+            return Value(name, _converted(action, file.tables[table][name], position), position)
+    return Value(name, default, DEFAULT)
+
+
+def _converted(action: argparse.Action, value: Any, origin: str) -> Any:
+    """Returns the value of an option from text, or from a value of TOML. Raises 22023."""
+    if action.nargs == 0:  # a flag without a value
+        word = str(value).lower()
+        if word not in (*TRUE, *FALSE):
+            raise InvalidParameterValue(f"{origin}: {_option(action)} requires true or false")
+        return word in TRUE
+    if isinstance(action, argparse._AppendAction):
+        elements = value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
+        return [_scalar(action, element, origin) for element in elements]
+    return _scalar(action, value, origin)
+
+
+def _scalar(action: argparse.Action, value: Any, origin: str) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise InvalidParameterValue(f"{origin}: {_option(action)} requires a text or a number")
+    convert: Any = action.type or str
+    try:
+        converted = convert(str(value))
+    except ValueError:
+        raise InvalidParameterValue(f'{origin}: invalid value for {_option(action)}: "{value}"') from None
+    if action.choices is not None and converted not in action.choices:
+        raise InvalidParameterValue(
+            f'{origin}: invalid value for {_option(action)}: "{value}"', hint=f"Available values: {', '.join(map(str, action.choices))}."
+        )
+    return converted
+
+
+def _file(path: Path | None, environment: Mapping[str, str], by_name: Mapping[str, Command]) -> Configuration | None:
+    """Returns the configuration file, or None if no option or variable names one and the current folder has none."""
+    file_path = path or (Path(environment[variable("config")]) if variable("config") in environment else None)
+    if file_path is None and not Path(FILE).is_file():
+        return None
+    file = read(file_path or Path(FILE))
+    _check(file, by_name)
+    return file
+
+
+def read(path: Path) -> Configuration:
+    """Reads a configuration file. Raises 22023 with the position of an error of its syntax."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidParameterValue(f"configuration file {path} cannot be read: {reason}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameterValue(f"{path}: {error}") from None
+    tables: dict[str, dict[str, Any]] = {"": {}}
+    for key, value in content.items():
+        if isinstance(value, dict):
+            tables[key] = value
+        else:
+            tables[""][key] = value
+    return Configuration(path, tables, _lines(text))
+
+
+def _lines(text: str) -> dict[tuple[str, str], int]:
+    """Returns the line of each table (with the key "") and of each key."""
+    lines: dict[tuple[str, str], int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if head := re.match(r"\s*\[\s*[\"']?([^\]\"']*?)[\"']?\s*\]", line):
+            table = head[1]
+            lines.setdefault((table, ""), number)
+        elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
+            lines.setdefault((table, key[1]), number)
+    return lines
+
+
+def _check(file: Configuration, by_name: Mapping[str, Command]) -> None:
+    """Raises 22023 with the position of the first table or key that does not exist."""
+    everywhere = {name for command in by_name.values() for name in command.settings}
+    for table, keys in file.tables.items():
+        if table and table not in by_name:
+            raise InvalidParameterValue(f'{file.position(table, "")}: there is no command "{table}"', hint=_nearest(table, by_name))
+        names = by_name[table].settings.keys() if table else everywhere
+        for key in keys:
+            if key not in names:
+                what = f'"{key}" is not a setting of tailgate {table}' if table else f'unrecognized configuration parameter "{key}"'
+                raise InvalidParameterValue(f"{file.position(table, key)}: {what}", hint=_nearest(key, names))
+
+
+def _nearest(name: str, names: Any) -> str | None:
+    near = difflib.get_close_matches(name.replace("_", "-"), list(names), 1, SIMILAR)
+    return f'Perhaps you meant "{near[0]}".' if near else None
+
+
+def _parsers(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yields the parser of each command that runs, with the command's last word."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if name and not below:
+        yield name, parser
+    for action in below:
+        for word, command in action.choices.items():
+            yield from _parsers(command, word)
+
+
+def _settings(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    options = {_option(action): action for action in command._actions if action.option_strings}
+    return {name: action for name, action in options.items() if name not in NOT_SETTINGS}
+
+
+def _option(action: argparse.Action) -> str:
+    return max(action.option_strings, key=len).removeprefix("--")
+
+
+def _masked(text: str) -> str:
+    return PASSWORD.sub(rf"\1:{MASK}@", text)

@@ -1,0 +1,137 @@
+"""Tests the settings of commands: flags, variables of the environment, the configuration file, defaults."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tailgate import cli
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.operations import configuration
+from tailgate.operations.configuration import Value
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+FILE = """log = "json"
+listen = "127.0.0.1:1"
+
+[gateway]
+listen = "127.0.0.1:2"
+http-origin = ["https://a.example", "https://b.example"]
+insecure = true
+http-rate = 10
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def values(words: str, **environment: str) -> dict[str, Value]:
+    options = configuration.parse(cli.parser(), words.split(), environment)
+    for value in options.values:
+        assert getattr(options, value.name.replace("-", "_")) == value.value
+    return {value.name: value for value in options.values}
+
+
+def test_flags_come_before_variables_the_file_and_defaults(folder: Path) -> None:
+    default = values("gateway")["listen"]
+    assert (default.value, default.origin) == (cli.LISTEN, "default")
+    (folder / "tailgate.toml").write_text(FILE)
+    assert values("up")["listen"] == Value("listen", "127.0.0.1:1", "tailgate.toml:2")
+    assert values("gateway")["listen"] == Value("listen", "127.0.0.1:2", "tailgate.toml:5")
+    variables = {"TAILGATE_LISTEN": "127.0.0.1:3"}
+    assert values("gateway", **variables)["listen"] == Value("listen", "127.0.0.1:3", "TAILGATE_LISTEN")
+    assert values("gateway --listen 127.0.0.1:4", **variables)["listen"] == Value("listen", "127.0.0.1:4", "flag")
+
+
+def test_values_have_the_types_of_their_options(folder: Path) -> None:
+    (folder / "tailgate.toml").write_text(FILE)
+    gateway = values("gateway", TAILGATE_DATA="lake", TAILGATE_HTTP_RATE="2.5")
+    assert gateway["http-origin"].value == ["https://a.example", "https://b.example"]
+    assert gateway["insecure"].value is True
+    assert gateway["http-rate"].value == 2.5
+    assert gateway["data"].value == Path("lake")
+    assert values("gateway", TAILGATE_INSECURE="off")["insecure"].value is False
+    assert values("gateway --http-origin https://c.example")["http-origin"].value == ["https://c.example"]
+    assert values("gateway", TAILGATE_HTTP_ORIGIN="https://d.example, https://e.example")["http-origin"].value[1] == "https://e.example"
+
+
+def test_a_file_can_be_named(folder: Path) -> None:
+    path = folder / "other.toml"
+    path.write_text('log = "json"')
+    assert values(f"sinks --config {path}")["log"].origin == f"{path}:1"
+    assert values("sinks", TAILGATE_CONFIG=str(path))["log"].origin == f"{path}:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('data = "x"\nlistn = "1"', 'tailgate.toml:2: unrecognized configuration parameter "listn"', 'Perhaps you meant "listen".'),
+        ("[gateway]\n\nparallelism = 2", 'tailgate.toml:3: "parallelism" is not a setting of tailgate gateway', None),
+        ("[gatewy]\n", 'tailgate.toml:1: there is no command "gatewy"', 'Perhaps you meant "gateway".'),
+        ("tls_cert = 1", 'tailgate.toml:1: unrecognized configuration parameter "tls_cert"', 'Perhaps you meant "tls-cert".'),
+        ("[engine]\ntake-over = true", 'tailgate.toml:2: "take-over" is not a setting of tailgate engine', None),
+        ('[gateway]\nlog = "xml"', 'tailgate.toml:2: invalid value for log: "xml"', "Available values: text, json."),
+        ('[gateway]\nhttp-rate = "fast"', 'tailgate.toml:2: invalid value for http-rate: "fast"', None),
+        ("[gateway]\ninsecure = 3", "tailgate.toml:2: insecure requires true or false", None),
+        ("[gateway]\nlisten = [1]", "tailgate.toml:2: listen requires a text or a number", None),
+    ],
+)
+def test_errors_have_a_position(folder: Path, text: str, message: str, hint: str | None) -> None:
+    (folder / "tailgate.toml").write_text(text)
+    with pytest.raises(InvalidParameterValue) as error:
+        values("gateway")
+    assert error.value.message == message
+    if hint is not None:
+        assert error.value.hint == hint
+
+
+def test_errors_of_syntax_and_of_variables(folder: Path) -> None:
+    with pytest.raises(InvalidParameterValue, match='TAILGATE_HTTP_RATE: invalid value for http-rate: "fast"'):
+        values("gateway", TAILGATE_HTTP_RATE="fast")
+    with pytest.raises(InvalidParameterValue, match=r"configuration file missing\.toml cannot be read: No such file"):
+        values("gateway --config missing.toml")
+    (folder / "tailgate.toml").write_text("a = 1\nb = = 2")
+    with pytest.raises(InvalidParameterValue, match=r"tailgate.toml: .*line 2, column 5"):
+        values("gateway")
+
+
+def test_config_prints_origins_and_masks_passwords(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tailgate.toml").write_text('[up]\nschema-registry = "http://ann:word@registry:8081"')
+    assert cli.main(["config", "--json", "up", "--gateways", "2"]) == 0
+    rows = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert rows["gateways"] == {"name": "gateways", "value": 2, "origin": "flag"}
+    assert rows["schema-registry"]["value"] == "http://ann:********@registry:8081"
+    assert cli.main(["config"]) == 0
+    text = capsys.readouterr().out
+    assert "tailgate.toml:2" in text and "word" not in text
+
+
+def test_a_command_reports_an_unknown_key(folder: Path) -> None:
+    (folder / "tailgate.toml").write_text("listn = 1")
+    process = subprocess.run(
+        [sys.executable, "-m", "tailgate", "verify"], capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT
+    )
+    assert process.returncode == 2
+    assert process.stderr == (
+        'tailgate: tailgate.toml:1: unrecognized configuration parameter "listn"\nHINT:  Perhaps you meant "listen".\n'
+    )
+
+
+def test_a_variable_that_looks_like_a_setting_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAILGATE_LISTN", "x")
+    assert cli.main(["config"]) == 0
+    assert capsys.readouterr().err == 'tailgate: TAILGATE_LISTN is not a setting. Perhaps you meant "TAILGATE_LISTEN".\n'
+
+
+def test_commands_run_with_the_settings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tailgate.toml").write_text('[ls]\ndata = "nowhere"')
+    assert cli.main(["log", "ls"]) == 1
+    assert "nowhere" in capsys.readouterr().err
