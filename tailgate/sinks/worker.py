@@ -187,7 +187,7 @@ class Worker(threading.Thread):
             if kind == "json":
                 return row_formats.Json()
             if kind in ksqldb.FORMS:
-                return ksqldb.form(kind, part, chosen.key)
+                return ksqldb.form(kind, part, chosen.key, stream=chosen.envelope == "none")
             if kind == "text":
                 return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))

@@ -10,6 +10,7 @@ from tailgate.gateway.http.server import HttpOptions
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
+from tests.gateway.http.test_events import stream
 
 SALARY = "CREATE ENDPOINT salary GET '/salary/:name' AS SELECT n FROM salaries WHERE name = :name"
 
@@ -92,3 +93,21 @@ def test_requests_per_second(world: World) -> None:
     assert 429 in statuses
     assert web.request("/salary/ann", Tailgate_Role="boss")[0] == 200
     web.close()
+
+
+def test_a_stream_ends_when_its_caller_may_no_longer_read(world: World, web: Web) -> None:
+    world.sql("boss", "CREATE TABLE wages (name text PRIMARY KEY, n int)", "INSERT INTO wages VALUES ('ann', 1)")
+    world.sql("boss", "CREATE ENDPOINT wage GET '/wage/:name' AS SELECT n FROM wages WHERE name = :name")
+    assert web.error("/wage/ann", Accept="text/event-stream", Tailgate_Role="low") == (403, "42501")
+    for revoke in ("REVOKE EXECUTE ON ENDPOINT wage FROM low", "DROP TOKEN t FOR low", "ALTER ENDPOINT wage SET SCHEMA own"):
+        world.sql("boss", "GRANT EXECUTE ON ENDPOINT wage TO low", "UPDATE wages SET n = 1")
+        headers = {"Tailgate_Role": "low"}
+        if "TOKEN" in revoke:
+            headers = {"Authorization": f"Bearer {world.sql('tailgate', 'CREATE TOKEN t FOR low')[0][0]}"}
+        with stream(web, "/wage/ann", **headers) as wage:
+            assert wage.next()[2] == {"n": 1}
+            world.sql("tailgate", revoke)
+            world.sql("boss", f"UPDATE wages SET n = {CANARY}")
+            kind, _, data = wage.next()
+            assert (kind, data["error"]["sqlstate"]) == ("end", "28P01" if "TOKEN" in revoke else "42501")
+            assert wage.response.read() == b""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMP, WEIGHT, Field, Type
+from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, WEIGHT, Field, Type
 from tailgate.sinks.envelope import Encoder, Event
 from tailgate.sinks.formats.ksqldb import form
 
@@ -54,6 +54,28 @@ def test_rows_of_different_keys_with_equal_values() -> None:
     columns = COLUMNS[:2]
     events = encoder(columns, "ksqldb_json").events(changes(columns, ("a", 1, -1), ("b", 1, 1)))
     assert events == [Event(b"a", None), Event(b"b", b'{"N":1}')]
+
+
+STREAM = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8))
+
+
+def stream_events(key: tuple[int, ...] | None, *rows: tuple[object, ...]) -> list[Event]:
+    value = form("ksqldb_json", "value", key, stream=True)
+    encoder = Encoder(STREAM, "none", value, key=key, key_form=form("ksqldb_kafka", "key", key, stream=True))
+    return encoder.events(changes(STREAM, *rows))
+
+
+def test_a_stream_is_written_in_the_order_of_positions() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [("a", 1, at, 0, 300, 1), ("a", 2, at, 0, 2, 1), ("a", 2, at, 0, 3, 1), (None, 9, at, 1, 1, 1), ("", 7, at, 1, 0, 1)]
+    assert [(e.key, e.value) for e in stream_events((0,), *rows)] == [
+        (None, b'{"N":9}'),
+        (b"", b'{"N":7}'),
+        (b"a", b'{"N":2}'),
+        (b"a", b'{"N":2}'),
+        (b"a", b'{"N":1}'),
+    ]
+    assert [e.value for e in stream_events(None, *rows[:3])] == [b'{"K":"a","N":2}', b'{"K":"a","N":2}', b'{"K":"a","N":1}']
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,7 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
 EXECUTORS: dict[type, Executor] = {
     s.Select: Executor(queries.select, queries.bind_select),
     s.Tail: Executor(queries.follow, queries.bind_tail),
+    s.FollowKsqldb: Executor(queries.follow, queries.bind_push),
     s.CopyTo: Executor(_copy_to, _bind_inner),
     s.Insert: Executor(table_writes.begin, table_writes.bind),
     s.Update: Executor(table_writes.begin, table_writes.bind),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
+from tailgate.gateway.ksqldb import targets
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
@@ -70,6 +71,12 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
     return replace(bound, columns=columns, parameters=parameters, prepared=prepared, body=tail.Target(None, shape))
+
+
+async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
+    """Replaces SELECT … EMIT CHANGES by its TAIL."""
+    followed = targets.followed(statement.statement.query, session.catalog, snapshot=session.settings["auto.offset.reset"] == "earliest")
+    return await bind_tail(session, replace(bound, statement=followed), followed, oids)
 
 
 def is_poll(bound: Bound) -> bool:
@@ -158,5 +165,5 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     constant = prepared is not None and not prepared.relations
-    options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, begins=statement.subscribes)
+    options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, statement.subscribes, limit=statement.limit)
     return tail.TailRows(serving, plan, target.shape, options, values)

@@ -9,9 +9,10 @@ does not read its responses.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import cast
 
 import httptools
@@ -28,6 +29,7 @@ HEADERS_MAX = 100
 CONNECTIONS_MAX = 10_000  # of a gateway; further ones are closed at once
 IDLE_S = 75.0  # without a complete request, as nginx's keepalive_timeout
 WRITE_BYTES_HIGH = 256 * 1024  # unsent bytes at which the next request of the connection waits
+SLOW_READER_S = 30.0  # a stream whose reader has left WRITE_BYTES_HIGH unread for this time ends
 
 Answer = Callable[[Request, Peer], Awaitable[Response]]
 
@@ -45,6 +47,7 @@ class HttpConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._paused = False
         self._refused = False
+        self._streaming = False
         self._ended = False  # the client has closed its side of the connection
         self._began = self._loop.time()
         self._reset()
@@ -82,7 +85,7 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._ended = True
-        return self._task is not None  # answers the requests that were received
+        return self._task is not None and not self._streaming  # answers the requests that were received
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -171,6 +174,9 @@ class HttpConnection(asyncio.Protocol):
                     self.close()
                     return
                 response = await self._answer(request, self._peer)
+                if response.stream is not None:
+                    await self._send(response, response.stream)
+                    return
                 self._write(encoded(response, head=request.method == "HEAD", keep_alive=request.keep_alive))
                 self._began = self._loop.time()
                 if not request.keep_alive:
@@ -184,6 +190,21 @@ class HttpConnection(asyncio.Protocol):
                 self.close()
         finally:
             self._task = None
+
+    async def _send(self, response: Response, stream: AsyncGenerator[bytes, None]) -> None:
+        """Sends a stream until it ends, and closes the connection. A reader that is slower than SLOW_READER_S is disconnected."""
+        self._streaming = True
+        async with contextlib.aclosing(stream):
+            self._write(encoded(response, head=False, keep_alive=False))
+            async for part in stream:
+                if self._transport is None:
+                    return
+                self._write(part)
+                if not self._writable.is_set():
+                    slow = self._loop.call_later(SLOW_READER_S, self._transport.abort)
+                    await self._writable.wait()
+                    slow.cancel()
+        self.close()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:

@@ -6,7 +6,7 @@ Source: RFC 9110, "HTTP Semantics"; RFC 9112, "HTTP/1.1".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from time import time
@@ -22,6 +22,8 @@ REASONS = {
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
+    406: "Not Acceptable",
+    410: "Gone",
     413: "Content Too Large",
     414: "URI Too Long",
     429: "Too Many Requests",
@@ -48,12 +50,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response. `fields`: header fields besides Content-Length, Content-Type, Date and Connection."""
+    """A response.
+
+    `fields`: header fields besides Content-Length, Content-Type, Date and Connection. `stream`: the parts of a body whose length is not
+    known; the end of the connection ends it.
+    """
 
     status: int
     body: bytes = b""
     fields: tuple[tuple[bytes, bytes], ...] = ()
     type: bytes = JSON
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 class HttpError(Exception):
@@ -71,9 +78,13 @@ def status_of(error: TailgateError) -> int:
 
 def error_response(status: int, error: TailgateError, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
     """Returns the response for an error: a JSON object with SQLSTATE and message."""
+    return Response(status, error_body(error), fields)
+
+
+def error_body(error: TailgateError) -> bytes:
+    """Returns the JSON object of an error."""
     members = {"sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint}
-    body = json.dumps({"error": {name: value for name, value in members.items() if value}}, ensure_ascii=False)
-    return Response(status, body.encode(), fields)
+    return json.dumps({"error": {name: value for name, value in members.items() if value}}, ensure_ascii=False).encode()
 
 
 @dataclass(slots=True)
@@ -98,7 +109,8 @@ def encoded(response: Response, *, head: bool, keep_alive: bool) -> bytes:
     """Returns the bytes of a response. `head`: the request was HEAD, so the body is left out."""
     parts = [_FIRST_LINES[response.status], _DATE.get()]
     if response.status not in (204, 304):
-        parts += (b"Content-Type: ", response.type, b"\r\nContent-Length: %d\r\n" % len(response.body))
+        length = b"Content-Length: %d\r\n" % len(response.body) if response.stream is None else b""
+        parts += (b"Content-Type: ", response.type, b"\r\n", length)
     for name, value in response.fields:
         parts += (name, b": ", value, b"\r\n")
     parts.append(b"\r\n" if keep_alive else b"Connection: close\r\n\r\n")

@@ -19,7 +19,7 @@ from tailgate.gateway.mirrors.snapshots import raise_error_of
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.queries import execute
 from tailgate.gateway.serving.service import Serving
-from tailgate.lake.errors import InvalidParameterValue, ProgramLimitExceeded
+from tailgate.lake.errors import Gone, InvalidParameterValue, ProgramLimitExceeded
 from tailgate.sql.authorization import Authorized
 from tailgate.values import raw
 
@@ -67,14 +67,18 @@ class EndpointReader:
         return _page(bound, time, table, rows)
 
     async def _at(self, query: Authorized[Prepared], values: Sequence[object], at: int) -> pa.Table:
+        await self.check_time(query, at)
+        with self._serving.queries.snapshot(at) as snapshot:
+            return await self._serving.queries.run(query, values, at=snapshot)
+
+    async def check_time(self, query: Authorized[Prepared], at: int) -> None:
+        """Raises Gone for a time that is too old to be read, and 22023 for one in the future."""
         progress = self._serving.progress
         oldest = await progress.readable_since(query.plan.relations)
         if at < oldest:
-            raise InvalidParameterValue(f"time {at} is too old: the oldest readable time is {oldest}")
+            raise Gone(f"time {at} is too old: the oldest readable time is {oldest}")
         if progress.time < at and await progress.wait(at - 1, AS_OF_WAIT_S) < at:
             raise InvalidParameterValue(f"time {at} is in the future: the newest time is {progress.time}")
-        with self._serving.queries.snapshot(at) as snapshot:
-            return await self._serving.queries.run(query, values, at=snapshot)
 
 
 def _read(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> tuple[int, pa.Table]:
@@ -96,10 +100,10 @@ def _page(bound: BoundEndpoint, time: int, table: pa.Table, rows: Range) -> Page
     """Returns the range as objects. Without ORDER BY the rows are sorted, so that the pages of one time fit together."""
     if bound.query.ordered or bound.query.single:
         part = table.slice(rows.offset, rows.limit)
-        return Page(time, _objects(bound, part), table.num_rows > rows.offset + rows.limit)
+        return Page(time, json_objects(bound, part), table.num_rows > rows.offset + rows.limit)
     if table.num_rows > UNORDERED_ROWS_MAX:
         raise ProgramLimitExceeded("the endpoint has too many rows without an order", hint="Add ORDER BY to its query.")
-    return _slice(time, sorted(_objects(bound, table)), rows)
+    return _slice(time, sorted(json_objects(bound, table)), rows)
 
 
 def _slice(time: int, objects: list[bytes], rows: Range) -> Page:
@@ -107,7 +111,8 @@ def _slice(time: int, objects: list[bytes], rows: Range) -> Page:
     return Page(time, objects[rows.offset : end], len(objects) > end)
 
 
-def _objects(bound: BoundEndpoint, table: pa.Table) -> list[bytes]:
+def json_objects(bound: BoundEndpoint, table: pa.Table) -> list[bytes]:
+    """Returns the objects of rows. Columns behind those of the query are left out."""
     types = [c.type for c in bound.query.prepared.columns]
     columns = [raw.values(raw.stored(table.column(i), t), t) for i, t in enumerate(types)]
     return [bound.write(row) for row in zip(*columns, strict=True)]

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
 
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints
 from tailgate.gateway.http.callers import Rates, Tokens, role_of
+from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
 from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
 from tailgate.gateway.http.reading import EndpointReader, Page, Range
 from tailgate.gateway.http.routes import Routes, query_fields
@@ -26,7 +29,7 @@ from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Catalog, Endpoint
-from tailgate.lake.errors import InvalidParameterValue, QueryCanceled, TailgateError, of
+from tailgate.lake.errors import FeatureNotSupported, Gone, InvalidParameterValue, QueryCanceled, TailgateError, of
 from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
@@ -35,6 +38,7 @@ GZIP_BYTES_MIN = 1024  # below it compression saves no packet
 GZIP_LEVEL = 1
 METHODS = b"GET, HEAD, OPTIONS"
 ETAG_BYTES = 12
+VARY = b"Accept, Accept-Encoding, Authorization"
 EXPOSED = b"ETag, Link, Tailgate-Time"
 
 
@@ -62,7 +66,7 @@ class HttpService:
             response = error_response(500, self._told(error, request))
         if not cross_origin:
             return response
-        return Response(response.status, response.body, (*response.fields, *cross_origin), response.type)
+        return replace(response, fields=(*response.fields, *cross_origin))
 
     def _told(self, error: Exception, request: Request) -> TailgateError:
         """Returns the error for the client: of errors of rows, which may quote values, only their SQLSTATE."""
@@ -92,6 +96,8 @@ class HttpService:
             rows = _range(bound, request, fields)
         except TailgateError as error:
             raise HttpError(400, error) from error
+        if wants_events(request):
+            return await self._follow(request, peer, bound, query, values, rows)
         page = await self._page(bound, query, values, rows)
         return _response(bound, request, page, rows)
 
@@ -113,10 +119,70 @@ class HttpService:
             return await asyncio.wait_for(reading, REQUEST_S_MAX)
         except asyncio.TimeoutError:
             raise QueryCanceled("canceling the request due to its timeout") from None
-        except InvalidParameterValue as error:
+        except (Gone, InvalidParameterValue) as error:
             if rows.at is None:
                 raise
             raise HttpError(400, error) from error
+
+    # --- streams
+
+    async def _follow(
+        self, request: Request, peer: Peer, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range
+    ) -> Response:
+        """Returns the events of an object, from its present state or from the time in Last-Event-ID."""
+        if not bound.query.single or query.plan.volatile:
+            hint = "Endpoints can be followed if a key proves that they return one object and they do not use the current time."
+            raise HttpError(406, FeatureNotSupported("this endpoint cannot be followed", hint=hint))
+        try:
+            self._gateway.serving.followers.check_quota()
+        except TailgateError as error:
+            raise HttpError(429, error) from error
+        start: Page | int
+        sent = request.headers.get(b"last-event-id")
+        if sent:
+            try:
+                start = _integer(sent.decode("latin-1"), "Last-Event-ID", 0, 2**63 - 1)
+                await self._reader.check_time(query, start)
+            except TailgateError as error:
+                raise HttpError(410 if isinstance(error, Gone) else 400, error) from error
+        else:
+            start = await self._page(bound, query, values, rows)
+            if not start.rows:
+                raise HttpError(404, of("02000", "no row has this key"), (b"Tailgate-Time", b"%d" % start.time))
+        check = self._checked_again(request, peer, bound)
+        events = object_events(self._gateway.serving, bound, query, values, start, check)
+        fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
+        return Response(200, fields=fields, type=EVENTS, stream=self._until_end(request, events))
+
+    async def _until_end(self, request: Request, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yields the events, and if an error ends them, this as the last."""
+        async with contextlib.aclosing(events):
+            try:
+                async for part in events:
+                    yield part
+            except HttpError as error:
+                yield end(error.error)
+            except Exception as error:  # noqa: BLE001  # reported as an internal error
+                yield end(self._told(error, request))
+
+    def _checked_again(self, request: Request, peer: Peer, bound: BoundEndpoint) -> Callable[[], None]:
+        """Returns the function that raises an error if, in a newer catalog, the caller may not read or the endpoint is another one."""
+        progress, gateway, endpoint = self._gateway.serving.progress, self._gateway, bound.endpoint
+        checked: Catalog | None = None
+
+        def check() -> None:
+            nonlocal checked
+            catalog = progress.catalog
+            if catalog is checked:
+                return
+            role = role_of(request, peer, catalog, gateway.secret, self._tokens)
+            current = catalog.items.get(endpoint.id)
+            if not isinstance(current, Endpoint) or (current.query, current.numbers) != (endpoint.query, endpoint.numbers):
+                raise HttpError(404, of("55000", "the endpoint was changed or dropped"))
+            authorize(bound.query.prepared, role, catalog)
+            checked = catalog
+
+        return check
 
     # --- other sites
 
@@ -129,7 +195,7 @@ class HttpService:
             return ((b"Vary", b"Origin"),)
         fields = [(b"Access-Control-Allow-Origin", origin), (b"Vary", b"Origin"), (b"Access-Control-Expose-Headers", EXPOSED)]
         if request.method == "OPTIONS":
-            allowed = b"Authorization, Tailgate-As-Of, Tailgate-Role, If-None-Match"
+            allowed = b"Authorization, Last-Event-ID, Tailgate-As-Of, Tailgate-Role, If-None-Match"
             fields += [(b"Access-Control-Allow-Methods", b"GET, HEAD"), (b"Access-Control-Allow-Headers", allowed)]
         return tuple(fields)
 
@@ -177,7 +243,7 @@ def _response(bound: BoundEndpoint, request: Request, page: Page, rows: Range) -
         return error_response(404, of("02000", "no row has this key"), (time,))
     body = page.rows[0] if bound.query.single else b"[" + b",".join(page.rows) + b"]"
     etag = b'W/"' + hashlib.blake2b(body, digest_size=ETAG_BYTES).hexdigest().encode() + b'"'
-    fields = [(b"ETag", etag), time, (b"Cache-Control", b"private, no-cache"), (b"Vary", b"Accept-Encoding, Authorization")]
+    fields = [(b"ETag", etag), time, (b"Cache-Control", b"private, no-cache"), (b"Vary", VARY)]
     if page.more:
         fields.append((b"Link", _next(request, page.time, rows)))
     if _matches(request.headers.get(b"if-none-match"), etag):

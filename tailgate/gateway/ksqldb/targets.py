@@ -1,17 +1,24 @@
-"""Statements whose words do not tell the dialect: their relations do.
+"""Statements of ksqlDB whose meaning depends on the catalog.
 
-INSERT is ksqlDB's if its target is a stream or table of ksqlDB, CREATE TABLE … AS if it reads one.
+INSERT is ksqlDB's if its target is a stream or table of ksqlDB, CREATE TABLE … AS if it reads one. SELECT … EMIT CHANGES is a TAIL of
+the query, whose expressions get the types of the relation's columns.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from sqlglot import exp
 
 from tailgate.gateway.session.statement_cache import ParsedStatement
 from tailgate.lake.catalog import Catalog, ksqldb_of
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import Dialect
+from tailgate.sql.ksqldb.expressions import SelectQuery
+from tailgate.sql.ksqldb.queries import aggregation, projection
+from tailgate.sql.ksqldb.scopes import scope_of
 
 
 def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect: Dialect) -> ParsedStatement:
@@ -27,3 +34,24 @@ def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect:
     if dialect == "postgresql" or not any(ksqldb_of(catalog.find(name)) is not None for name in names):
         return statement
     return s.parse(text, "ksqldb")
+
+
+def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> s.Tail:
+    """Returns the TAIL of SELECT … EMIT CHANGES [LIMIT n]. `snapshot`: whether it begins with the rows that exist.
+
+    Raises 0A000 for a relation whose rows are not stored.
+    """
+    item = catalog.relation(Name(query.source.name, position=query.source.position))
+    if not item.stored:
+        raise FeatureNotSupported(
+            f'EMIT CHANGES of "{item.name}" is not supported, because its rows are not stored',
+            hint="Use CREATE STREAM … AS SELECT, and EMIT CHANGES of that stream.",
+            position=query.source.position,
+        )
+    translate = aggregation if query.group_by else projection
+    if query.partition_by:
+        raise FeatureNotSupported("PARTITION BY with EMIT CHANGES is not supported", position=query.partition_by[0].position)
+    text = translate(query, item.name, scope_of(item, query.source)).text
+    tail = s.parse(f"TAIL ({text})", "postgresql")
+    assert isinstance(tail, s.Tail)
+    return replace(tail, snapshot=snapshot, limit=query.limit)

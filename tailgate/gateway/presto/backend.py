@@ -69,8 +69,8 @@ class Session(core.Session):  # type: ignore[misc]  # buenavista has no types
         if isinstance(statement, (s.Begin, s.Commit, s.Rollback, s.Set, s.Prepare, s.Execute, s.DeclareCursor, s.CopyTo, s.CopyFrom)):
             what = type(statement).__name__.upper()
             raise FeatureNotSupported(f"{what} over Presto's protocol is not supported", hint="Each statement is a session of its own.")
-        reads = isinstance(statement, (s.Select, s.Tail)) or (statement is None and text.lower().startswith(READING))
-        return Result(self._connection, text, reads=reads, follows=isinstance(statement, s.Tail))
+        reads = isinstance(statement, (s.Select, s.Tail, s.FollowKsqldb)) or (statement is None and text.lower().startswith(READING))
+        return Result(self._connection, text, reads=reads, follows=isinstance(statement, (s.Tail, s.FollowKsqldb)))
 
     def in_transaction(self) -> bool:
         return False

@@ -75,7 +75,8 @@ class TailOptions:
 
     `after`: changes later than this time are returned, and before them, with `snapshot`, the rows at this time. `up_to`: the time at
     which it ends. `progress`: with progress rows. `begins`: a progress row with the time `after` comes first. `constant`: the query reads
-    no relation. `durable`: of a subscription, whose `fetch` returns complete times, and whose progress rows have the newest complete time.
+    no relation. `limit`: the number of rows after which it ends. `durable`: of a subscription, whose `fetch` returns complete times, and
+    whose progress rows have the newest complete time.
     """
 
     after: int
@@ -85,6 +86,7 @@ class TailOptions:
     constant: bool = False
     begins: bool = False
     durable: bool = False
+    limit: int | None = None
 
 
 class TailRows:
@@ -110,6 +112,7 @@ class TailRows:
         self._progress = options.progress
         self._up_to = up_to
         self._constant = options.constant
+        self._remaining = options.limit  # rows until the end, or None
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
         source_columns = shape.columns if isinstance(source.plan, Followed) else None
         self._iterator: AsyncIterator[Batch] = serving.followers.changes(
@@ -124,7 +127,7 @@ class TailRows:
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
         if options.begins and options.progress:
             self._ready.append(self._progress_row(after))
-        if (options.constant and not snapshot) or (up_to is not None and up_to <= after):
+        if (options.constant and not snapshot) or (up_to is not None and up_to <= after) or options.limit == 0:
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
@@ -236,11 +239,21 @@ class TailRows:
             return
         self._position = batch.time
         if batch.table is not None and batch.table.num_rows:
-            self._ready.append(batch.shared((self._shape, self._progress, self._constant), self._shared_rows))
+            self._ready.append(self._limited(batch.shared((self._shape, self._progress, self._constant), self._shared_rows)))
         if self._progress and not self._constant:
             self._ready.append(self._progress_row(self._promised))
         if self._up_to is not None and batch.time + 1 >= self._up_to:
             self.ended = True  # no earlier time can follow
+
+    def _limited(self, rows: SharedRows) -> SharedRows:
+        """Returns the rows up to the limit, and ends there."""
+        if self._remaining is None:
+            return rows
+        count = rows.table.num_rows
+        out = rows if count <= self._remaining else SharedRows(rows.table.slice(0, self._remaining))
+        self._remaining = max(self._remaining - count, 0)
+        self.ended = self.ended or not self._remaining
+        return out
 
     def _shared_rows(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
         assert batch.table is not None

@@ -77,7 +77,12 @@ class Followers:
         if isinstance(item, Prepared):
             aside = self._queried
             self._quota.check(requester)
-        feed, shared = await aside(self._feed, item, values, after)
+        opening = asyncio.ensure_future(aside(self._feed, item, values, after))
+        try:
+            feed, shared = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._release_opened)
+            raise
         if isinstance(item, Prepared):
             self._quota.opened(requester)
         try:
@@ -87,6 +92,10 @@ class Followers:
             if isinstance(item, Prepared):
                 self._quota.closed(requester)
             self._release(feed, shared)
+
+    def check_quota(self) -> None:
+        """Raises 53400 if the requester follows as many queries as it may."""
+        self._quota.check(REQUESTER.get())
 
     async def _decoded(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Runs `work` on a thread of the pool that decodes changes of relations."""
@@ -109,6 +118,11 @@ class Followers:
                 return feed, False
             self.feeds[feed.key] = (shared_feed, followers + 1)
             return shared_feed, True
+
+    def _release_opened(self, opening: asyncio.Task[tuple[Feed, bool]]) -> None:
+        """Ends the use of a feed whose follower ended while it was being opened."""
+        if not opening.cancelled() and opening.exception() is None:
+            self._release(*opening.result())
 
     def _release(self, feed: Feed, shared: bool) -> None:
         """Ends a follower's use of a feed; closes the feed after the last one."""

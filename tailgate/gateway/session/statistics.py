@@ -19,7 +19,7 @@ from tailgate.sql.statements.kinds import KINDS, Place
 
 Lane = Literal["memory", "query", "catalog", "follow", "write", "definition", "session", "unknown"]
 SUCCESS = "00000"
-FOLLOWING = (s.Tail, s.FetchSubscription, s.Acknowledge)
+FOLLOWING = (s.Tail, s.FollowKsqldb, s.FetchSubscription, s.Acknowledge)
 OF_PLACE: dict[Place, Lane] = {Place.QUERY: "query", Place.WRITE: "write", Place.SESSION: "session", Place.CATALOG: "definition"}
 
 

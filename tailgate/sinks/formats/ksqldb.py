@@ -1,9 +1,10 @@
 """ksqlDB's formats of messages: JSON and DELIMITED values, keys of the format KAFKA.
 
-The columns of the message's key are not in the value. The bytes of a row therefore begin with them, so that rows with
-different keys differ:
+The columns of the message's key are not in the value. The bytes of a row of a table therefore begin with them, so that rows
+with different keys differ. Those of a row of a stream begin with its position, so that rows are sorted by it:
 
-    row   length of the key (4 bytes), key as JSON, value
+    row of a table    length of the key (4 bytes), key as JSON, value
+    row of a stream   length of the position (4 bytes), partition (4 bytes), offset (8 bytes), value
 
 Names are in upper case. JSON has decimals as numbers, timestamps as milliseconds, dates as days and bytes as base64.
 
@@ -27,9 +28,11 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sinks.formats.jsons import micros
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 FORMS = ("ksqldb_json", "ksqldb_delimited", "ksqldb_kafka")
 LENGTH = struct.Struct(">I")
+POSITION = struct.Struct(">IQ")
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -56,32 +59,41 @@ WRITERS: dict[str, Callable[[Any], str]] = {
 PACKED = {"int2": ">i", "int4": ">i", "int8": ">q", "float4": ">d", "float8": ">d"}
 
 
-def form(kind: str, part: Literal["key", "value"], key: Sequence[int] | None) -> KsqldbValue | KsqldbKey:
-    """Returns a format for the keys or the values of a sink. `key`: the positions of the columns in the message's key."""
+def form(kind: str, part: Literal["key", "value"], key: Sequence[int] | None, *, stream: bool = False) -> KsqldbValue | KsqldbKey:
+    """Returns a format for the keys or the values of a sink.
+
+    `key`: the positions of the columns in the message's key. `stream`: whether the rows are those of a stream.
+    """
     if part == "key":
-        return KsqldbKey()
-    return KsqldbValue(kind == "ksqldb_delimited", tuple(key or ()))
+        return StreamKey() if stream else KsqldbKey()
+    value = StreamValue if stream else KsqldbValue
+    return value(kind == "ksqldb_delimited", tuple(key or ()))
 
 
 class KsqldbValue:
     """A JSON object, or with `delimited` a line of fields, of the columns that are not in the message's key."""
+
+    hidden: frozenset[str] = frozenset()  # names of columns that are not in the value
 
     def __init__(self, delimited: bool, key: tuple[int, ...]) -> None:
         self._delimited, self._key = delimited, key
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         texts = [_texts(column, array) for column, array in zip(columns, arrays, strict=True)]
-        others = [i for i in range(len(columns)) if i not in self._key]
+        others = [i for i, column in enumerate(columns) if i not in self._key and column.name not in self.hidden]
         names = [_json_text(ksqldb_name(columns[i].name)) + ":" for i in others]
         out = []
-        for n in range(length):
-            key = "".join(f"{texts[i][n]}," for i in self._key).encode()
+        for n, prefix in enumerate(self._prefixes(columns, texts, length)):
             values = [texts[i][n] for i in others]
             value = _line(values) if self._delimited else "{" + ",".join(map(str.__add__, names, values)) + "}"
-            out.append(LENGTH.pack(len(key)) + key + value.encode())
+            out.append(LENGTH.pack(len(prefix)) + prefix + value.encode())
         return out
 
-    def key(self, row: bytes) -> bytes:
+    def _prefixes(self, columns: Sequence[Field], texts: Sequence[Sequence[str]], length: int) -> list[bytes]:
+        """Returns what distinguishes rows with equal values. `texts`: the JSON of the values by column."""
+        return ["".join(f"{texts[i][n]}," for i in self._key).encode() for n in range(length)]
+
+    def key(self, row: bytes) -> bytes | None:
         raise FeatureNotSupported("a key in this format is not supported")
 
     def value(self, row: bytes) -> bytes:
@@ -90,6 +102,16 @@ class KsqldbValue:
 
     def change(self, before: bytes | None, after: bytes | None) -> bytes:
         raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
+
+
+class StreamValue(KsqldbValue):
+    """The value of a row of a stream: without the pseudo columns."""
+
+    hidden = frozenset(PSEUDO_COLUMNS)
+
+    def _prefixes(self, columns: Sequence[Field], texts: Sequence[Sequence[str]], length: int) -> list[bytes]:
+        values_of = {column.name: values for column, values in zip(columns, texts, strict=True)}
+        return [POSITION.pack(int(p), int(o)) for p, o in zip(values_of["rowpartition"], values_of["rowoffset"], strict=True)]
 
 
 class KsqldbKey:
@@ -106,7 +128,7 @@ class KsqldbKey:
         # GROUP BY ignores rows with the key NULL
         return [b"" if value is None else write(value) for value in array.to_pylist()]
 
-    def key(self, row: bytes) -> bytes:
+    def key(self, row: bytes) -> bytes | None:
         return row
 
     def value(self, row: bytes) -> bytes:
@@ -114,6 +136,17 @@ class KsqldbKey:
 
     def change(self, before: bytes | None, after: bytes | None) -> bytes:
         raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
+
+
+class StreamKey(KsqldbKey):
+    """A key that may be NULL: such a row has no bytes, the others begin with one byte."""
+
+    def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        keys = super().rows(columns, arrays, length)
+        return [b"\1" + key if valid else b"" for key, valid in zip(keys, arrays[0].is_valid().to_pylist(), strict=True)]
+
+    def key(self, row: bytes) -> bytes | None:
+        return row[1:] if row else None
 
 
 def _texts(column: Field, array: pa.Array) -> list[str]:

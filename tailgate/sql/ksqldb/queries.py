@@ -2,7 +2,11 @@
 
     SelectQuery, scope ──► Translation(text, columns, message_key)
 
-GROUP BY ignores rows whose key is NULL, and the projection contains the key.
+    aggregation   SELECT … GROUP BY: a table
+    projection    SELECT … [PARTITION BY]: the rows of a stream or table
+    derivation    a projection of a stream for another stream, with the positions of the rows
+
+GROUP BY ignores rows whose key is NULL, PARTITION BY keeps them. The projection contains the key.
 """
 
 from __future__ import annotations
@@ -10,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, GroupingError, InvalidColumnReference
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, GroupingError, InvalidColumnReference, ReservedName
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.translation import Scope, Translator, listed_names, name_of
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, Scope, Translator, Typed, listed_names, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +37,21 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
     Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an
     aggregate, and 42P10 if the projection lacks a key.
     """
-    _check_clauses(query)
+    check_clauses(query)
+    if query.partition_by:
+        raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     translator = Translator(scope)
     keys = [translator.scalar(key) for key in query.group_by]
-    columns: list[tuple[str, TypeName]] = []
-    texts: list[str] = []
+    items = _items(query, translator)
     key_names: dict[e.Expression, str] = {}
-    for number, item in enumerate(query.items):
-        if item.expression is None:
-            raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
-        name, typed = name_of(item, number), translator.scalar(item.expression)
-        if any(name == other for other, _ in columns):
-            raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
+    for item, name, _ in items:
+        assert item.expression is not None
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
         elif not _is_aggregate(item.expression, query.group_by):
             raise GroupingError(
                 f"Non-aggregate SELECT expression must be part of GROUP BY: {listed_names((name,))}", position=item.expression.position
             )
-        columns.append((name, typed.type))
-        texts.append(f"{typed.text} AS {quoted(name)}")
     missing = [key for key in query.group_by if key not in key_names]
     if missing:
         raise InvalidColumnReference(
@@ -63,15 +63,96 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
         conditions.append(translator.scalar(query.where).text)
     having = f" HAVING {translator.scalar(query.having).text}" if query.having is not None else ""
     source = quoted(relation)
-    text = f"SELECT {', '.join(texts)} FROM {source} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
-    return Translation(text, tuple(columns), tuple(key_names[key] for key in query.group_by))
+    text = f"SELECT {_texts(items)} FROM {source} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
+    return Translation(text, _columns(items), tuple(key_names[key] for key in query.group_by))
 
 
-def _check_clauses(query: e.SelectQuery) -> None:
-    """Raises 0A000 by name for clauses that are not supported."""
+def projection(query: e.SelectQuery, relation: str, scope: Scope) -> Translation:
+    """Returns the translation of SELECT … FROM relation [WHERE …], without a message key.
+
+    Raises 0A000 for clauses that are not supported, and 42803 for aggregates.
+    """
+    translator = Translator(scope, aggregates=False)
+    return _projection(query, relation, translator, _items(query, translator))
+
+
+def derivation(query: e.SelectQuery, relation: str, scope: Scope, message_key: tuple[str, ...]) -> Translation:
+    """Returns the translation of SELECT … FROM stream [WHERE …] [PARTITION BY …] for a stream. `message_key`: that of its source.
+
+    A row has the position of the record that it results from. Raises 42P10 if the projection lacks the key, and 42939 for a column
+    with the name of a pseudo column.
+    """
+    translator = Translator(scope, aggregates=False)
+    items = _items(query, translator)
+    for item, name, _ in items:
+        if name in PSEUDO_COLUMNS:
+            raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
+    keys = [quoted(name) for name in message_key]
+    if query.partition_by:
+        if len(query.partition_by) > 1:
+            raise FeatureNotSupported(
+                "a key of several columns is not supported", hint="PARTITION BY one expression.", position=query.partition_by[1].position
+            )
+        is_null = isinstance(query.partition_by[0], e.Constant) and query.partition_by[0].value is None
+        keys = [] if is_null else [translator.scalar(query.partition_by[0]).text]
+    names = {typed.text: name for _, name, typed in reversed(items)}
+    key_names = [names[key] for key in keys if key in names]
+    if len(key_names) < len(keys):
+        clause = "PARTITION BY expression" if query.partition_by else f"key column {listed_names(message_key)}"
+        raise InvalidColumnReference(
+            f"Key missing from projection. The query used to build the stream must include the {clause} in its projection.",
+            position=query.position,
+        )
+    rows = _projection(query, relation, translator, items, "".join(f", {quoted(name)}" for name in PSEUDO_COLUMNS))
+    return Translation(rows.text, rows.columns, tuple(key_names))
+
+
+# an item of a projection, its name, and its translation
+Items = list[tuple[e.SelectItem, str, Typed]]
+
+
+def _items(query: e.SelectQuery, translator: Translator) -> Items:
+    """Returns the items of a projection, with * expanded. Raises 42701 for a name that occurs twice, and 42803 for * with GROUP BY."""
+    items: Items = []
+    for number, item in enumerate(query.items):
+        if item.expression is not None:
+            items.append((item, name_of(item, number), translator.scalar(item.expression)))
+            continue
+        if query.group_by:
+            raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
+        for column in translator.scope.columns:
+            reference = e.ColumnReference(column, item.source, item.position)
+            items.append((e.SelectItem(reference, position=item.position), column, translator.scalar(reference)))
+    names: set[str] = set()
+    for item, name, _ in items:
+        if name in names:
+            raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
+        names.add(name)
+    return items
+
+
+def _texts(items: Items) -> str:
+    return ", ".join(f"{typed.text} AS {quoted(name)}" for _, name, typed in items)
+
+
+def _columns(items: Items) -> tuple[tuple[str, TypeName], ...]:
+    return tuple((name, typed.type) for _, name, typed in items)
+
+
+def _projection(query: e.SelectQuery, relation: str, translator: Translator, items: Items, added: str = "") -> Translation:
+    """Returns the translation of a query without GROUP BY. `added`: further items of the projection."""
+    check_clauses(query)
+    if query.having is not None:
+        raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
+    where = "" if query.where is None else f" WHERE {translator.scalar(query.where).text}"
+    return Translation(f"SELECT {_texts(items)}{added} FROM {quoted(relation)}{where}", _columns(items), ())
+
+
+def check_clauses(query: e.SelectQuery) -> None:
+    """Raises 0A000 by name for joins, windows and EMIT FINAL, which are not supported."""
     if query.joins:
         raise FeatureNotSupported(
-            "JOIN in CREATE TABLE … AS is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.joins[0].position
+            "JOIN in a query of ksqlDB is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.joins[0].position
         )
     if query.window is not None:
         raise FeatureNotSupported(
@@ -81,14 +162,6 @@ def _check_clauses(query: e.SelectQuery) -> None:
         )
     if query.emit == "final":
         raise FeatureNotSupported("EMIT FINAL is not supported", hint="Use EMIT CHANGES.", position=query.position)
-    if query.partition_by:
-        raise FeatureNotSupported("PARTITION BY is not supported", position=query.partition_by[0].position)
-    if query.limit is not None:
-        raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
-    if not query.group_by:
-        raise FeatureNotSupported(
-            "CREATE TABLE … AS without GROUP BY is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.position
-        )
 
 
 def _is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> bool:

@@ -82,10 +82,8 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return f"SHOW {what.upper()} EXTENDED", "Use DESCRIBE name EXTENDED."
         case s.DropItem(delete_topic=True):
             return "DELETE TOPIC", "Delete the topic in Kafka."
-        case s.CreateAs(type="stream"):
-            return "CREATE STREAM … AS", "Use CREATE MATERIALIZED VIEW, and CREATE SINK for its topic."
-        case s.PushQuery(query=query):
-            return f"EMIT {query.emit.upper()}", "Use TAIL."
+        case s.PushQuery(query=query) if query.emit == "final":
+            return "EMIT FINAL", "Use EMIT CHANGES."
         case s.DescribeItem(extended=True):
             return "DESCRIBE EXTENDED", "Use DESCRIBE, and SHOW SOURCES or SHOW SINKS for the number of messages."
         case s.ControlQuery():

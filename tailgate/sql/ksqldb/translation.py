@@ -49,10 +49,11 @@ class Scope:
 
 
 class Translator:
-    """Translates the expressions of one query."""
+    """Translates the expressions of one query. `aggregates`: whether aggregates are allowed."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, *, aggregates: bool = True) -> None:
+        self.scope = scope
+        self._aggregates = aggregates
         self._in_aggregate = False
 
     def expression(self, expression: e.Expression) -> Typed:
@@ -96,7 +97,7 @@ class Translator:
         return typed
 
     def _column(self, reference: e.ColumnReference) -> Typed:
-        scope = self._scope
+        scope = self.scope
         is_own = reference.source is None or reference.source in scope.names
         if is_own and reference.column in scope.columns:
             type = scope.columns[reference.column]
@@ -129,6 +130,8 @@ class Translator:
 
     def _call(self, call: e.FunctionCall) -> Typed:
         is_aggregate = call.name in functions.AGGREGATE_NAMES
+        if is_aggregate and not self._aggregates:
+            raise GroupingError(f"Use of aggregate function {call.name.upper()} requires a GROUP BY clause.", position=call.position)
         if is_aggregate and self._in_aggregate:
             raise GroupingError("Aggregate functions can not be nested", position=call.position)
         if call.star:

@@ -54,7 +54,7 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
@@ -173,6 +173,7 @@ __all__ = [
     "Expression",
     "Fetch",
     "FetchSubscription",
+    "FollowKsqldb",
     "Format",
     "FunctionArgument",
     "FunctionName",

@@ -278,6 +278,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # ksqlDB, with its own grammar (`sql.ksqldb`)
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
+    Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),

@@ -7,12 +7,12 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import parser, refusals
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.statements.definitions import Drop
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.queries import Show
 from tailgate.sql.statements.session_statements import Set
 
 
-def parse(text: str) -> CreateKsqldbItem | InsertMessage | Drop | Show | Set:
+def parse(text: str) -> CreateKsqldbItem | FollowKsqldb | InsertMessage | Drop | Show | Set:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
@@ -21,6 +21,8 @@ def parse(text: str) -> CreateKsqldbItem | InsertMessage | Drop | Show | Set:
             return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)
         case k.InsertValues(name=name):
             return InsertMessage(Name(name, position=statement.position), statement)
+        case k.PushQuery():
+            return FollowKsqldb(statement)
         case k.DropItem(type=item_type, name=name):
             return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists)
         case k.SetProperty(name=name, value=value):

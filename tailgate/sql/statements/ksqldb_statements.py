@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues, PushQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +25,10 @@ class InsertMessage:
 
     name: Name
     statement: InsertValues
+
+
+@dataclass(frozen=True, slots=True)
+class FollowKsqldb:
+    """SELECT … EMIT CHANGES [LIMIT n]. The gateway replaces it by a TAIL of the query in PostgreSQL's dialect."""
+
+    statement: PushQuery

@@ -42,7 +42,7 @@ class OrderWithin:
 class Tail:
     """TAIL, or SUBSCRIBE if `subscribes`, of a relation or query.
 
-    `as_of` is inclusive, `up_to` exclusive.
+    `as_of` is inclusive, `up_to` exclusive. `limit`: the number of rows after which it ends.
     """
 
     target: Name | QueryText
@@ -53,6 +53,7 @@ class Tail:
     subscribes: bool = False
     envelope: KeyEnvelope | None = None
     order: tuple[OrderWithin, ...] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

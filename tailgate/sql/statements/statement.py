@@ -35,7 +35,7 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.queries import (
     Acknowledge,
     CloseCursor,
@@ -91,5 +91,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateKsqldbItem | InsertMessage
+    | CreateKsqldbItem | FollowKsqldb | InsertMessage
 )  # fmt: skip

@@ -86,6 +86,52 @@ def test_a_derived_table_is_a_view_with_a_sink() -> None:
     assert (other.ksqldb.query, other.ksqldb.topic, other.columns[1].name) == ("CTAS_B_1", "x", "ksql_col_1")
 
 
+HIGH = "CREATE STREAM high WITH (partitions = 1) AS SELECT *, reading * 2 AS twice FROM readings WHERE reading > 40 EMIT CHANGES"
+
+
+def test_a_derived_stream_is_a_view_with_a_sink() -> None:
+    view, sink, catalog = derived(HIGH, declared(READINGS))
+    assert [c.name for c in view.columns] == ["sensor", "area", "reading", "twice", "rowtime", "rowpartition", "rowoffset"]
+    assert view.ksqldb is not None
+    assert (view.ksqldb.type, view.ksqldb.query, view.ksqldb.topic) == ("stream", "CSAS_HIGH_0", "HIGH")
+    assert (sink.envelope, sink.message_key, sink.settings) == ("none", (0,), {"partition_count": 1})
+    rekeyed, other, catalog = derived("CREATE STREAM areas AS SELECT area AS a, twice FROM high h PARTITION BY h.area", catalog)
+    assert [c.name for c in rekeyed.columns][:2] == ["a", "twice"]
+    assert (other.message_key, other.topic) == ((0,), "AREAS")
+    _, unkeyed, catalog = derived("CREATE STREAM plain AS SELECT twice FROM high PARTITION BY NULL", catalog)
+    assert (unkeyed.message_key, unkeyed.envelope) == (None, "none")
+    counted, _, _ = derived("CREATE TABLE n AS SELECT area, latest_by_offset(twice) AS t FROM high GROUP BY area EMIT CHANGES", catalog)
+    assert [str(c.type) for c in counted.columns] == ["text", "integer"]
+    drop_stream = parse("DROP STREAM high")
+    assert isinstance(drop_stream, Drop)
+    with pytest.raises(DependentObjectsStillExist):
+        drop(drop_stream, catalog)
+
+
+@pytest.mark.parametrize(
+    ("query", "sqlstate", "message"),
+    [
+        ("SELECT area FROM readings", "42P10", "Key missing from projection. .* the key column SENSOR"),
+        ("SELECT sensor FROM readings PARTITION BY area", "42P10", "the PARTITION BY expression"),
+        ("SELECT * FROM readings PARTITION BY area, sensor", "0A000", "a key of several columns"),
+        ("SELECT sensor, sum(reading) AS n FROM readings", "42803", "aggregate function SUM requires a GROUP BY"),
+        ("SELECT sensor, count(*) AS n FROM readings GROUP BY sensor", "42809", "produces a table"),
+        ("SELECT sensor, area AS rowtime FROM readings", "42939", "Reserved column name in select: `ROWTIME`"),
+        ("SELECT sensor, sensor FROM readings", "42701", "specified more than once"),
+        ("SELECT other.* FROM readings", "42703", "Column 'OTHER.SENSOR' cannot be resolved"),
+        ("SELECT * FROM readings HAVING reading > 1", "42803", "HAVING requires a GROUP BY"),
+        ("SELECT * FROM readings r JOIN readings s ON r.sensor = s.sensor", "0A000", "JOIN"),
+        ("SELECT * FROM readings EMIT CHANGES LIMIT 3", "0A000", "LIMIT of a persistent query"),
+        ("SELECT * FROM avg_readings", "42809", "produces a table"),
+    ],
+)
+def test_wrong_queries_of_streams(query: str, sqlstate: str, message: str) -> None:
+    _, _, catalog = derived(AVERAGES, declared(READINGS))
+    with pytest.raises(TailgateError, match=message) as error:
+        derived(f"CREATE STREAM t AS {query}", catalog)
+    assert error.value.sqlstate == sqlstate
+
+
 def test_view_and_sink_are_dropped_together() -> None:
     view, sink, catalog = derived(AVERAGES, declared(READINGS))
     drop_table, drop_stream = parse("DROP TABLE avg_readings"), parse("DROP STREAM readings")

@@ -1,7 +1,7 @@
 """The items of CREATE STREAM and CREATE TABLE, and the message of INSERT INTO … VALUES.
 
     CREATE STREAM | TABLE (columns)  ──► text of CREATE SOURCE ──► Source, DeadLetters
-    CREATE TABLE … AS SELECT         ──► text of CREATE MATERIALIZED VIEW ──► MaterializedView, ViewErrors
+    CREATE … AS SELECT               ──► text of CREATE MATERIALIZED VIEW ──► MaterializedView, ViewErrors
                                      └─► text of CREATE SINK ──► Sink, dropped with the view
 
 The texts are in PostgreSQL's dialect: they are the definitions of the items. `KsqldbItem` has the statement as typed.
@@ -9,7 +9,6 @@ The texts are in PostgreSQL's dialect: they are the definitions of the items. `K
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,16 +18,17 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.view import create_view
-from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Sink, Source, Table, ksqldb_of
-from tailgate.lake.catalog.formats import Avro, KsqldbItem, SinkFormat
+from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb import declarations, types
 from tailgate.sql.ksqldb.declarations import Message, TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries import aggregation
+from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation
+from tailgate.sql.ksqldb.scopes import is_stream, scope_of
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, Scope
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
 
@@ -83,7 +83,7 @@ def declared_source(
 def derived_view(
     statement: CreateAs, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], endpoints: Endpoints
 ) -> MaterializedView:
-    """Returns the view of CREATE TABLE … AS; `text` is the statement as typed."""
+    """Returns the view of CREATE {STREAM | TABLE} … AS; `text` is the statement as typed."""
     endpoints.brokers()
     source = catalog.relation(Name(statement.query.source.name, position=statement.query.source.position))
     origin = ksqldb_of(source)
@@ -91,9 +91,11 @@ def derived_view(
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
     if topic.value_format == "AVRO":
         raise FeatureNotSupported(
-            "VALUE_FORMAT AVRO of a derived table is not supported", hint="Write WITH (value_format = 'json').", position=statement.position
+            f"VALUE_FORMAT AVRO of a derived {statement.type} is not supported",
+            hint="Write WITH (value_format = 'json').",
+            position=statement.position,
         )
-    translation = aggregation(statement.query, source.name, _scope(source, statement))
+    translation = _translation(statement, source)
     if len(translation.message_key) > 1:
         raise FeatureNotSupported("a key of several columns is not supported", hint="GROUP BY one expression.", position=statement.position)
     column_types = dict(translation.columns)
@@ -102,13 +104,13 @@ def derived_view(
             raise FeatureNotSupported(f"a key of type {types.shown(column_types[key])} is not supported", position=statement.position)
     number = _next_number(catalog)
     ksqldb = KsqldbItem(
-        type="table",
+        type=statement.type,
         statement=text,
         topic=topic.topic,
         key_format=topic.key_format,
         value_format=topic.value_format,
         message_key=translation.message_key,
-        query=f"CTAS_{ksqldb_name(statement.name)}_{number}",
+        query=f"{'CSAS' if statement.type == 'stream' else 'CTAS'}_{ksqldb_name(statement.name)}_{number}",
         number=number,
         reset=reset,
     )
@@ -119,20 +121,46 @@ def derived_view(
     return replace(view, ksqldb=ksqldb)
 
 
+def _translation(statement: CreateAs, source: Item) -> Translation:
+    """Returns the query of CREATE {STREAM | TABLE} … AS in PostgreSQL's dialect. Raises 42809 for a query of the other type."""
+    query, scope = statement.query, scope_of(source, statement.query.source)
+    if statement.type == "table":
+        if not query.group_by:
+            raise FeatureNotSupported(
+                "CREATE TABLE … AS without GROUP BY is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.position
+            )
+        translation = aggregation(query, source.name, scope)
+    elif query.group_by or not is_stream(source):
+        raise WrongObjectType("the query produces a table, not a stream", hint="Use CREATE TABLE … AS.", position=query.position)
+    else:
+        origin = ksqldb_of(source)
+        assert origin is not None
+        translation = derivation(query, source.name, scope, origin.message_key)
+    if query.limit is not None:
+        raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
+    return translation
+
+
 def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, partitions: int, endpoints: Endpoints) -> Sink:
-    """Returns the sink of a derived table. `catalog` contains the view. `partitions`: those of its source's topic."""
+    """Returns the sink of a derived stream or table. `catalog` contains the view. `partitions`: those of its source's topic.
+
+    A table writes the newest row of each key to a compacted topic. A stream writes each row once.
+    """
     ksqldb = view.ksqldb
     assert ksqldb is not None
     topic = topic_properties(statement, topic=ksqldb.topic, formats=(ksqldb.key_format, ksqldb.value_format))
-    options = [f"partition_count = {topic.partitions or partitions}", "\"topic.cleanup.policy\" = 'compact'"]
+    options = [f"partition_count = {topic.partitions or partitions}"]
+    if ksqldb.type == "table":
+        options.append("\"topic.cleanup.policy\" = 'compact'")
     if topic.replicas is not None:
         options.append(f"replication_factor = {topic.replicas}")
-    keys = ", ".join(map(quoted, ksqldb.message_key))
+    key = f" KEY ({', '.join(map(quoted, ksqldb.message_key))})" if ksqldb.message_key else ""
+    envelope = "UPSERT" if ksqldb.type == "table" else "NONE"
     home = catalog.schema_of(view).name
     sql = (
         f"CREATE SINK {Name(f'{view.name}_topic', home).sql} FROM {Name(view.name, home).sql}"
-        f" INTO KAFKA BROKER '{endpoints.brokers()}' TOPIC '{ksqldb.topic}' KEY ({keys})"
-        f" WITH ({', '.join(options)}) FORMAT JSON ENVELOPE UPSERT"
+        f" INTO KAFKA BROKER '{endpoints.brokers()}' TOPIC '{ksqldb.topic}'{key}"
+        f" WITH ({', '.join(options)}) FORMAT JSON ENVELOPE {envelope}"
     )
     with _without_position():
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
@@ -148,30 +176,13 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
         raise WrongObjectType(f'"{item.name}" is not a stream or table of ksqlDB', position=statement.position)
     if not isinstance(item, Source):
         raise FeatureNotSupported(
-            "INSERT into a derived table is not supported", hint="Insert into the stream that it is made of.", position=statement.position
+            f"INSERT into a derived {ksqldb.type} is not supported",
+            hint="Insert into the stream that it is made of.",
+            position=statement.position,
         )
     columns = tuple((c.name, types.of_catalog(c.type)) for c in item.columns if c.name not in PSEUDO_COLUMNS)
     delimiter = getattr(item.value_format, "delimiter", declarations.DELIMITER)
     return item, declarations.message(statement, columns, ksqldb.message_key, ksqldb.value_format, delimiter)
-
-
-def _scope(source: Item, statement: CreateAs) -> Scope:
-    """Returns the columns of a relation with ksqlDB's types. Fields of Avro records are those of the schema."""
-    if isinstance(source, Table) and source.key is None:
-        raise FeatureNotSupported("a table without a key is not supported here", position=statement.query.source.position)
-    inner = (
-        types.column_types(json.loads(source.value_format.schema))
-        if isinstance(source, Source) and isinstance(source.value_format, Avro)
-        else {}
-    )
-    columns = {
-        c.name: inner[c.name] if inner.get(c.name, types.UNKNOWN).name in types.STRUCTURES else types.of_catalog(c.type)
-        for c in source.columns
-        if c.name not in PSEUDO_COLUMNS
-    }
-    from_ = statement.query.source
-    is_stream = isinstance(source, Source) and source.ksqldb is not None and source.ksqldb.type == "stream"
-    return Scope(columns, (from_.alias,) if from_.alias else (from_.name,), has_position=is_stream)
 
 
 def _next_number(catalog: Catalog) -> int:

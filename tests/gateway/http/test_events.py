@@ -1,0 +1,158 @@
+"""Streams of events: an object and its changes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tailgate.gateway.http import connection, events
+from tests.authorization.world import World
+from tests.engine.runtime.parts import until
+from tests.gateway.http.conftest import Web
+
+
+class Stream:
+    """A stream as a client reads it."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.response = response
+
+    def block(self) -> dict[str, Any]:
+        """Returns the fields of the next block; lines of data are joined."""
+        fields: dict[str, Any] = {}
+        while line := self.response.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(": ")
+            fields[name.rstrip(":")] = fields[name] + "\n" + value if name in fields else value
+        return fields
+
+    def next(self) -> tuple[str, str, Any]:
+        """Returns kind, id and data of the next event; passes over heartbeats."""
+        while "event" not in (fields := self.block()):
+            assert fields, "the stream has ended"
+        return fields["event"], fields.get("id", ""), json.loads(fields["data"])
+
+
+@contextmanager
+def stream(web: Web, path: str, **headers: str) -> Iterator[Stream]:
+    client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    try:
+        client.request("GET", path, headers={"Accept": "text/event-stream", **{k.replace("_", "-"): v for k, v in headers.items()}})
+        response = client.getresponse()
+        assert (response.status, response.getheader("content-type")) == (200, "text/event-stream"), response.read()
+        with response:  # it keeps the socket open
+            yield Stream(response)
+    finally:
+        client.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def endpoints(world: World) -> None:
+    world.sql(
+        "tailgate",
+        "CREATE TABLE members (id bigint PRIMARY KEY, name text, data json)",
+        "INSERT INTO members VALUES (1, 'ann', '{\"a\":\n1}'), (2, 'bob', NULL), (3, 'cem', NULL)",
+        "CREATE ENDPOINT member GET '/members/:id' WITH (numbers = 'text') AS SELECT id, name, data FROM members WHERE id = :id",
+        "CREATE ENDPOINT members GET '/members' AS SELECT id FROM members",
+        "CREATE ENDPOINT clock GET '/clock' AS SELECT now() AS t",
+        "CREATE ENDPOINT inverse GET '/inverse/:id' AS SELECT 1 / length(name) AS x FROM members WHERE id = :id",
+    )
+
+
+def change(web: Web, sql: str) -> str:
+    """Runs a statement. Returns the time of its changes, as ids have it."""
+    web.world.sql("tailgate", sql)
+    return str(web.world.writer.newest.time)
+
+
+def test_an_object_and_its_changes(web: Web) -> None:
+    with stream(web, "/members/1") as ann:
+        assert ann.next() == ("update", str(web.world.writer.newest.time), {"id": "1", "name": "ann", "data": {"a": 1}})
+        change(web, "UPDATE members SET name = 'other' WHERE id = 2")
+        time = change(web, "UPDATE members SET name = 'anna' WHERE id = 1")
+        assert ann.next() == ("update", time, {"id": "1", "name": "anna", "data": {"a": 1}})
+        time = change(web, "DELETE FROM members WHERE id = 1")
+        assert ann.next() == ("delete", time, None)
+        time = change(web, "INSERT INTO members VALUES (1, 'ann')")
+        assert ann.next() == ("update", time, {"id": "1", "name": "ann", "data": None})
+
+
+def test_a_stream_resumes_after_an_event(web: Web) -> None:
+    with stream(web, "/members/2") as bob:
+        _, id, _ = bob.next()
+    times = [change(web, f"UPDATE members SET name = 'bob {i}' WHERE id = 2") for i in range(3)]
+    with stream(web, "/members/2", Last_Event_ID=id) as bob:
+        assert [bob.next()[1:] for _ in times] == [(t, {"id": "2", "name": f"bob {i}", "data": None}) for i, t in enumerate(times)]
+    time = change(web, "DELETE FROM members WHERE id = 2")
+    with stream(web, "/members/2", Last_Event_ID=times[-1]) as bob:
+        assert bob.next() == ("delete", time, None)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "expected"),
+    [
+        ("/members/99", {}, (404, "02000")),
+        ("/members", {}, (406, "0A000")),
+        ("/clock", {}, (406, "0A000")),
+        ("/members/3", {"Last_Event_ID": "1"}, (410, "22023")),
+        ("/members/3", {"Last_Event_ID": "x"}, (400, "22023")),
+        ("/members/x", {}, (400, "22P02")),
+    ],
+)
+def test_refused_streams(web: Web, path: str, headers: dict[str, str], expected: tuple[int, str]) -> None:
+    assert web.error(path, Accept="text/event-stream", **headers) == expected
+
+
+def test_heartbeats_have_the_time(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.05)
+    with stream(web, "/members/3") as cem:
+        cem.next()
+        time = change(web, "UPDATE members SET data = '1' WHERE id = 4")
+        time = change(web, "INSERT INTO members VALUES (4, 'dan')")
+        until(lambda: cem.block() == {"id": time})
+
+
+def test_streams_of_a_row_share_the_bytes_of_an_event(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = []
+    encode = events.json_objects
+    monkeypatch.setattr(events, "json_objects", lambda bound, table: encoded.append(table) or encode(bound, table))
+    with stream(web, "/members/3") as first, stream(web, "/members/3") as second:
+        first.next(), second.next()
+        time = change(web, "UPDATE members SET name = 'cemal' WHERE id = 3")
+        assert first.next() == second.next() == ("update", time, {"id": "3", "name": "cemal", "data": None})
+    assert len(encoded) == 1
+
+
+def test_the_last_event_says_why_a_stream_ended(web: Web) -> None:
+    with stream(web, "/inverse/3") as inverse:
+        inverse.next()
+        change(web, "UPDATE members SET name = '' WHERE id = 3")
+        kind, id, data = inverse.next()
+        assert (kind, id, data["error"]["sqlstate"]) == ("end", "", "22012")
+        assert b"division" not in json.dumps(data).encode()
+        assert inverse.response.read() == b""
+    change(web, "UPDATE members SET name = 'cem' WHERE id = 3")
+    web.world.sql("tailgate", "CREATE ENDPOINT brief GET '/brief/:id' AS SELECT name FROM members WHERE id = :id")
+    with stream(web, "/brief/3") as brief:
+        brief.next()
+        web.world.sql("tailgate", "DROP ENDPOINT brief")
+        assert brief.next()[2]["error"]["sqlstate"] == "55000"
+
+
+def test_slow_readers_are_disconnected(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SLOW_READER_S", 0.2)
+    web.world.sql("tailgate", "INSERT INTO members VALUES (5, 'eve')")
+    feeds = web.world.served.serving.followers.feeds
+    until(lambda: not feeds, 10.0)
+    with stream(web, "/members/5") as eve:
+        eve.next()
+        until(lambda: len(feeds) == 1)
+        for i in range(60):  # more than all buffers between the two ends hold
+            change(web, f"UPDATE members SET name = repeat('x', 300000) || {i} WHERE id = 5")
+            if not feeds:
+                break
+        until(lambda: not feeds)
