@@ -87,6 +87,8 @@ def process() -> NoReturn:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
+    from tailgate.operations import backups
+
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
@@ -140,7 +142,8 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
-    _backup_commands(commands)
+    backups.add_backup_options(_command(commands, "backup", "copy a lake, also while it is in use, into a folder", backups.backup))
+    backups.add_restore_options(_command(commands, "restore", "create a data folder from a backup", backups.restore))
     _log_commands(commands)
     status = _command(commands, "status", "the processes, their lag, and problems with hints", _operation("print_status"))
     _data(status)
@@ -156,17 +159,6 @@ def parser() -> argparse.ArgumentParser:
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
     config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
     return top
-
-
-def _backup_commands(commands: Any) -> None:
-    """Adds `tailgate backup` and `tailgate restore`."""
-    from tailgate.operations import backups
-
-    backup = _command(commands, "backup", "copy a lake, also while it is in use, into a folder of backups", backups.backup)
-    _data(backup)
-    backup.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
-    restore = _command(commands, "restore", "create a data folder from a backup", backups.restore)
-    backups.add_restore_options(restore)
 
 
 def _log_commands(commands: Any) -> None:

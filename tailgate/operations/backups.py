@@ -8,6 +8,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 
+def add_backup_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `tailgate backup`."""
+    parser.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
+    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
+
+
 def add_restore_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate restore`."""
     parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
