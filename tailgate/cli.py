@@ -4,6 +4,7 @@ tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailg
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
+tailgate status   the processes, their lag, and problems with hints
 tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 """
@@ -138,6 +139,9 @@ def parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
     _log_commands(commands)
+    status = _command(commands, "status", "the processes, their lag, and problems with hints", _status)
+    _data(status)
+    status.add_argument("--json", action="store_true", help="one JSON object")
     config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
     config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
@@ -366,6 +370,12 @@ def _config(options: argparse.Namespace) -> int:
     from tailgate.operations.commands import config
 
     return config(options, parser())
+
+
+def _status(options: argparse.Namespace) -> int:
+    from tailgate.operations.commands import print_status
+
+    return print_status(options)
 
 
 def _log_ls(options: argparse.Namespace) -> int:

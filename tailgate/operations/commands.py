@@ -1,4 +1,4 @@
-"""Commands for operators: the log of a lake, and the settings of a command."""
+"""Commands for operators: the status of a lake's processes, its log, and the settings of a command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 
 from tailgate.lake.folder import Lake
-from tailgate.operations import configuration
+from tailgate.operations import configuration, status
 from tailgate.operations.log_entries import entry, newest
 
 
@@ -25,6 +25,14 @@ def config(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         else:
             print(f"{value.name:<18} {'' if value.shown is None else value.shown!s:<32} {value.origin}")
     return 0
+
+
+def print_status(options: argparse.Namespace) -> int:
+    """Prints the status of a lake's processes. Returns 1 if something is broken."""
+    report = status.report(Lake.open(options.data))
+    for line in [json.dumps(report)] if options.json else status.text(report):
+        print(line)
+    return 1 if report["problems"] else 0
 
 
 def log_ls(options: argparse.Namespace) -> int:
