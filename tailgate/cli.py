@@ -5,6 +5,7 @@ tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
 tailgate status   the processes, their lag, and problems with hints
+tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 """
@@ -139,9 +140,16 @@ def parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
     _data(verify)
     _log_commands(commands)
-    status = _command(commands, "status", "the processes, their lag, and problems with hints", _status)
+    status = _command(commands, "status", "the processes, their lag, and problems with hints", _operation("print_status"))
     _data(status)
     status.add_argument("--json", action="store_true", help="one JSON object")
+    doctor = _command(commands, "doctor", "check Java, limits, disk, ports, brokers and certificates", _operation("check_environment"))
+    _data(doctor)
+    doctor.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients are to connect ({LISTEN})")
+    doctor.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources")
+    doctor.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides those of sources")
+    doctor.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate to check (PEM)")
+    doctor.add_argument("--json", action="store_true", help="a JSON object per finding")
     config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
     config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
@@ -152,9 +160,9 @@ def _log_commands(commands: Any) -> None:
     """Adds `tailgate log ls` and `tailgate log show`."""
     log = commands.add_parser("log", help="entries of a lake's log, without rows", description="entries of a lake's log, without rows")
     words = log.add_subparsers(required=True, metavar="COMMAND")
-    ls = _command(words, "ls", "the newest entries, one a line", _log_ls)
+    ls = _command(words, "ls", "the newest entries, one a line", _operation("log_ls"))
     ls.add_argument("--count", type=int, default=20, metavar="N", help="number of entries (20)")
-    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _log_show)
+    show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _operation("log_show"))
     show.add_argument("n", type=int, help="number of the entry")
     for command in (ls, show):
         _data(command)
@@ -372,19 +380,12 @@ def _config(options: argparse.Namespace) -> int:
     return config(options, parser())
 
 
-def _status(options: argparse.Namespace) -> int:
-    from tailgate.operations.commands import print_status
+def _operation(name: str) -> Callable[[argparse.Namespace], int]:
+    """Returns a function of operations.commands, which is imported when it runs."""
 
-    return print_status(options)
+    def run(options: argparse.Namespace) -> int:
+        from tailgate.operations import commands
 
+        return int(getattr(commands, name)(options))
 
-def _log_ls(options: argparse.Namespace) -> int:
-    from tailgate.operations.commands import log_ls
-
-    return log_ls(options)
-
-
-def _log_show(options: argparse.Namespace) -> int:
-    from tailgate.operations.commands import log_show
-
-    return log_show(options)
+    return run

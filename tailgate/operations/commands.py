@@ -8,7 +8,7 @@ import os
 import sys
 
 from tailgate.lake.folder import Lake
-from tailgate.operations import configuration, status
+from tailgate.operations import configuration, doctor, status
 from tailgate.operations.log_entries import entry, newest
 
 
@@ -33,6 +33,21 @@ def print_status(options: argparse.Namespace) -> int:
     for line in [json.dumps(report)] if options.json else status.text(report):
         print(line)
     return 1 if report["problems"] else 0
+
+
+def check_environment(options: argparse.Namespace) -> int:
+    """Prints the findings of `tailgate doctor`. Returns 1 if one is a problem."""
+    problems = 0
+    environment = doctor.Environment(options.data, options.listen, options.kafka, options.schema_registry, options.tls_cert)
+    for finding in doctor.findings(environment):
+        problems += not finding.ok
+        if options.json:
+            print(json.dumps({"check": finding.check, "ok": finding.ok, "result": finding.result, "hint": finding.hint}))
+        else:
+            print(f"{finding.check}: {'ok' if finding.ok else 'PROBLEM'}: {finding.result}")
+            if finding.hint is not None:
+                print(f"HINT:  {finding.hint}")
+    return 1 if problems else 0
 
 
 def log_ls(options: argparse.Namespace) -> int:

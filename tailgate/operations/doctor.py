@@ -1,0 +1,170 @@
+"""Checks of the environment in which Tailgate's processes run, for `tailgate doctor`. Each problem has a hint."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import socket
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from cryptography import x509
+
+from tailgate.lake import peers
+from tailgate.lake.catalog import Source
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import ports
+from tailgate.operations.status import DISK_FREE_MIN
+
+JAVA_MIN = 17
+JAVA_S = 30.0
+FILES_MIN = 4_096  # open files of a process: RocksDB, connections
+CONNECT_S = 3.0
+CERTIFICATE_DAYS_MIN = 30
+EMBEDDED = "embedded"
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The settings that the checks need: the data folder, addresses, and the certificate."""
+
+    data: Path
+    listen: str
+    kafka: str | None = None
+    registry: str | None = None
+    certificate: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a check. `hint`: what to do if there is a problem, else None."""
+
+    check: str
+    result: str
+    hint: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.hint is None
+
+
+def findings(environment: Environment) -> Iterator[Finding]:
+    """Yields the result of each check."""
+    yield _java()
+    yield _files()
+    yield from _folder(environment.data)
+    yield _port(environment)
+    for what, address in sorted(_addresses(environment)):
+        yield _reachable(what, address)
+    if environment.certificate is not None:
+        yield _certificate(environment.certificate)
+
+
+def _java() -> Finding:
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    hint = f"Install Java {JAVA_MIN} or newer, and set JAVA_HOME or PATH."
+    if program is None:
+        return Finding("java", "java is not on PATH and JAVA_HOME is not set", hint)
+    try:
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=JAVA_S, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("java", f"{program} does not run: {type(error).__name__}", hint)
+    match = re.search(r'version "(\d+)', output)
+    version = int(match[1]) if match else 0
+    return Finding("java", f"{program}, version {version}", None if version >= JAVA_MIN else hint)
+
+
+def _files() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = soft == resource.RLIM_INFINITY or soft >= FILES_MIN
+    return Finding(
+        "open files", f"at most {soft} per process", None if enough else f"Raise the limit to {FILES_MIN}: ulimit -n {FILES_MIN}."
+    )
+
+
+def _folder(data: Path) -> Iterator[Finding]:
+    folder = data if data.exists() else next(parent for parent in data.resolve().parents if parent.exists())
+    disk = shutil.disk_usage(folder)
+    hint = None if disk.free / disk.total >= DISK_FREE_MIN else "Free space, or choose another --data: ticks fail when the disk is full."
+    yield Finding("disk", f"{disk.free / disk.total:.0%} free", hint)
+    writable = os.access(folder, os.W_OK | os.X_OK)
+    hint = None if writable else "Choose another --data, or run as the owner of the folder."
+    yield Finding("data folder", f"{data} is {'' if writable else 'not '}writable", hint)
+    if data.exists():
+        mode = stat.S_IMODE(data.stat().st_mode)
+        hint = None if not mode & 0o077 else f"Other users can open it: chmod 700 {data}."
+        yield Finding("permissions", f"{data} has mode {mode:04o}", hint)
+
+
+def _port(environment: Environment) -> Finding:
+    """Checks that nothing else listens at the address. Gateways of the same lake may share it."""
+    host, _, port = environment.listen.rpartition(":")
+    processes = [
+        process for process in ports.holders(int(port)) if process.data is None or process.data.resolve() != environment.data.resolve()
+    ]
+    if environment.data.exists() and any(int(port) == listen[1] for peer in _gateways(environment.data) for listen in peer.listens):
+        processes = []
+    if processes:
+        return Finding(
+            "port", f"port {port} is in use by {' and '.join(map(str, processes))}", "End this process, or choose another --listen."
+        )
+    return Finding("port", f"port {port} of {host} is free, or a gateway of this data folder has it")
+
+
+def _gateways(data: Path) -> list[peers.Peer]:
+    return _of_lake(data, peers.announced)
+
+
+def _addresses(environment: Environment) -> set[tuple[str, str]]:
+    """Returns the brokers and registries of the settings and of all sources, each with the word for it."""
+    pairs = {("broker", broker) for broker in _split(environment.kafka)}
+    if environment.registry not in (None, EMBEDDED):
+        pairs.add(("schema registry", environment.registry or ""))
+    for source in _of_lake(environment.data, lambda lake: [item for item in lake.catalog().items.values() if isinstance(item, Source)]):
+        pairs |= {("broker", broker) for broker in _split(source.brokers)}
+        if source.registry:
+            pairs.add(("schema registry", source.registry))
+    return pairs
+
+
+def _split(brokers: str | None) -> list[str]:
+    return [] if brokers in (None, EMBEDDED) else [broker.strip() for broker in str(brokers).split(",") if broker.strip()]
+
+
+def _of_lake(data: Path, read: Callable[[Lake], list[Thing]]) -> list[Thing]:
+    try:
+        return read(Lake.open(data))
+    except TailgateError:
+        return []
+
+
+def _reachable(what: str, address: str) -> Finding:
+    url = urlsplit(address if "://" in address else f"//{address}")
+    host, port = url.hostname or "", url.port or {"https": 443, "http": 80}.get(url.scheme, 9092)
+    shown = f"{host}:{port}"  # without the password of a URL
+    try:
+        socket.create_connection((host, port), CONNECT_S).close()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return Finding(what, f"{shown} cannot be reached: {reason}", "Check the address, the network, and whether it runs.")
+    return Finding(what, f"{shown} accepts connections")
+
+
+def _certificate(path: Path) -> Finding:
+    try:
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    except (OSError, ValueError) as error:
+        return Finding("certificate", f"{path} cannot be read: {type(error).__name__}", "Give a file in PEM.")
+    days = (certificate.not_valid_after_utc - datetime.now(timezone.utc)).days
+    return Finding("certificate", f"{path} is valid for {days} days", None if days >= CERTIFICATE_DAYS_MIN else "Renew the certificate.")
