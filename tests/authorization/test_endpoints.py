@@ -111,3 +111,13 @@ def test_a_stream_ends_when_its_caller_may_no_longer_read(world: World, web: Web
             kind, _, data = wage.next()
             assert (kind, data["error"]["sqlstate"]) == ("end", "28P01" if "TOKEN" in revoke else "42501")
             assert wage.response.read() == b""
+
+
+def test_the_document_shows_only_what_the_caller_may_call(world: World, web: Web) -> None:
+    paths = lambda role: set(web.get("/openapi.json", Tailgate_Role=role)["paths"])  # noqa: E731
+    world.sql("boss", "GRANT EXECUTE ON ENDPOINT own.all TO low")  # without USAGE of the schema
+    assert paths("boss") >= {"/salary/{name}", "/all"}
+    assert paths("low") & {"/salary/{name}", "/all"} == set()
+    world.sql("boss", "GRANT EXECUTE ON ENDPOINT salary TO low")
+    assert paths("low") & {"/salary/{name}", "/all"} == {"/salary/{name}"}
+    assert denied(web, "/openapi.json", Tailgate_Role="absent") == (401, "28000")

@@ -33,6 +33,18 @@ WriteRow = Callable[[Sequence[Any]], bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """The call of an endpoint, without its query."""
+
+    endpoint: Endpoint
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """Returns the demand for EXECUTE of the caller."""
+        return (Demand(EXECUTE, self.endpoint.id),)
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """The bound query of an endpoint.
 
@@ -90,7 +102,7 @@ def bind_endpoint(endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> Bound
     prepared = bind(QueryText(endpoint.query), oids, catalog.stored, catalog_n, known_columns(endpoint))
     relation = prepared.query.plan
     below, texts = _without_texts(relation)
-    demands = (Demand(EXECUTE, endpoint.id), *renamed(prepared.demands, endpoint.id))
+    demands = (*Call(endpoint).demands, *renamed(prepared.demands, endpoint.id))
     prepared = replace(prepared, demands=demands, equalities=equalities_of(below))
     return BoundQuery(prepared, key(relation) == (), _is_ordered(relation), texts)
 

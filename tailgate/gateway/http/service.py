@@ -16,7 +16,8 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 
-from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints
+from tailgate.gateway.http import openapi
+from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints, Call
 from tailgate.gateway.http.callers import Rates, Tokens, role_of
 from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
 from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
@@ -29,6 +30,7 @@ from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Catalog, Endpoint
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import FeatureNotSupported, Gone, InvalidParameterValue, QueryCanceled, TailgateError, of
 from tailgate.sql.authorization import Authorized, authorize
 
@@ -87,6 +89,8 @@ class HttpService:
         self._rates.take(role, asyncio.get_running_loop().time())
         REQUESTER.set(Requester(role.id, role.superuser))
         TASK_BUDGET.set(self._gateway.budget_of(role.id, role.superuser))
+        if request.path == openapi.PATH:
+            return _conditional(request, openapi.document(await self._callable(role, catalog)))
         endpoint, path = self._route(request, catalog)
         bound = await self._endpoints.get(endpoint)
         query = authorize(bound.query.prepared, role, self._gateway.serving.progress.catalog)
@@ -112,6 +116,17 @@ class HttpService:
         if route is None:
             raise HttpError(404, of("42704", "there is no endpoint with this path"))
         return route
+
+    async def _callable(self, role: Role, catalog: Catalog) -> list[BoundEndpoint]:
+        """Returns the endpoints that a role may call, without those whose query cannot be evaluated now."""
+        endpoints = []
+        for endpoint in catalog.each(Endpoint):
+            with contextlib.suppress(TailgateError):
+                authorize(Call(endpoint), role, catalog)
+                bound = await self._endpoints.get(endpoint)
+                authorize(bound.query.prepared, role, catalog)
+                endpoints.append(bound)
+        return endpoints
 
     async def _page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range) -> Page:
         reading = self._reader.page(bound, query, values, rows)
@@ -242,10 +257,14 @@ def _response(bound: BoundEndpoint, request: Request, page: Page, rows: Range) -
     if bound.query.single and not page.rows:
         return error_response(404, of("02000", "no row has this key"), (time,))
     body = page.rows[0] if bound.query.single else b"[" + b",".join(page.rows) + b"]"
+    fields = [time] if not page.more else [time, (b"Link", _next(request, page.time, rows))]
+    return _conditional(request, body, *fields)
+
+
+def _conditional(request: Request, body: bytes, *others: tuple[bytes, bytes]) -> Response:
+    """Returns a response with the ETag of its body: 304 if the client has this body, and compressed if it accepts that."""
     etag = b'W/"' + hashlib.blake2b(body, digest_size=ETAG_BYTES).hexdigest().encode() + b'"'
-    fields = [(b"ETag", etag), time, (b"Cache-Control", b"private, no-cache"), (b"Vary", VARY)]
-    if page.more:
-        fields.append((b"Link", _next(request, page.time, rows)))
+    fields = [(b"ETag", etag), *others, (b"Cache-Control", b"private, no-cache"), (b"Vary", VARY)]
     if _matches(request.headers.get(b"if-none-match"), etag):
         return Response(304, fields=tuple(fields))
     if len(body) >= GZIP_BYTES_MIN and _accepts_gzip(request.headers.get(b"accept-encoding", b"")):

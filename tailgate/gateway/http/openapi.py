@@ -1,0 +1,117 @@
+"""The description of endpoints for other programs: an OpenAPI document made from the catalog.
+
+Source: OpenAPI Specification 3.1.0; JSON Schema 2020-12.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint
+from tailgate.gateway.http.json_rows import LARGE_NUMBERS, Numbers
+from tailgate.lake.types import Field, Type
+
+PATH = "/openapi.json"
+VERSION = "3.1.0"
+FORMATS = {"date": "date", "timestamptz": "date-time", "uuid": "uuid"}
+Schema = dict[str, Any]
+
+ERROR: Schema = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in ("sqlstate", "message", "detail", "hint")},
+            "required": ["sqlstate", "message"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def document(endpoints: Iterable[BoundEndpoint]) -> bytes:
+    """Returns the document that describes these endpoints, by path."""
+    paths: dict[str, Any] = {}
+    for bound in sorted(endpoints, key=lambda bound: bound.endpoint.path):
+        path = "/".join("{" + part[1:] + "}" if part.startswith(":") else part for part in bound.endpoint.path.split("/"))
+        paths[path] = {"get": _operation(bound)}
+    body = {
+        "openapi": VERSION,
+        "info": {"title": "Tailgate", "version": "1"},
+        "paths": paths,
+        "components": {"schemas": {"Error": ERROR}, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}, {}],
+    }
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def _operation(bound: BoundEndpoint) -> Schema:
+    endpoint = bound.endpoint
+    object = _object(bound.query.prepared.columns, endpoint.numbers)
+    content = {"application/json": {"schema": object if bound.query.single else {"type": "array", "items": object}}}
+    if bound.query.single and not bound.query.prepared.volatile:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    failed = {"description": "an error", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+    answer = {"description": "the object" if bound.query.single else "a page of rows", "content": content}
+    operation = {
+        "operationId": f"{endpoint.name}_{endpoint.id}",
+        "parameters": _parameters(bound),
+        "responses": {"200": answer, "default": failed},
+    }
+    comment = endpoint.comments.get("")
+    return operation if comment is None else {"summary": comment, **operation}
+
+
+def _parameters(bound: BoundEndpoint) -> list[Schema]:
+    segments = bound.endpoint.path.split("/")
+    described = []
+    for parameter in bound.endpoint.parameters:
+        is_path = f":{parameter.name}" in segments
+        required = is_path or parameter.name not in bound.endpoint.defaults
+        place = "path" if is_path else "query"
+        described.append({"name": parameter.name, "in": place, "required": required, "schema": schema_of(parameter.type)})
+    if not bound.query.single:
+        types = ({"type": "integer"}, {"type": "string"})
+        described += [{"name": name, "in": "query", "required": False, "schema": type} for name, type in zip(PAGING, types, strict=True)]
+    return described
+
+
+def _object(fields: Iterable[Field], numbers: Numbers) -> Schema:
+    fields = tuple(fields)
+    properties = {f.name: _nullable(schema_of(f.type, numbers)) if f.nullable else schema_of(f.type, numbers) for f in fields}
+    return {"type": "object", "properties": properties, "required": [f.name for f in fields]}
+
+
+def _nullable(schema: Schema) -> Schema:
+    types = schema.get("type")
+    if types is None:  # any value
+        return schema
+    return {**schema, "type": [*(types if isinstance(types, list) else [types]), "null"]}
+
+
+def schema_of(type: Type, numbers: Numbers = "number") -> Schema:
+    """Returns the schema of the values that `json_rows` writes for a type.
+
+    >>> schema_of(Type("int8")), schema_of(Type("int8"), "text")
+    ({'type': 'integer'}, {'type': 'string'})
+    """
+    if type.is_array:
+        return {"type": "array", "items": _nullable(schema_of(type.element, numbers))}
+    if numbers == "text" and type.name in LARGE_NUMBERS:
+        return {"type": "string"}
+    match type.name:
+        case "record":
+            return _object(type.fields, numbers)
+        case "bool":
+            return {"type": "boolean"}
+        case "int2" | "int4" | "int8" | "oid":
+            return {"type": "integer"}
+        case "numeric" | "float4" | "float8":
+            return {"type": ["number", "string"]}  # NaN and infinity are strings
+        case "json" | "jsonb":
+            return {}
+        case name if name in FORMATS:
+            return {"type": "string", "format": FORMATS[name]}
+    return {"type": "string"}
