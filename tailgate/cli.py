@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tailgate.embedded.supervisor import Supervisor
     from tailgate.operations.endpoint import Address
 
 LISTEN = "127.0.0.1:6875"
@@ -278,7 +279,8 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stop_early(supervisor) -> None:  # type: ignore[no-untyped-def]
+def _stop_early(supervisor: Supervisor) -> None:
+    """Stops the processes. Ends this one, too, while they are being started."""
     supervisor.stop()
     if not supervisor.started:
         raise KeyboardInterrupt

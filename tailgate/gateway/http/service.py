@@ -26,7 +26,7 @@ from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Catalog, Endpoint
-from tailgate.lake.errors import InvalidParameterValue, QueryCanceled, TailgateError, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, NoData, QueryCanceled, TailgateError, UndefinedObject, of
 from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
@@ -77,7 +77,7 @@ class HttpService:
         if request.method == "OPTIONS":
             return Response(204, fields=((b"Allow", METHODS),))
         if request.method not in ("GET", "HEAD"):
-            raise HttpError(405, of("0A000", f"method {request.method} is not supported"), (b"Allow", METHODS))
+            raise HttpError(405, FeatureNotSupported(f"method {request.method} is not supported"), (b"Allow", METHODS))
         catalog = self._gateway.serving.progress.catalog
         role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
         self._rates.take(role, asyncio.get_running_loop().time())
@@ -104,7 +104,7 @@ class HttpService:
         except TailgateError as error:
             raise HttpError(400, error) from error
         if route is None:
-            raise HttpError(404, of("42704", "there is no endpoint with this path"))
+            raise HttpError(404, UndefinedObject("there is no endpoint with this path"))
         return route
 
     async def _page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range) -> Page:
@@ -174,7 +174,7 @@ def _response(bound: BoundEndpoint, request: Request, page: Page, rows: Range) -
     """Returns the response with the rows of a page: one object, or an array."""
     time = (b"Tailgate-Time", b"%d" % page.time)
     if bound.query.single and not page.rows:
-        return error_response(404, of("02000", "no row has this key"), (time,))
+        return error_response(404, NoData("no row has this key"), (time,))
     body = page.rows[0] if bound.query.single else b"[" + b",".join(page.rows) + b"]"
     etag = b'W/"' + hashlib.blake2b(body, digest_size=ETAG_BYTES).hexdigest().encode() + b'"'
     fields = [(b"ETag", etag), time, (b"Cache-Control", b"private, no-cache"), (b"Vary", b"Accept-Encoding, Authorization")]

@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import (
-    DuplicateAlias,
-    FeatureNotSupported,
-    GroupingError,
-    InvalidColumnReference,
-    SyntaxError_,
-    of,
-)
+from tailgate.lake.errors import DuplicateAlias, FeatureNotSupported, GroupingError, InvalidColumnReference, SyntaxError_, WindowingError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -202,7 +195,7 @@ class Queries(QueryBinder):
             if output is None and not _is_column(item, binder):
                 output = by_name(item, outputs, "GROUP BY")
             if output is not None and has_windows(output.scalar):
-                raise of("42P20", "window functions are not allowed in GROUP BY", position=leftmost(item))
+                raise WindowingError("window functions are not allowed in GROUP BY", position=leftmost(item))
             if output is not None and has_aggregates(output.scalar):
                 place = aggregate_place(output.node) if output.node is not None else None
                 raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
