@@ -330,10 +330,12 @@ def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed,
     until(lambda: reached(feed))
     second = Running(feed)
     worker = first.sinks._workers[FIRST_SINK]
-    for _ in range(30):
-        feed.random_tick()
-        time.sleep(0.03)
-    until(lambda: not worker.is_alive())
+
+    def first_has_ended() -> bool:
+        feed.random_tick()  # the first process learns that it has been replaced when it writes
+        return not worker.is_alive()
+
+    until(first_has_ended, every=0.03)
     until(lambda: reached(feed))
     assert copy(feed.lake)["status"] == "running"
     first.stop()
