@@ -69,7 +69,7 @@ def _is_all(node: ast.stmt) -> bool:
 
 
 def test_exceptions_to_the_types_have_a_reason() -> None:
-    """A comment `type: ignore` names the kind of error, and a second comment says why it is no defect."""
+    """A comment `type: ignore` names the kind of error, and a second comment says why the code is right."""
     lines = [f"{shown(path)}: {line.strip()}" for path in SOURCE.rglob("*.py") for line in path.read_text().splitlines()]
     ignored = [line for line in lines if "# type: ignore" in line]
     assert len(ignored) > 5

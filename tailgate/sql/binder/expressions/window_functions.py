@@ -230,12 +230,12 @@ class Windows:
     """
 
     width: int
-    found: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
+    calls: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
 
     def collect(self, scalar: Scalar) -> None:
         """Adds the window functions in a scalar."""
         if (window := windowed(scalar)) is not None:
-            calls = self.found.setdefault((window.partition, window.order), [])
+            calls = self.calls.setdefault((window.partition, window.order), [])
             if window.call not in calls:
                 calls.append(window.call)
             return
@@ -247,7 +247,7 @@ class Windows:
         """Returns an expression over the columns of the input relation and of the windows."""
         if (window := windowed(scalar)) is not None:
             before = 0
-            for key, calls in self.found.items():
+            for key, calls in self.calls.items():
                 if key == (window.partition, window.order):
                     return Column(self.width + before + calls.index(window.call), window.type)
                 before += len(calls)
@@ -255,6 +255,6 @@ class Windows:
 
     def plan(self, input: Relation) -> Relation:
         """Adds the Window nodes to a plan."""
-        for (partition, order), calls in self.found.items():
+        for (partition, order), calls in self.calls.items():
             input = Window(input, partition, order, tuple(calls))
         return input

@@ -143,7 +143,7 @@ class Queries(QueryBinder):
         windows = Windows(len(plan.columns))
         for scalar in (*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))):
             windows.collect(scalar)
-        if windows.found:
+        if windows.calls:
             plan = windows.plan(plan)
             outputs = [Output(o.name, windows.over(o.scalar), o.node) for o in outputs]
             ordered, on = ([(windows.over(s), n) for s, n in some] for some in (ordered, on))
