@@ -87,7 +87,7 @@ def run(folder: Path) -> None:
     delays: list[float] = []
 
     def follow() -> None:
-        n = reader.log.newest().n  # type: ignore[union-attr]  # there are entries
+        n = reader.log.newest().n
         while len(delays) < 40:
             header = reader.log.wait(n, 5)
             assert header is not None

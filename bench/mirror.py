@@ -26,7 +26,7 @@ from tailgate.lake.writer.log_writer import open_epoch
 FORM = (Field("id", INT8, False), Field("name", TEXT), Field("orders", INT8), Field("amount", FLOAT8))
 
 
-def table(ids: np.ndarray, version: np.ndarray, weight: int) -> pa.Table:  # type: ignore[type-arg]
+def table(ids: np.ndarray, version: np.ndarray, weight: int) -> pa.Table:
     columns = [pa.array(ids), pa.array([f"name {i % 1000}" for i in ids]), pa.array(version), pa.array(version * 0.5)]
     return pa.table([*columns, pa.array(np.full(len(ids), weight, np.int64))], names=[*(f.name for f in FORM), WEIGHT])
 

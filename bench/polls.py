@@ -92,7 +92,7 @@ def touched(step: int) -> list[tuple[int, int]]:
     return [(i, step * CHANGED // ROWS) for i in range(first, first + CHANGED)]
 
 
-def tick(writer, item: Item, step: int) -> None:  # type: ignore[no-untyped-def]
+def tick(writer, item: Item, step: int) -> None:
     ids, (version, *_) = [i for i, _ in touched(step)], [v for _, v in touched(step)]
     writer.append([(item.id, pa.concat_tables([rows(ids, version, -1), rows(ids, version + 1, 1)]))])
 
@@ -149,7 +149,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         keys = list(range(ROWS))
         if options.dsn:
             with psycopg.connect(options.dsn) as connection:
-                keys = [k for (k,) in connection.execute(f"SELECT {options.key} FROM {options.relation}").fetchall()]  # type: ignore[arg-type]
+                keys = [k for (k,) in connection.execute(f"SELECT {options.key} FROM {options.relation}").fetchall()]
         count = stack.enter_context(ticking(*ticks))
         out: dict[str, object] = {
             "connections": options.connections,

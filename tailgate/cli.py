@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from tailgate.embedded.supervisor import Supervisor
     from tailgate.lake.errors import TailgateError
     from tailgate.operations.endpoint import Address
 
@@ -308,7 +309,8 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stop_early(supervisor) -> None:  # type: ignore[no-untyped-def]
+def _stop_early(supervisor: Supervisor) -> None:
+    """Stops the processes. Ends this one, too, while they are being started."""
     supervisor.stop()
     if not supervisor.started:
         raise KeyboardInterrupt

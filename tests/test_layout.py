@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,11 @@ def test_tables_of_contents_have_no_code(package: str) -> None:
 
 def _is_all(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+
+
+def test_exceptions_to_the_types_have_a_reason() -> None:
+    """A comment `type: ignore` names the kind of error, and a second comment says why the code is right."""
+    lines = [f"{shown(path)}: {line.strip()}" for path in SOURCE.rglob("*.py") for line in path.read_text().splitlines()]
+    ignored = [line for line in lines if "# type: ignore" in line]
+    assert len(ignored) > 5
+    assert [line for line in ignored if not re.search(r"# type: ignore\[[a-z-]+\]  # \w+", line)] == []

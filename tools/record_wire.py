@@ -46,7 +46,7 @@ def differences() -> None:
         try:
             with psycopg.connect(world.dsn, autocommit=True) as connection:
                 for text in SETUP.split(";"):
-                    connection.execute(text)  # type: ignore[arg-type]
+                    connection.execute(text)
                 for name, steps in CONVERSATIONS.items():
                     connection.execute("delete from w")
                     _, theirs = read(path(name).read_text())

@@ -40,7 +40,7 @@ class Peer(System):
 
     @property
     def output(self) -> Output:
-        return Output("topic", self.brokers, self.form, self.isolation, self.unit)  # type: ignore[arg-type]
+        return Output("topic", self.brokers, self.form, self.isolation, self.unit)
 
     def run(self, *command: str, **environment: str) -> None:
         log = self.folder / f"{self.name}.log"
@@ -62,7 +62,7 @@ class KafkaStreams(Peer):
     }
 
     @property
-    def version(self) -> str:  # type: ignore[override]
+    def version(self) -> str:
         return _jar_version("streams", "kafka-streams")
 
     @property
@@ -71,7 +71,7 @@ class KafkaStreams(Peer):
         return {**self.chosen, "producer.linger.ms": LINGER_MS, "topology.optimization": "all", "num.stream.threads": 2}
 
     @property
-    def settings(self) -> str:  # type: ignore[override]
+    def settings(self) -> str:
         return _words(self.options)
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class Flink(Peer):
     sink: Mapping[str, object] = {"properties.linger.ms": LINGER_MS}
 
     @property
-    def version(self) -> str:  # type: ignore[override]
+    def version(self) -> str:
         return f"{_jar_version('flink', 'flink-table-runtime')}, connector {_jar_version('flink', 'flink-connector-kafka')}"
 
     @property
@@ -109,7 +109,7 @@ class Flink(Peer):
         }
 
     @property
-    def settings(self) -> str:  # type: ignore[override]
+    def settings(self) -> str:
         return _words({**self.options, **{f"sink: {name}": value for name, value in self.sink.items()}})
 
     def start(self) -> None:
@@ -142,12 +142,12 @@ class Pathway(Peer):
     commit_ms = 10
 
     @property
-    def version(self) -> str:  # type: ignore[override]
+    def version(self) -> str:
         (metadata,) = _installed("pathway").glob("lib/python*/site-packages/pathway-*.dist-info")
         return metadata.name.removeprefix("pathway-").removesuffix(".dist-info")
 
     @property
-    def settings(self) -> str:  # type: ignore[override]
+    def settings(self) -> str:
         return f"autocommit_duration_ms={self.commit_ms}, output linger.ms={LINGER_MS}, no persistence, one thread"
 
     def start(self) -> None:
@@ -166,12 +166,12 @@ class PostgreSQL(System):
     _server: Postgres | None = None
 
     @property
-    def version(self) -> str:  # type: ignore[override]
+    def version(self) -> str:
         (jar,) = JARS.glob("embedded-postgres-binaries-*.jar")
         return jar.stem.rpartition("-")[2]
 
     @property
-    def settings(self) -> str:  # type: ignore[override]
+    def settings(self) -> str:
         return f"{_words(self.options)}; REFRESH … CONCURRENTLY, one after the other"
 
     @property

@@ -78,7 +78,7 @@ class Tailgate(System):
         self._reader = reader
 
     @property
-    def version(self) -> str:  # type: ignore[override]
+    def version(self) -> str:
         from bench.w1.report import commit
 
         return commit()

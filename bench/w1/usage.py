@@ -63,7 +63,7 @@ def _parent(pid: int) -> float:
     return float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def _of_each(figure, pids: Sequence[int]) -> list[float]:  # type: ignore[no-untyped-def]
+def _of_each(figure, pids: Sequence[int]) -> list[float]:
     """Returns the figures of the processes that still run."""
     figures = []
     for pid in pids:

@@ -189,7 +189,7 @@ class Type:
         return out
 
     @staticmethod
-    def from_json(data: dict) -> Type:  # type: ignore[type-arg]  # the result of json.load
+    def from_json(data: Mapping[str, Any]) -> Type:
         return Type(
             data["name"],
             tuple(data.get("modifiers", ())),

@@ -20,7 +20,7 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.lake.errors import InvalidParameterValue, ObjectInUse
 from tailgate.lake.host import ports
 from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
@@ -80,7 +80,7 @@ class Endpoint:
         try:
             self._server = _Server(self._at, self.metrics, self.health)
         except OSError as error:
-            raise of("55006", f"metrics cannot be served at {self._at}: {ports.taken(self._at.host, self._at.port)}") from error
+            raise ObjectInUse(f"metrics cannot be served at {self._at}: {ports.taken(self._at.host, self._at.port)}") from error
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="metrics", daemon=True).start()
         return f"http://{self._at.plus(self._server.server_address[1] - self._at.port)}/metrics"
 

@@ -1,4 +1,4 @@
-"""Tokens of roles: who creates them, what they give, and that nothing but the statement itself shows them."""
+"""Tokens of roles: their owners and privileges. Only CREATE TOKEN shows a token."""
 
 from __future__ import annotations
 

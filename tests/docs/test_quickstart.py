@@ -140,8 +140,8 @@ class Reader:
             deletion.result()
 
     def _here(self, text: str) -> str:
-        for there, here in self._addresses.items():
-            text = text.replace(there, here)
+        for address, own_address in self._addresses.items():
+            text = text.replace(address, own_address)
         return text
 
     def command(self, command: str, output: tuple[str, ...]) -> None:

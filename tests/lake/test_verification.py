@@ -25,7 +25,7 @@ def problems(lake: Lake) -> list[str]:
 
 @pytest.fixture
 def written(lake: Lake) -> Lake:
-    """A lake with two relations, three rounds, and an entry after the last one."""
+    """Returns a lake with two relations, three rounds, and an entry after the last one."""
     writer = open_epoch(lake)
     history = History()
     add(writer, KEYED, BAG)

@@ -61,7 +61,7 @@ def dump(file: Path) -> None:
                 names = resolve(statement, engine.catalog, engine.catalog)
                 statements.execute(statement, {}, names, _Nobody())
             try:
-                session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]
+                session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]  # PySpark declares it as optional
             except Py4JJavaError as error:
                 print(f"setup: {error.java_exception}", flush=True)
             if not file.exists():

@@ -17,7 +17,7 @@ from tailgate.gateway.security.authentication import Peer, Trusted, check_login,
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.passwords import token_hash
 from tailgate.lake.catalog.roles import OPERATOR, Role
-from tailgate.lake.errors import InvalidAuthorizationSpecification, InvalidPassword, TailgateError, of
+from tailgate.lake.errors import ConfigurationLimitExceeded, InvalidAuthorizationSpecification, InvalidPassword, TailgateError
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
 REQUESTS_PER_S = 5_000  # of one role that is not a superuser
@@ -107,6 +107,6 @@ class Rates:
         bucket.left = min(most, bucket.left + (now - bucket.at) * self.limit)
         bucket.at = now
         if bucket.left < 1:
-            error = of("53400", "too many requests", detail=f"A role may send {self.limit:g} requests per second.")
+            error = ConfigurationLimitExceeded("too many requests", detail=f"A role may send {self.limit:g} requests per second.")
             raise HttpError(429, error, (b"Retry-After", b"1"))
         bucket.left -= 1

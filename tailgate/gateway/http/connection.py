@@ -20,7 +20,7 @@ import httptools
 from tailgate.gateway.http.messages import Request, Response, encoded, error_response
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.server.connection import peer_of
-from tailgate.lake.errors import ProtocolViolation, TailgateError, of
+from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, TailgateError
 
 REQUESTS_MAX = 64  # requests of a connection that wait
 TARGET_BYTES_MAX = 8 * 1024  # of path and query string, as in nginx
@@ -73,7 +73,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse(501, of("0A000", "protocol upgrades are not supported"))
+            self._refuse(501, FeatureNotSupported("protocol upgrades are not supported"))
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             if not isinstance(cause, _Refused):
@@ -211,10 +211,13 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(data)
 
 
+_ERRORS = {413: ProgramLimitExceeded, 414: ProgramLimitExceeded, 431: ProgramLimitExceeded, 501: FeatureNotSupported}
+
+
 class _Refused(Exception):
     """A request that is above a limit, or that is not supported."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-        self.error = of("54000" if status in (413, 414, 431) else "0A000" if status == 501 else "08P01", message)
+        self.error = _ERRORS.get(status, ProtocolViolation)(message)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from tailgate.lake.catalog import Endpoint
-from tailgate.lake.errors import InvalidParameterValue, TailgateError, UndefinedParameter, of
+from tailgate.lake.errors import CharacterNotInRepertoire, InvalidParameterValue, ProgramLimitExceeded, TailgateError, UndefinedParameter
 
 QUERY_FIELDS_MAX = 100
 
@@ -75,7 +75,7 @@ def query_fields(query: str) -> Mapping[str, str]:
     except UnicodeDecodeError:
         raise _not_utf8() from None
     except ValueError:
-        raise of("54000", f"a query string may have at most {QUERY_FIELDS_MAX} fields") from None
+        raise ProgramLimitExceeded(f"a query string may have at most {QUERY_FIELDS_MAX} fields") from None
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise InvalidParameterValue("a parameter occurs more than once")
@@ -91,4 +91,4 @@ def check_names(fields: Iterable[str], names: Iterable[str]) -> None:
 
 
 def _not_utf8() -> TailgateError:
-    return of("22021", 'invalid byte sequence for encoding "UTF8"')
+    return CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8"')

@@ -31,7 +31,17 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Catalog, Endpoint
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.errors import FeatureNotSupported, Gone, InvalidParameterValue, QueryCanceled, TailgateError, of
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    Gone,
+    InvalidParameterValue,
+    NoData,
+    ObjectNotInPrerequisiteState,
+    QueryCanceled,
+    TailgateError,
+    UndefinedObject,
+    of,
+)
 from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
@@ -83,7 +93,7 @@ class HttpService:
         if request.method == "OPTIONS":
             return Response(204, fields=((b"Allow", METHODS),))
         if request.method not in ("GET", "HEAD"):
-            raise HttpError(405, of("0A000", f"method {request.method} is not supported"), (b"Allow", METHODS))
+            raise HttpError(405, FeatureNotSupported(f"method {request.method} is not supported"), (b"Allow", METHODS))
         catalog = self._gateway.serving.progress.catalog
         role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
         self._rates.take(role, asyncio.get_running_loop().time())
@@ -114,7 +124,7 @@ class HttpService:
         except TailgateError as error:
             raise HttpError(400, error) from error
         if route is None:
-            raise HttpError(404, of("42704", "there is no endpoint with this path"))
+            raise HttpError(404, UndefinedObject("there is no endpoint with this path"))
         return route
 
     async def _callable(self, role: Role, catalog: Catalog) -> list[BoundEndpoint]:
@@ -163,7 +173,7 @@ class HttpService:
         else:
             start = await self._page(bound, query, values, rows)
             if not start.rows:
-                raise HttpError(404, of("02000", "no row has this key"), (b"Tailgate-Time", b"%d" % start.time))
+                raise HttpError(404, NoData("no row has this key"), (b"Tailgate-Time", b"%d" % start.time))
         check = self._checked_again(request, peer, bound)
         events = object_events(self._gateway.serving, bound, query, values, start, check)
         fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
@@ -193,7 +203,7 @@ class HttpService:
             role = role_of(request, peer, catalog, gateway.secret, self._tokens)
             current = catalog.items.get(endpoint.id)
             if not isinstance(current, Endpoint) or (current.query, current.numbers) != (endpoint.query, endpoint.numbers):
-                raise HttpError(404, of("55000", "the endpoint was changed or dropped"))
+                raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint was changed or dropped"))
             authorize(bound.query.prepared, role, catalog)
             checked = catalog
 
@@ -255,7 +265,7 @@ def _response(bound: BoundEndpoint, request: Request, page: Page, rows: Range) -
     """Returns the response with the rows of a page: one object, or an array."""
     time = (b"Tailgate-Time", b"%d" % page.time)
     if bound.query.single and not page.rows:
-        return error_response(404, of("02000", "no row has this key"), (time,))
+        return error_response(404, NoData("no row has this key"), (time,))
     body = page.rows[0] if bound.query.single else b"[" + b",".join(page.rows) + b"]"
     fields = [time] if not page.more else [time, (b"Link", _next(request, page.time, rows))]
     return _conditional(request, body, *fields)

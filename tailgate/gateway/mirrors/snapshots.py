@@ -70,7 +70,7 @@ class Snapshot:
         try:
             with self._busy:
                 if self.closed:
-                    raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
+                    raise errors.SnapshotTooOld("snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
                 if self._aborted:
                     self._again()
                 try:

@@ -17,14 +17,10 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 from dataclasses import dataclass
 
 import pyarrow as pa
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]  # the type of a module
 
 trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
 
@@ -102,7 +98,7 @@ def hold(high: int, total: int) -> int:
     and large ones fail.
     """
     resident, mapped = usage()
-    if mapped and resource is not None and hasattr(resource, "RLIMIT_DATA"):
+    if mapped and hasattr(resource, "RLIMIT_DATA"):
         with contextlib.suppress(ValueError, OSError):  # a lower limit may already be set
             most = resource.getrlimit(resource.RLIMIT_DATA)[1]
             limit = mapped + max(high - resident, min(SMALL, total - resident), 0)

@@ -14,7 +14,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.lake.errors import of
+from tailgate.lake.errors import SystemError_
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -73,12 +73,12 @@ def load(files: Files) -> Identity:
         context.load_cert_chain(files.certificate, files.key, password=_no_password)
         der = ssl.PEM_cert_to_DER_cert(_first_certificate(files.certificate.read_text()))
     except (OSError, ValueError) as error:  # SSLError is an OSError
-        raise of("58000", f'could not load certificate "{files.certificate}" with key "{files.key}": {error}') from error
+        raise SystemError_(f'could not load certificate "{files.certificate}" with key "{files.key}": {error}') from error
     if files.authority is not None:
         try:
             context.load_verify_locations(files.authority)
         except OSError as error:
-            raise of("58000", f'could not load root certificate file "{files.authority}": {error}') from error
+            raise SystemError_(f'could not load root certificate file "{files.authority}": {error}') from error
         context.verify_mode = ssl.CERT_REQUIRED
     return Identity(context, end_point(der))
 
@@ -95,10 +95,9 @@ def _check_private(key: Path) -> None:
     try:
         status = key.stat()
     except OSError as error:
-        raise of("58000", f'could not access private key file "{key}": {error.strerror}') from error
+        raise SystemError_(f'could not access private key file "{key}": {error.strerror}') from error
     if status.st_mode & (0o037 if status.st_uid == 0 and os.geteuid() != 0 else 0o077):
-        raise of(
-            "58000",
+        raise SystemError_(
             f'private key file "{key}" has group or world access',
             detail="Permissions should be u=rw (0600) or less, or u=rw,g=r (0640) or less if it is owned by root.",
         )

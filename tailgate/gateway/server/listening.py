@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from tailgate.lake import peers
-from tailgate.lake.errors import of
+from tailgate.lake.errors import ObjectInUse, SystemError_
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import ports
 
@@ -37,7 +37,7 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
     try:
         addresses = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
-        raise of("58000", f"could not resolve the address {host}: {error.strerror}") from error
+        raise SystemError_(f"could not resolve the address {host}: {error.strerror}") from error
     listening: list[socket.socket] = []
     try:
         for family, _, _, _, address in dict.fromkeys(addresses):
@@ -47,7 +47,7 @@ async def sockets(lake: Lake, host: str, port: int, backlog: int) -> list[socket
         close(listening)
         raise
     if not listening:
-        raise of("58000", f"could not listen on {host or 'all addresses'}: no address of this machine")
+        raise SystemError_(f"could not listen on {host or 'all addresses'}: no address of this machine")
     return listening
 
 
@@ -73,7 +73,7 @@ async def _listening(lake: Lake, family: int, address: tuple[str, int], backlog:
                 return joined
             joined.close()  # the other gateway has ended: the port may belong to another lake now
         if asyncio.get_running_loop().time() > deadline:
-            raise of("55006", await asyncio.to_thread(ports.taken, *address[:2]), hint="Stop that process, or choose another port.")
+            raise ObjectInUse(await asyncio.to_thread(ports.taken, *address[:2]), hint="Stop that process, or choose another port.")
         await asyncio.sleep(TAKEN_POLL_S)
 
 
@@ -103,5 +103,5 @@ def _bound(family: int, address: tuple[str, int], backlog: int, *, shared: bool)
             return None
         if error.errno == errno.EADDRNOTAVAIL:
             raise _Unsupported from None
-        raise of("58000", f"could not listen on {address[0]}, port {address[1]}: {error.strerror}") from error
+        raise SystemError_(f"could not listen on {address[0]}, port {address[1]}: {error.strerror}") from error
     return listening

@@ -16,7 +16,7 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import of
+from tailgate.lake.errors import InvalidSavepointSpecification
 
 
 class State(Enum):
@@ -112,7 +112,7 @@ class Transaction:
         Returns the settings at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
         """
         if all(name != existing for existing, *_ in self.savepoints):
-            raise of("3B001", f'savepoint "{name}" does not exist')
+            raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
         savepoint, writes, settings = self.savepoints.pop()
         while savepoint != name:
             savepoint, writes, settings = self.savepoints.pop()

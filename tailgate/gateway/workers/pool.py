@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from tailgate.gateway.resources.concurrency import REQUESTER, RESERVE, Limiter
 from tailgate.gateway.resources.threads import started
 from tailgate.gateway.workers import cpu_limit, messages
-from tailgate.lake.errors import OutOfMemory, QueryCanceled, StatementTooComplex, of
+from tailgate.lake.errors import InsufficientResources, OutOfMemory, QueryCanceled, StatementTooComplex
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -103,7 +103,7 @@ class Worker:
             self._socket.settimeout(None)
         except OSError as error:
             self._socket.close()
-            raise of("53000", "no process can be started for a long statement", hint="Try again in a moment.") from error
+            raise InsufficientResources("no process can be started for a long statement", hint="Try again in a moment.") from error
         self._lock = threading.Lock()
         self._ended = False
 

@@ -10,7 +10,7 @@ import threading
 import time
 
 from tailgate.gateway.workers.pool import Worker
-from tailgate.lake.errors import of
+from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.sql import interruption
 from tailgate.sql.compute.regexp.search import Spans, find_spans
 
@@ -38,7 +38,7 @@ class Searches:
             while not select.select([worker], [], [], CHECK_S)[0]:
                 interruption.check()
                 if time.monotonic() > until:
-                    raise of("54000", "regular expression takes too long", hint="Look for it in a shorter text.")
+                    raise ProgramLimitExceeded("regular expression takes too long", hint="Look for it in a shorter text.")
             spans: Spans | None = worker.answer()
         except BaseException:
             worker.end()

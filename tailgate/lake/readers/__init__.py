@@ -1,1 +1,1 @@
-"""Reading relations at a time, and the holds of sinks and subscriptions on what they still have to read."""
+"""Reading relations at a time, and the holds of sinks and subscriptions on entries that they have not read."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
+from deltalake.table import TableMerger
 
 from tailgate.lake.host import files
 from tailgate.lake.tables.delta import CONFIGURATION, NO_HOOKS, committing
@@ -151,7 +152,7 @@ def _positive(count: str) -> str:
     return f"({count}) / (CASE WHEN {count} < 0 THEN 0 ELSE 1 END)"
 
 
-def _merger(table: DeltaTable, stored: Stored, source: pa.Table, commit: CommitProperties):  # type: ignore[no-untyped-def]  # a TableMerger
+def _merger(table: DeltaTable, stored: Stored, source: pa.Table, commit: CommitProperties) -> TableMerger:
     # The parentheses are needed: delta-rs reads `a IS NOT DISTINCT FROM b AND c` as `a IS NOT DISTINCT FROM (b AND c)`. It runs
     # as a hash join, as fast as `=` (measured), and supports NULL, NaN, lists and structs.
     same = " AND ".join(f"(t.{quoted(name)} IS NOT DISTINCT FROM s.{quoted(name)})" for name in stored.key_names)

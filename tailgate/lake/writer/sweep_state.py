@@ -1,8 +1,8 @@
-"""What a sweep leaves for the next one, also of another engine: sweep.json in the lake's folder.
+"""The state that one sweep stores for the next: sweep.json in the lake's folder. A later engine reads it, too.
 
-All times are ages of entries (`lake.log.ages`), so they go on when an engine is replaced or killed. An
-engine that never runs for as long as a file has to wait still removes it. If the file is lost or old,
-files are only removed later: a file that was unneeded once is never needed again.
+All times are ages of entries (`lake.log.ages`), which continue when an engine is replaced or killed.
+Files are therefore removed even if no engine runs for the whole waiting time. If sweep.json is lost
+or old, files are removed later. This is safe, because a file that is not needed is never needed again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from tailgate.lake.errors import TailgateError, of
+from tailgate.lake.errors import GroupingError, ProgramLimitExceeded, StatementTooComplex, TailgateError, TooManyArguments
 from tailgate.lake.types import INT4, Field
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import AggregateCall, Column, Literal, Project, Reduce, Relation, Scalar, UnionAll
@@ -33,7 +33,7 @@ def sets_of(clause: exp.Expr) -> list[Nodes]:
     for item in items:
         count *= len(item)
         if count > SETS_MAX:
-            raise of("54001", f"too many grouping sets present (maximum {SETS_MAX})")
+            raise StatementTooComplex(f"too many grouping sets present (maximum {SETS_MAX})")
     return [tuple(n for part in parts for n in part) for parts in product(*items)]
 
 
@@ -47,7 +47,7 @@ def _sets(node: exp.Expr, *, inside: bool) -> list[Nodes]:
         case exp.Cube():
             parts = [_columns(e) for e in node.expressions]
             if len(parts) > 12:  # 4096 sets
-                raise of("54000", "CUBE is limited to 12 elements")
+                raise ProgramLimitExceeded("CUBE is limited to 12 elements")
             return [tuple(n for p in chosen for n in p) for count in range(len(parts), -1, -1) for chosen in combinations(parts, count)]
     return [_columns(node)]
 
@@ -59,12 +59,12 @@ def _columns(node: exp.Expr) -> Nodes:
 def grouping_call(arguments: tuple[Scalar, ...], at: int | None) -> AggregateCall:
     """Returns a call of grouping(…). Raises 54023."""
     if len(arguments) > GROUPING_MAX:
-        raise of("54023", f"GROUPING must have fewer than {GROUPING_MAX + 1} arguments", position=at)
+        raise TooManyArguments(f"GROUPING must have fewer than {GROUPING_MAX + 1} arguments", position=at)
     return AggregateCall(GROUPING, arguments, INT4, position=at)
 
 
 def not_grouped(at: int | None) -> TailgateError:
-    return of("42803", "arguments to GROUPING must be grouping expressions of the associated query level", position=at)
+    return GroupingError("arguments to GROUPING must be grouping expressions of the associated query level", position=at)
 
 
 def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], sets: tuple[frozenset[int], ...]) -> Relation:

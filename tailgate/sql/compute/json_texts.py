@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.compute.jsonb.construction import members_of, members_of_pairs
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers.integers import INTEGER_TEXT
@@ -237,7 +237,7 @@ def array_to_json(items: list[str | None]) -> str:
 def json_build_object(keys: list[str | None], values: list[str | None]) -> str:
     for i, key in enumerate(keys):
         if key is None:
-            raise of("22023", f"argument {2 * i + 1} cannot be null", hint="Object keys should be text.")
+            raise InvalidParameterValue(f"argument {2 * i + 1} cannot be null", hint="Object keys should be text.")
     return _object([(key, value) for key, value in zip(keys, values, strict=True) if key is not None])
 
 
@@ -263,6 +263,6 @@ def json_object_agg(members: list[list[str | None]]) -> str:
     parts = []
     for key, value in members:
         if key is None:
-            raise of("22023", "field name must not be null")
+            raise InvalidParameterValue("field name must not be null")
         parts.append(f"{dump(key)} : {'null' if value is None else value}")
     return "{ " + ", ".join(parts) + " }"

@@ -16,15 +16,17 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tailgate.lake.errors import (
+from tailgate.lake.errors import (  # fmt: skip
     DataException,
     DatetimeFieldOverflow,
+    InvalidEscapeSequence,
     InvalidTextRepresentation,
     NumericValueOutOfRange,
+    OutOfMemory,
     QueryCanceled,
     TailgateError,
     of,
-)  # fmt: skip
+)
 from tailgate.lake.types import Type
 from tailgate.sql import interruption
 from tailgate.sql.compute.catalogue import UDFS
@@ -84,7 +86,7 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
                     if isinstance(result, str | bytes | list):
                         size += len(result)
                         if size > VECTOR_MAX:
-                            raise of("53200", "out of memory", detail=f"A function gave more than {VECTOR_MAX} bytes for 2048 rows.")
+                            raise OutOfMemory("out of memory", detail=f"A function gave more than {VECTOR_MAX} bytes for 2048 rows.")
             except TailgateError as error:
                 raise RuntimeError(f"[{error.sqlstate}] {error.message}") from None
             except MemoryError:
@@ -142,7 +144,7 @@ def error_of(error: duckdb.Error) -> TailgateError:
     if match := MARK.search(text):
         return of(match[1], match[2])
     if "must not end with escape character" in text:
-        return of("22025", "LIKE pattern must not end with escape character")
+        return InvalidEscapeSequence("LIKE pattern must not end with escape character")
     if isinstance(error, duckdb.InterruptException):
         return QueryCanceled("canceling statement due to user request")
     if isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException)):
@@ -159,5 +161,5 @@ def error_of(error: duckdb.Error) -> TailgateError:
             return InvalidTextRepresentation(text.removeprefix("Conversion Error: ").split("\n")[0])
         return NumericValueOutOfRange("value out of range")
     if isinstance(error, duckdb.OutOfMemoryException):
-        return of("53200", "out of memory")
-    return DataException(text.split("\n")[0]) if isinstance(error, duckdb.InvalidInputException) else of("XX000", text.split("\n")[0])
+        return OutOfMemory("out of memory")
+    return DataException(text.split("\n")[0]) if isinstance(error, duckdb.InvalidInputException) else TailgateError(text.split("\n")[0])

@@ -24,7 +24,7 @@ ColumnBinaryWriter: TypeAlias = Callable[[pa.Array, Type], pa.Array | None]
 
 
 def value_by_value(*_: Any) -> None:
-    """The reader or writer of a type whose values Arrow does not convert as PostgreSQL does."""
+    """Stands in for the reader or writer of a type whose values Arrow does not convert as PostgreSQL does."""
 
 
 def texts_themselves(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

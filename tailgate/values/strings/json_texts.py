@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-from tailgate.lake.errors import StatementTooComplex, of
+from tailgate.lake.errors import StatementTooComplex, UntranslatableCharacter
 from tailgate.lake.types import Type
 from tailgate.values.codec.codec import Codec
 from tailgate.values.codec.columns import same_bytes
@@ -62,7 +62,7 @@ def check_strings(tree: Tree) -> None:
             pass
         case str():
             if "\0" in tree:
-                raise of("22P05", "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
+                raise UntranslatableCharacter("unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
             if any("\ud800" <= c <= "\udfff" for c in tree):
                 raise invalid()
         case Members():

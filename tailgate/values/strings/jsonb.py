@@ -16,7 +16,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation, StatementTooComplex, TailgateError, of
+from tailgate.lake.errors import (
+    InvalidBinaryRepresentation,
+    InvalidParameterValue,
+    InvalidTextRepresentation,
+    StatementTooComplex,
+    TailgateError,
+    UntranslatableCharacter,
+)
 from tailgate.lake.types import Type
 from tailgate.values.codec.binary import insufficient
 from tailgate.values.codec.codec import Codec
@@ -62,7 +69,7 @@ def _check_strings(value: Json) -> None:
     match value:
         case str():
             if "\0" in value:
-                raise of("22P05", "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
+                raise UntranslatableCharacter("unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
             if any("\ud800" <= c <= "\udfff" for c in value):
                 raise invalid()
         case list():
@@ -120,7 +127,7 @@ def object_text(members: list[list[str | None]]) -> str:
     parts = []
     for key, value in members:
         if key is None:
-            raise of("22023", "field name must not be null")
+            raise InvalidParameterValue("field name must not be null")
         parts.append(f"{dump(key)}: {'null' if value is None else value}")
     return canonical("{" + ", ".join(parts) + "}")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake.errors import StringDataRightTruncation, of
+from tailgate.lake.errors import NameTooLong, StringDataRightTruncation
 from tailgate.lake.types import Type
 from tailgate.values.codec.codec import Codec, Writer
 from tailgate.values.codec.columns import ColumnReader, same_bytes, texts_themselves
@@ -60,7 +60,7 @@ def read_name(text: str, type: Type, style: Style) -> str:
 def read_name_binary(data: bytes, type: Type) -> str:
     text = utf8(data)
     if len(data) > NAME_BYTES_MAX:
-        raise of("42622", "identifier too long", detail=f"Identifier must be less than {NAME_BYTES_MAX + 1} characters.")
+        raise NameTooLong("identifier too long", detail=f"Identifier must be less than {NAME_BYTES_MAX + 1} characters.")
     return text
 
 

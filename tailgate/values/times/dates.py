@@ -13,7 +13,13 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from struct import Struct, pack
 from typing import TypeVar
 
-from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
+from tailgate.lake.errors import (
+    DatetimeFieldOverflow,
+    FeatureNotSupported,
+    InvalidDatetimeFormat,
+    InvalidTimeZoneDisplacementValue,
+    TailgateError,
+)
 from tailgate.lake.types import Type
 from tailgate.values.codec.binary import check_size, leading, packed
 from tailgate.values.codec.codec import Codec, Writer
@@ -46,7 +52,7 @@ def _decoded(decode: Callable[[str, str], T], text: str, type: Type, style: Styl
     except BadFormat:
         raise InvalidDatetimeFormat(f'invalid input syntax for type {_name(type)}: "{text}"') from None
     except ZoneOverflow:
-        raise of("22009", f'time zone displacement out of range: "{text}"') from None
+        raise InvalidTimeZoneDisplacementValue(f'time zone displacement out of range: "{text}"') from None
     except FieldOverflow as error:
         hint = 'Perhaps you need a different "datestyle" setting.' if isinstance(error, MonthOverflow) else None
         raise DatetimeFieldOverflow(f'date/time field value out of range: "{text}"', hint=hint) from None

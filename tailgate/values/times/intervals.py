@@ -12,7 +12,7 @@ import re
 from struct import Struct
 from typing import TypeAlias
 
-from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, of
+from tailgate.lake.errors import DatetimeFieldOverflow, IntervalFieldOverflow, InvalidDatetimeFormat
 from tailgate.lake.types import Type
 from tailgate.values.codec.binary import check_size
 from tailgate.values.codec.codec import Codec, Writer
@@ -50,7 +50,7 @@ def read_fields(text: str, fields: str = "") -> Interval:
     except BadFormat:
         raise InvalidDatetimeFormat(f'invalid input syntax for type interval: "{text}"') from None
     except FieldOverflow:
-        raise of("22015", f'interval field value out of range: "{text}"') from None
+        raise IntervalFieldOverflow(f'interval field value out of range: "{text}"') from None
     if not -(2**31) <= total.months < 2**31:
         raise DatetimeFieldOverflow("interval out of range")
     return total.months, total.days, total.micros

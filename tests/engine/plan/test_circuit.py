@@ -278,7 +278,7 @@ def test_random_lives_of_a_catalog() -> None:
         shop, events, users = new_shop()
         names: list[str] = []
         unfilled: list[str] = []
-        meant: dict[int, str] = {}
+        expected: dict[int, str] = {}
         for step in range(12):
             choice = source.random()
             if choice < 0.5 or not names:
@@ -302,7 +302,7 @@ def test_random_lives_of_a_catalog() -> None:
             sound(graph)
             assert shop.restarted().graph() == graph
             for operator in graph.operators:
-                assert meant.setdefault(operator.node, operator.fingerprint) == operator.fingerprint
+                assert expected.setdefault(operator.node, operator.fingerprint) == operator.fingerprint
             ready = [o.fingerprint for o in graph.operators if not any(nodes.owner(o.node) == shop[n].id for n in unfilled)]
             assert len(ready) == len(set(ready))
 

@@ -70,7 +70,7 @@ class Feed:
 
 @pytest.fixture
 def feed(session: Any, kafka: Kafka, request: pytest.FixtureRequest) -> Iterator[Feed]:
-    """A feed of the topic "x-<name of the test>"."""
+    """Returns a feed of the topic "x-<name of the test>"."""
     kafka.create_topic(topic(request))
     running = Feed(session, kafka, topic(request))
     yield running

@@ -59,9 +59,9 @@ class World:
 
 @pytest.fixture
 def world(session: Any, tmp_path: Path) -> Iterator[World]:
-    made = World(session, tmp_path)
-    yield made
-    made.end()
+    world = World(session, tmp_path)
+    yield world
+    world.end()
 
 
 LIMITED = "WITH (max_records_per_second = 1000)"  # a source with a rate has its own reader

@@ -24,7 +24,7 @@ from tailgate.engine.plan.rules.change import Source, StoredRelation, Stream, Vi
 from tailgate.engine.plan.rules.values import ONE_COLUMN, values
 from tailgate.engine.plan.rules.windows import window_function
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, ViewErrors, items
-from tailgate.lake.errors import FeatureNotSupported, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidRowCountInLimitClause, InvalidRowCountInResultOffsetClause
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
     Call,
@@ -262,7 +262,8 @@ def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | Non
         return None
     assert isinstance(scalar.value, int)
     if scalar.value < 0:
-        raise of("2201W" if clause == "LIMIT" else "2201X", f"{clause} must not be negative", position=position)
+        error = InvalidRowCountInLimitClause if clause == "LIMIT" else InvalidRowCountInResultOffsetClause
+        raise error(f"{clause} must not be negative", position=position)
     return scalar.value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tailgate.engine.plan.casts import cast_to
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.rules.aggregates import OperatorInput, extreme, filtered
-from tailgate.lake.errors import FeatureNotSupported, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidPrecedingOrFollowingSize
 from tailgate.lake.types import TIMESTAMP, numeric
 from tailgate.sql.binder.types.overloads import operator, result
 from tailgate.sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
@@ -43,13 +43,13 @@ def _bound(bound: Bound, call: WindowCall, node: Window, entering: OperatorInput
     offset = bound.offset
     if call.frame.mode == "range":
         if isinstance(offset, Literal) and _negative(offset):
-            raise of("22013", NEGATIVE, position=call.position)
+            raise InvalidPrecedingOrFollowingSize(NEGATIVE, position=call.position)
         return operators.FrameBound(bound.kind, 0, entering.column(_reached(bound, node)))
     if not isinstance(offset, Literal) or not isinstance(offset.value, int):
         raise FeatureNotSupported("a frame's offset that is no number is not supported in a view", position=call.position)
     if offset.value < 0:
         which = "starting" if bound is call.frame.start else "ending"
-        raise of("22013", f"frame {which} offset must not be negative", position=call.position)
+        raise InvalidPrecedingOrFollowingSize(f"frame {which} offset must not be negative", position=call.position)
     return operators.FrameBound(bound.kind, offset.value)
 
 

@@ -95,7 +95,7 @@ def veiled(session: SparkSession, access: Mapping[str, str]) -> dict[str, str]:
 
     The clients look the secrets up, so that no option, plan or log contains them.
     """
-    secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]
+    secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]  # PySpark declares it as optional
     client_settings = java(access)
     hidden = {name: str(secrets.reference(client_settings[name])) for name in JAVA_SECRET if name in client_settings}
     return {**client_settings, **hidden, **dict(secrets.PROVIDER)} if hidden else client_settings

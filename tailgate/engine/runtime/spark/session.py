@@ -76,11 +76,11 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
     if jvm is not None:
         attached()
         # as if PySpark had started the JVM: it keeps the process as long as it uses it
-        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]
+        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # PySpark declares it as optional
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
-    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
-    session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]
+    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]  # PySpark declares it as optional
+    session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]  # PySpark declares it as optional
     return session
 
 
@@ -98,4 +98,4 @@ def _unwatched(session: SparkSession) -> None:
 
 def jvm_pid(session: SparkSession) -> int:
     """Returns the process id of the session's JVM."""
-    return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]  # PySpark declares it as optional

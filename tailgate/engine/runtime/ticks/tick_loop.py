@@ -135,12 +135,12 @@ class TickLoop:
         except OSError as e:
             raise LoopEnded("the JVM has closed the connection of the tick loop") from e
 
-    def _message(self) -> bytes:
+    def _message(self) -> bytearray:
         """Returns the next bytes, whose number comes first (4 bytes, big-endian)."""
         (length,) = struct.unpack(">I", self._receive(4))
         return self._receive(length)
 
-    def _receive(self, length: int) -> bytes:
+    def _receive(self, length: int) -> bytearray:
         data = bytearray(length)
         view, at = memoryview(data), 0
         while at < length:
@@ -151,4 +151,4 @@ class TickLoop:
             if received == 0:
                 raise LoopEnded("the JVM has closed the connection of the tick loop")
             at += received
-        return bytes(data) if length < 64 else data  # type: ignore[return-value]
+        return data

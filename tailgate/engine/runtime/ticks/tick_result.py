@@ -39,7 +39,7 @@ class Ticked:
     sizes: Mapping[int, tuple[int, int]]
 
 
-def ticked(message: bytes) -> Ticked:
+def ticked(message: bytes | bytearray) -> Ticked:
     """Parses the message of a tick."""
     (length,) = struct.unpack_from(">I", message)
     head = json.loads(message[4 : 4 + length])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
+from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
 from tailgate.lake.types import JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregate_levels import owned
@@ -95,7 +95,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
     for scalar, place in zip((*casts, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
         if has_windows(scalar):
-            raise of("42803", "aggregate function calls cannot contain window function calls", position=leftmost(place))
+            raise GroupingError("aggregate function calls cannot contain window function calls", position=leftmost(place))
         if not nested and has_aggregates(scalar):
             raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
     refuse((*casts, *(k.expression for k in order)), "window function" if nested else "aggregate function")

@@ -16,7 +16,15 @@ from typing import Literal, cast
 
 from sqlglot import exp
 
-from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    TailgateError,
+    UndefinedObject,
+    WindowingError,
+    WrongObjectType,
+)
 from tailgate.lake.types import INT8, INTERVAL, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregates import Parts, bind_aggregate_call, call_parts, is_aggregate
@@ -39,7 +47,7 @@ Mode = Literal["rows", "range", "groups"]
 
 def wrong(message: str, at: int | None) -> TailgateError:
     """Returns the error 42P20, a windowing error."""
-    return of("42P20", message, position=at)
+    return WindowingError(message, position=at)
 
 
 def is_window(name: str) -> bool:
@@ -111,7 +119,7 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
         name, at = alias.name, position(alias) if position(alias) is not None else position(node)
         base = binder.windows.get(name)
         if base is None:
-            raise of("42704", f'window "{name}" does not exist', position=at)
+            raise UndefinedObject(f'window "{name}" does not exist', position=at)
         partition, order, inherited = _window(binder, base)
         if alone:
             return partition, order, inherited
@@ -178,7 +186,7 @@ def _bound(
     scalar = binder.within(mode.upper()).bind(start)
     column = start.find(exp.Column)
     if column is not None:
-        raise of("42P10", f"argument of {mode.upper()} must not contain variables", position=position(column))
+        raise InvalidColumnReference(f"argument of {mode.upper()} must not contain variables", position=position(column))
     target = INT8
     if mode == "range":
         if len(order) != 1:
@@ -197,8 +205,7 @@ def _bound(
                 )
     offset = coerce(scalar, target, binder.parameters, "assignment")
     if offset is None:
-        raise of(
-            "42804",
+        raise DatatypeMismatch(
             f"argument of {mode.upper()} must be type {bare_type(target)}, not type {bare_type(scalar.type)}",
             position=leftmost(start),
         )
@@ -223,12 +230,12 @@ class Windows:
     """
 
     width: int
-    found: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
+    calls: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
 
     def collect(self, scalar: Scalar) -> None:
         """Adds the window functions in a scalar."""
         if (window := windowed(scalar)) is not None:
-            calls = self.found.setdefault((window.partition, window.order), [])
+            calls = self.calls.setdefault((window.partition, window.order), [])
             if window.call not in calls:
                 calls.append(window.call)
             return
@@ -240,7 +247,7 @@ class Windows:
         """Returns an expression over the columns of the input relation and of the windows."""
         if (window := windowed(scalar)) is not None:
             before = 0
-            for key, calls in self.found.items():
+            for key, calls in self.calls.items():
                 if key == (window.partition, window.order):
                     return Column(self.width + before + calls.index(window.call), window.type)
                 before += len(calls)
@@ -248,6 +255,6 @@ class Windows:
 
     def plan(self, input: Relation) -> Relation:
         """Adds the Window nodes to a plan."""
-        for (partition, order), calls in self.found.items():
+        for (partition, order), calls in self.calls.items():
             input = Window(input, partition, order, tuple(calls))
         return input

@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import (
-    DuplicateAlias,
-    FeatureNotSupported,
-    GroupingError,
-    InvalidColumnReference,
-    SyntaxError_,
-    of,
-)
+from tailgate.lake.errors import DuplicateAlias, FeatureNotSupported, GroupingError, InvalidColumnReference, SyntaxError_, WindowingError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -150,7 +143,7 @@ class Queries(QueryBinder):
         windows = Windows(len(plan.columns))
         for scalar in (*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))):
             windows.collect(scalar)
-        if windows.found:
+        if windows.calls:
             plan = windows.plan(plan)
             outputs = [Output(o.name, windows.over(o.scalar), o.node) for o in outputs]
             ordered, on = ([(windows.over(s), n) for s, n in some] for some in (ordered, on))
@@ -202,7 +195,7 @@ class Queries(QueryBinder):
             if output is None and not _is_column(item, binder):
                 output = by_name(item, outputs, "GROUP BY")
             if output is not None and has_windows(output.scalar):
-                raise of("42P20", "window functions are not allowed in GROUP BY", position=leftmost(item))
+                raise WindowingError("window functions are not allowed in GROUP BY", position=leftmost(item))
             if output is not None and has_aggregates(output.scalar):
                 place = aggregate_place(output.node) if output.node is not None else None
                 raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)

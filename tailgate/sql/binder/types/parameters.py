@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.errors import of
+from tailgate.lake.errors import AmbiguousParameter
 from tailgate.lake.types import UNKNOWN, Type
 from tailgate.sql.plan import Parameter
 
@@ -31,8 +31,7 @@ class Parameters:
         if current == UNKNOWN:
             self.types[parameter.number - 1] = current = type
         elif current != type:
-            raise of(
-                "42P08",
+            raise AmbiguousParameter(
                 f"inconsistent types deduced for parameter ${parameter.number}",
                 detail=f"{current} versus {type}",
                 position=parameter.position,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, of
+from tailgate.lake.errors import ArraySubscriptError, InvalidParameterValue, NullValueNotAllowed
 from tailgate.sql.compute.casts import float4_to_text, float8_to_text, micros_of
 from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump, load
@@ -58,7 +58,7 @@ def jsonb_of_date(value: date) -> str:
 def members_of(keys: list[str | None], values: list[str | None]) -> list[tuple[str, str | None]]:
     """Returns the members of json_object(text[], text[]) and jsonb_object(text[], text[]). Raises 2202E, 22004."""
     if len(keys) != len(values):
-        raise of("2202E", "mismatched array dimensions")
+        raise ArraySubscriptError("mismatched array dimensions")
     members = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
     if len(members) < len(keys):
         raise NullValueNotAllowed("null value not allowed for object key")
@@ -68,7 +68,7 @@ def members_of(keys: list[str | None], values: list[str | None]) -> list[tuple[s
 def members_of_pairs(items: list[str | None]) -> list[tuple[str, str | None]]:
     """Returns the members of json_object(text[]) and jsonb_object(text[]), whose items are alternating keys and values."""
     if len(items) % 2:
-        raise of("2202E", "array must have even number of elements")
+        raise ArraySubscriptError("array must have even number of elements")
     return members_of(items[::2], items[1::2])
 
 

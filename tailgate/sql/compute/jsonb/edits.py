@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, of
+from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.texts import BLANKS
 from tailgate.values.numbers.integers import INTEGER_TEXT
@@ -101,7 +101,7 @@ def _edit(text: str, path: list[str | None], scalar_message: str, *, changes_emp
     for level in range(levels):
         step = path[level]
         if step is None:
-            raise of("22004", f"path element at position {level + 1} is null")
+            raise NullValueNotAllowed(f"path element at position {level + 1} is null")
         if not isinstance(current, (dict, list)):
             break
         if level == levels - 1:
@@ -161,7 +161,7 @@ def jsonb_insert(text: str, path: list[str | None], inserted: str, after: bool) 
         if isinstance(container, dict):
             if step in container:
                 hint = "Try using the function jsonb_set to replace key value."
-                raise of("22023", "cannot replace existing key", hint=hint)
+                raise InvalidParameterValue("cannot replace existing key", hint=hint)
             container[step] = load(inserted)
             return
         index = _index(step, level)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tailgate.lake.errors import NumericValueOutOfRange, of
+from tailgate.lake.errors import InvalidArgumentForPowerFunction, NumericValueOutOfRange
 from tailgate.sql.compute.registry import udf
 
 RADIANS_PER_DEGREE = 0.0174532925199432957692
@@ -24,9 +24,9 @@ def power_float8(a: float, b: float) -> float:
     if math.isnan(b):
         return 1.0 if a == 1 else b
     if a == 0 and b < 0:
-        raise of("2201F", "zero raised to a negative power is undefined")
+        raise InvalidArgumentForPowerFunction("zero raised to a negative power is undefined")
     if a < 0 and not math.isinf(b) and b != math.floor(b):
-        raise of("2201F", "a negative number raised to a non-integer power yields a complex result")
+        raise InvalidArgumentForPowerFunction("a negative number raised to a non-integer power yields a complex result")
     try:
         power = math.pow(a, b)
     except OverflowError:

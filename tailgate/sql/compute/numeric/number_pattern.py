@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tailgate.lake.errors import TailgateError, of
+from tailgate.lake.errors import SyntaxError_, TailgateError
 
 SPELLINGS = "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B C D G L S V b c d g l s v eeee".split()
 KEYWORDS = {s: s if s in ("th", "rn") else s.upper() for s in SPELLINGS}
@@ -65,7 +65,7 @@ def parse(text: str) -> Pattern:
 
 
 def _error(message: str) -> TailgateError:
-    return of("42601", message)
+    return SyntaxError_(message)
 
 
 def _apply(p: Pattern, keyword: str) -> None:

@@ -11,7 +11,14 @@ from __future__ import annotations
 import math
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation, Overflow
 
-from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange, TailgateError, of
+from tailgate.lake.errors import (
+    DivisionByZero,
+    InvalidArgumentForLogarithm,
+    InvalidArgumentForPowerFunction,
+    InvalidArgumentForWidthBucketFunction,
+    NumericValueOutOfRange,
+    TailgateError,
+)
 from tailgate.sql.compute.registry import udf
 
 EXACT = Context(prec=120, Emax=100_000, Emin=-100_000)
@@ -29,9 +36,9 @@ def field_overflow() -> TailgateError:
 @udf("numeric", "numeric", to="numeric")
 def numeric_power(a: Decimal, b: Decimal) -> Decimal:
     if not a and b < 0:
-        raise of("2201F", "zero raised to a negative power is undefined")
+        raise InvalidArgumentForPowerFunction("zero raised to a negative power is undefined")
     if a < 0 and b != b.to_integral_value():
-        raise of("2201F", "a negative number raised to a non-integer power yields a complex result")
+        raise InvalidArgumentForPowerFunction("a negative number raised to a non-integer power yields a complex result")
     if not b or a == 1:
         return Decimal(1)
     if not a:
@@ -53,7 +60,7 @@ def _bounded(value: Decimal) -> Decimal:
 @udf("numeric", to="numeric")
 def numeric_sqrt(a: Decimal) -> Decimal:
     if a < 0:
-        raise of("2201F", "cannot take square root of a negative number")
+        raise InvalidArgumentForPowerFunction("cannot take square root of a negative number")
     return EXACT.sqrt(a)
 
 
@@ -66,7 +73,7 @@ def numeric_exp(a: Decimal) -> Decimal:
 
 def _check_positive(a: Decimal) -> None:
     if a <= 0:
-        raise of("2201E", f"cannot take logarithm of {'a negative number' if a else 'zero'}")
+        raise InvalidArgumentForLogarithm(f"cannot take logarithm of {'a negative number' if a else 'zero'}")
 
 
 @udf("numeric", to="numeric")
@@ -184,9 +191,9 @@ def _quantized(a: Decimal, digits: int, rounding: str) -> Decimal:
 
 def _check_buckets(count: int, equal_bounds: bool) -> None:
     if count <= 0:
-        raise of("2201G", "count must be greater than zero")
+        raise InvalidArgumentForWidthBucketFunction("count must be greater than zero")
     if equal_bounds:
-        raise of("2201G", "lower bound cannot equal upper bound")
+        raise InvalidArgumentForWidthBucketFunction("lower bound cannot equal upper bound")
 
 
 @udf("numeric", "numeric", "numeric", "int4", to="int4")
@@ -200,9 +207,9 @@ def width_bucket_numeric(value: Decimal, low: Decimal, high: Decimal, count: int
 @udf("float8", "float8", "float8", "int4", to="int4")
 def width_bucket_float8(value: float, low: float, high: float, count: int) -> int:
     if any(map(math.isnan, (value, low, high))):
-        raise of("2201G", "operand, lower bound, and upper bound cannot be NaN")
+        raise InvalidArgumentForWidthBucketFunction("operand, lower bound, and upper bound cannot be NaN")
     if math.isinf(low) or math.isinf(high):
-        raise of("2201G", "lower and upper bounds must be finite")
+        raise InvalidArgumentForWidthBucketFunction("lower and upper bounds must be finite")
     _check_buckets(count, low == high)
     if value < low if low < high else value > low:
         return 0

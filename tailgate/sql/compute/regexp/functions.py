@@ -8,7 +8,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/regexp.c.
 
 from __future__ import annotations
 
-from tailgate.lake.errors import InvalidParameterValue, of
+from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.compute.regexp.patterns import compiled, options
 from tailgate.sql.compute.regexp.search import Match, Pattern
 from tailgate.sql.compute.registry import udf
@@ -128,8 +128,7 @@ def _replace(text: str, pattern: Pattern, replacement: str, start: int, nth: int
 @udf("text", "text", "text", "text", to="text")
 def regexp_replace(text: str, pattern: str, replacement: str, flags: str) -> str:
     if flags[:1].isdigit():
-        raise of(
-            "22023",
+        raise InvalidParameterValue(
             f'invalid regular expression option: "{flags[0]}"',
             hint="If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.",
         )

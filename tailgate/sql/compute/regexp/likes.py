@@ -15,7 +15,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake.errors import of
+from tailgate.lake.errors import InvalidEscapeSequence, ProgramLimitExceeded
 from tailgate.sql.compute.registry import udf
 
 # An empty group. Without it DuckDB's optimizer rewrites the regular expression .*a.*b to a LIKE.
@@ -33,7 +33,7 @@ def regexp(pattern: str) -> str:
     '(?s)\\A100% of .*.\\z'
     """
     if len(pattern) > PATTERN_MAX:
-        raise of("54000", f"a LIKE pattern may have at most {PATTERN_MAX} characters")
+        raise ProgramLimitExceeded(f"a LIKE pattern may have at most {PATTERN_MAX} characters")
     result = []
     for part in _PART.finditer(pattern):
         match part.lastgroup:
@@ -45,7 +45,7 @@ def regexp(pattern: str) -> str:
                 result.append(_quoted(part["literal"]))
             case _:
                 if not part["escaped"]:
-                    raise of("22025", "LIKE pattern must not end with escape character")
+                    raise InvalidEscapeSequence("LIKE pattern must not end with escape character")
                 result.append(_quoted(part["escaped"]))
     return rf"(?s)\A{''.join(result)}\z"
 

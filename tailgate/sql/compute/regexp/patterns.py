@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, ProgramLimitExceeded
 from tailgate.sql.compute.regexp.ambiguity import analyze
 from tailgate.sql.compute.regexp.likes import EMPTY_GROUP
 from tailgate.sql.compute.regexp.search import Pattern
@@ -37,7 +37,7 @@ def options(flags: str, *, global_allowed: bool = False) -> tuple[str, bool]:
 def translated(pattern: str, flags: str) -> str:
     """Returns a pattern in the syntax of Python and Java, after its flags. Raises 2201B or 54000."""
     if len(pattern) > PATTERN_MAX:
-        raise of("54000", f"a regular expression may have at most {PATTERN_MAX} characters")
+        raise ProgramLimitExceeded(f"a regular expression may have at most {PATTERN_MAX} characters")
     if pattern.startswith("***="):
         pattern, flags = pattern[4:], flags + "q"
     elif pattern.startswith("***:"):

@@ -21,7 +21,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake.errors import of
+from tailgate.lake.errors import ProgramLimitExceeded
 
 STEPS_MAX = 1_000_000  # of Python's engine in this process: about 20 ms
 
@@ -36,7 +36,7 @@ def find_spans(pattern: str, text: str, at: int) -> Spans | None:
 
 
 def _no_external_search(pattern: str, text: str, at: int) -> Spans | None:
-    raise of("54000", "regular expression takes too long", hint="Search in a shorter text.")
+    raise ProgramLimitExceeded("regular expression takes too long", hint="Search in a shorter text.")
 
 
 # A process that can call find_spans() in another process, and stop it, assigns a function here.

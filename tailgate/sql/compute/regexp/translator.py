@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from tailgate.lake.errors import FeatureNotSupported, TailgateError, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidRegularExpression, TailgateError
 
 CLASSES = {
     "alpha": r"a-zA-Z", "digit": r"0-9", "alnum": r"a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": r" \t\n\r\f\v",
@@ -32,7 +32,7 @@ REPEAT_MAX = 255  # PostgreSQL's DUPMAX
 
 
 def invalid(detail: str) -> TailgateError:
-    return of("2201B", f"invalid regular expression: {detail}")
+    return InvalidRegularExpression(f"invalid regular expression: {detail}")
 
 
 def translate(pattern: str, flags: str) -> str:

@@ -10,7 +10,14 @@ import binascii
 import hashlib
 import re
 
-from tailgate.lake.errors import CharacterNotInRepertoire, InvalidParameterValue, InvalidTextRepresentation, of
+from tailgate.lake.errors import (
+    ArraySubscriptError,
+    CharacterNotInRepertoire,
+    InvalidParameterValue,
+    InvalidTextRepresentation,
+    SubstringError,
+    UntranslatableCharacter,
+)
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.texts import utf8
 
@@ -117,7 +124,7 @@ def convert_to(text: str, encoding: str) -> bytes:
     except UnicodeEncodeError as error:
         sequence = " ".join(f"0x{b:02x}" for b in text[error.start].encode())
         character = f'character with byte sequence {sequence} in encoding "UTF8"'
-        raise of("22P05", f'{character} has no equivalent in encoding "LATIN1"') from None
+        raise UntranslatableCharacter(f'{character} has no equivalent in encoding "LATIN1"') from None
 
 
 # --- digests -------------------------------------------------------------------------------------
@@ -140,7 +147,7 @@ def md5_bytea(data: bytes) -> str:
 
 def _check_index(index: int, size: int) -> None:
     if not 0 <= index < size:
-        raise of("2202E", f"index {index} out of valid range, 0..{size - 1}")
+        raise ArraySubscriptError(f"index {index} out of valid range, 0..{size - 1}")
 
 
 @udf("bytea", "int4", to="int4")
@@ -186,7 +193,7 @@ def bytea_from(data: bytes, start: int) -> bytes:
 @udf("bytea", "int4", "int4", to="bytea")
 def bytea_part(data: bytes, start: int, length: int) -> bytes:
     if length < 0:
-        raise of("22011", "negative substring length not allowed")
+        raise SubstringError("negative substring length not allowed")
     return data[max(start - 1, 0) : max(start - 1 + length, 0)]
 
 
@@ -198,7 +205,7 @@ def bytea_position(part: bytes, data: bytes) -> int:
 @udf("bytea", "bytea", "int4", "int4", to="bytea")
 def bytea_overlay(data: bytes, replacement: bytes, start: int, count: int) -> bytes:
     if start <= 0:
-        raise of("22011", "negative substring length not allowed")
+        raise SubstringError("negative substring length not allowed")
     return data[: start - 1] + replacement + data[max(start + count, 1) - 1 :]
 
 

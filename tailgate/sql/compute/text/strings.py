@@ -11,7 +11,16 @@ from functools import lru_cache
 from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, of
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    InvalidEscapeSequence,
+    InvalidParameterValue,
+    InvalidUseOfEscapeCharacter,
+    NumericValueOutOfRange,
+    ProgramLimitExceeded,
+    SubstringError,
+    SyntaxError_,
+)
 from tailgate.sql.compute.regexp.ambiguity import analyze
 from tailgate.sql.compute.regexp.patterns import compiled, for_re2, translated
 from tailgate.sql.compute.regexp.search import Pattern
@@ -23,7 +32,7 @@ LENGTH_MAX = 2**26  # characters of a result, which Python writes in 20 ms; Post
 def checked_length(length: int) -> int:
     """Returns a result's length, at least 0. Raises 54000 above the limit."""
     if length > LENGTH_MAX:
-        raise of("54000", "requested length too large")
+        raise ProgramLimitExceeded("requested length too large")
     return max(length, 0)
 
 
@@ -80,19 +89,19 @@ def character(number: int) -> str:
     if number < 0:
         raise InvalidParameterValue("character number must be positive")
     if number == 0:
-        raise of("54000", "null character not permitted")
+        raise ProgramLimitExceeded("null character not permitted")
     if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
-        raise of("54000", f"requested character too large for encoding: {number}")
+        raise ProgramLimitExceeded(f"requested character too large for encoding: {number}")
     return chr(number)
 
 
 @udf("text", "text", "int4", "int4", to="text")
 def overlay(text: str, replacement: str, start: int, count: int) -> str:
     if start <= 0:
-        raise of("22011", "negative substring length not allowed")
+        raise SubstringError("negative substring length not allowed")
     end = start + count
     if end > 2**31 - 1:
-        raise of("22003", "integer out of range")
+        raise NumericValueOutOfRange("integer out of range")
     return text[: start - 1] + replacement + text[max(end, 1) - 1 :]
 
 
@@ -137,10 +146,10 @@ def unistr(text: str) -> str:
             return "\\"
         digits = next((g for g in match.groups() if g), None)
         if digits is None:
-            raise of("42601", "invalid Unicode escape")
+            raise SyntaxError_("invalid Unicode escape")
         number = int(digits, 16)
         if number == 0 or number > 0x10FFFF:
-            raise of("22023", f"invalid Unicode code point: {number:04X}")
+            raise InvalidParameterValue(f"invalid Unicode code point: {number:04X}")
         return chr(number)
 
     # Decoding as UTF-16 joins surrogate pairs and refuses single surrogates.
@@ -148,7 +157,7 @@ def unistr(text: str) -> str:
     try:
         return utf16.decode("utf-16")
     except UnicodeDecodeError:
-        raise of("42601", "invalid Unicode surrogate pair") from None
+        raise SyntaxError_("invalid Unicode surrogate pair") from None
 
 
 NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
@@ -193,7 +202,7 @@ def string_to_characters(text: str) -> list[str]:
 def like_escape(pattern: str, escape: str) -> str:
     """Returns a LIKE pattern that uses the backslash instead of another escape character."""
     if len(escape) > 1:
-        raise of("22025", "invalid escape string")
+        raise InvalidEscapeSequence("invalid escape string")
     if escape == "\\":
         return pattern
     result, at = [], 0
@@ -213,7 +222,7 @@ def like_escape(pattern: str, escape: str) -> str:
 def similar_to(pattern: str, escape: str) -> str:
     """Returns the regular expression of a SIMILAR TO pattern, as similar_to_escape() does."""
     if len(escape) > 1:
-        raise of("22025", "invalid escape string")
+        raise InvalidEscapeSequence("invalid escape string")
     result, at, inside_brackets, separators = ["^(?:"], 0, False, 0
     while at < len(pattern):
         char = pattern[at]
@@ -246,7 +255,7 @@ def similar_to(pattern: str, escape: str) -> str:
 def _separator(number: int) -> str:
     """Returns the regular expression of an escaped double quote; the first is number 0."""
     if number > 1:
-        raise of("2200C", "SQL regular expression may not contain more than two escape-double-quote separators")
+        raise InvalidUseOfEscapeCharacter("SQL regular expression may not contain more than two escape-double-quote separators")
     return "){1,1}?(" if number == 0 else "){1,1}(?:"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 
-from tailgate.lake.errors import of
+from tailgate.lake.errors import InvalidDatetimeFormat
 from tailgate.sql.compute.numeric.numerals import ordinal_ending, roman
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, parse
@@ -204,8 +204,7 @@ def _julian_day(year: int, month: int, day: int) -> int:
 def _date_only(f: _Fields, text: str) -> str:
     """Returns the text. Raises 22007 for an interval."""
     if f.day is None:
-        raise of(
-            "22007",
+        raise InvalidDatetimeFormat(
             "invalid format specification for an interval value",
             hint="Intervals are not tied to specific calendar dates.",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 
-from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, TailgateError, of
+from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError
 from tailgate.sql.compute.numeric.numerals import roman
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_formats import JULIAN_DAY_0
@@ -45,8 +45,7 @@ def to_timestamp_text(text: str, pattern: str) -> datetime:
         hour, minute, second = second_of_day // 3600, second_of_day // 60 % 60, second_of_day % 60
     if "hour12" in fields or "half" in fields:
         if not 1 <= hour <= 12:
-            raise of(
-                "22007",
+            raise InvalidDatetimeFormat(
                 f'hour "{hour}" is invalid for the 12-hour clock',
                 hint="Use the 24-hour clock, or give an hour between 1 and 12.",
             )
@@ -121,8 +120,7 @@ def _ordinal_date(year: int, day_of_year: int, text: str) -> date:
 def _iso_date(fields: dict[str, int], text: str) -> date:
     """Returns a date by its ISO 8601 year, week and day."""
     if fields.keys() & {"YYYY", "MM", "DD", "DDD", "WW", "W", "CC"}:
-        raise of(
-            "22007",
+        raise InvalidDatetimeFormat(
             "invalid combination of date conventions",
             hint="Do not mix Gregorian and ISO week date conventions in a formatting template.",
         )
@@ -203,7 +201,7 @@ class _Reader:
 
     def _put(self, field: str, value: int) -> None:
         if self.fields.setdefault(field, value) != value:
-            raise of("22007", f'conflicting values for "{field}" field in formatting string')
+            raise InvalidDatetimeFormat(f'conflicting values for "{field}" field in formatting string')
 
     def _read_field(self, i: int, p: Part) -> None:
         match p.field:
@@ -238,7 +236,7 @@ class _Reader:
             case "Y,YYY":
                 thousands = self._read_number(i, p, 99)
                 if self._peek() != ",":
-                    raise of("22007", 'invalid input string for "Y,YYY"')
+                    raise InvalidDatetimeFormat('invalid input string for "Y,YYY"')
                 self.at += 1
                 self._put("YYYY", thousands * 1000 + self._read_number(i, p, 3))
             case _:
@@ -251,8 +249,7 @@ class _Reader:
         if not matching:
             words = rest.split()
             word = self.text[self.at :].split()[0] if words else ""
-            raise of(
-                "22007",
+            raise InvalidDatetimeFormat(
                 f'invalid value "{word}" for "{p.spelling}"',
                 detail="The given value did not match any of the allowed values for this field.",
             )
@@ -284,8 +281,7 @@ class _Reader:
         any_length = p.fill_mode or self._non_digit_follows(i, p)
         limit = len(self.text) if any_length else start + width
         if limit > len(self.text):
-            raise of(
-                "22007",
+            raise InvalidDatetimeFormat(
                 f'source string too short for "{p.spelling}" formatting field',
                 detail=f"Field requires {width} characters, but only {len(self.text) - start} remain.",
                 hint='If your source string is not fixed-width, try using the "FM" modifier.',
@@ -296,10 +292,9 @@ class _Reader:
         digits = self.text[start:end]
         if not digits.lstrip("+-"):
             value = self.text[start : start + width]
-            raise of("22007", f'invalid value "{value}" for "{p.spelling}"', detail="Value must be an integer.")
+            raise InvalidDatetimeFormat(f'invalid value "{value}" for "{p.spelling}"', detail="Value must be an integer.")
         if not any_length and end < limit:
-            raise of(
-                "22007",
+            raise InvalidDatetimeFormat(
                 f'invalid value "{self.text[start:limit]}" for "{p.spelling}"',
                 detail=f"Field requires {width} characters, but only {end - start} could be parsed.",
             )

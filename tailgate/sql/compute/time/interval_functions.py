@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from tailgate.lake.errors import DivisionByZero, TailgateError, of
+from tailgate.lake.errors import DatetimeFieldOverflow, DivisionByZero, TailgateError
 from tailgate.sql.compute.registry import udf
 from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
 
@@ -18,7 +18,7 @@ MICROS_PER_UNIT = {"hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecon
 
 
 def out_of_range() -> TailgateError:
-    return of("22008", "interval out of range")
+    return DatetimeFieldOverflow("interval out of range")
 
 
 def checked(months: int, days: int, micros: int) -> Interval:

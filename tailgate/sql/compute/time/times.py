@@ -10,7 +10,7 @@ import math
 from datetime import date, datetime, timedelta, timezone
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, of
+from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
@@ -151,7 +151,7 @@ def date_bin(stride: Interval, value: datetime, origin: datetime) -> datetime:
         raise FeatureNotSupported("timestamps cannot be binned into intervals containing months or years")
     size = days * DAY + micros
     if size <= 0:
-        raise of("22008", "stride must be greater than zero")
+        raise DatetimeFieldOverflow("stride must be greater than zero")
     difference = (value - origin) // timedelta(microseconds=1)
     return origin + timedelta(microseconds=difference // size * size)
 

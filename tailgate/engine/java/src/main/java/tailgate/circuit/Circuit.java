@@ -258,7 +258,7 @@ public final class Circuit implements Serializable {
     compile();
   }
 
-  /** Where steps are in a circuit: of an edge, or of a source itself ({@link #SHAPE}). */
+  /** The place of steps in a circuit: on an edge, or in a source ({@link #SHAPE}). */
   private record Place(int node, boolean dead, int to, int port) {}
 
   private static final int SHAPE = -2;  // no port

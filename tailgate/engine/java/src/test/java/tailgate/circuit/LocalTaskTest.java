@@ -13,7 +13,7 @@ import org.apache.spark.util.TaskFailureListener;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What Spark's code finds when it runs in a task that was not scheduled. */
+/** Tests that Spark's code runs in a task that was not scheduled. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class LocalTaskTest {
   private final SparkContext context = spark().sparkContext();
