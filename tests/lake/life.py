@@ -25,9 +25,8 @@ from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import History, add, changes, item
+from tests.lake.relations import History, add, changes, item, sweep
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
 KEYED, BAG = item(16384, COLUMNS, (0,)), item(16385, COLUMNS, None)

@@ -12,9 +12,8 @@ from tailgate.lake.folder import Lake  # fmt: skip
 from tailgate.lake.readers import reading
 from tailgate.lake.writer import log_writer
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import History, add, counted, snapshot
+from tests.lake.relations import History, add, counted, snapshot, sweep
 from tests.lake.rule_relations import BAG, KEYED, rows, short_history, write
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,6 +43,7 @@ from tailgate.lake.types import (
     Type,
     arrow_schema,
 )
+from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import Writer
 
 RECORD = Type("record", fields=(Field("x", INT4), Field("y", TEXT.array())))
@@ -170,3 +172,10 @@ class History:
             if header.time >= since:
                 for item in items:
                     assert snapshot(lake, item, header.time) == self.at(item.id, header.time), (item.name, header.n)
+
+
+def sweep(writer: Writer) -> None:
+    """Runs a sweep, and maintains each table once."""
+    retention.sweep(writer)
+    for _ in os.listdir(writer.lake.path / "tables"):
+        maintenance.tend(writer.lake, writer.epoch)

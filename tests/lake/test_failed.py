@@ -18,9 +18,8 @@ from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.types import INT4, Field
 from tailgate.lake.writer import retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import add, changes, item, snapshot, text
+from tests.lake.relations import add, changes, item, snapshot, sweep, text
 
 COLUMNS = (Field("a", INT4), Field("b", INT4))
 KEYED, BAG = item(16384, COLUMNS, (0,), errors=16385), item(16386, COLUMNS, None, errors=16387)

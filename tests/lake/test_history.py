@@ -24,9 +24,8 @@ from tailgate.lake.tables.weights import net
 from tailgate.lake.types import Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, text, values
+from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, sweep, text, values
 
 KEYED, BAG = 16384, 16386
 

@@ -19,9 +19,8 @@ import pytest
 from tailgate.lake.folder import Lake
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import add, changes, counted, item, snapshot
+from tests.lake.relations import add, changes, counted, item, snapshot, sweep
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
 KEYED, BAG, ANEW = item(16384, COLUMNS, (0,)), item(16385, COLUMNS, None), item(16386, COLUMNS, None)

@@ -23,8 +23,7 @@ from tailgate.lake.log.entry import Header, Section, decode_header, encode_heade
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import engines
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
-from tests.lake.relations import add, changes, counted, item, snapshot
+from tests.lake.relations import add, changes, counted, item, snapshot, sweep
 
 BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
 

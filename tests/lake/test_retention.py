@@ -20,9 +20,8 @@ from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer import log_writer, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import History, add, changes, item, snapshot
+from tests.lake.relations import History, add, changes, item, snapshot, sweep
 
 COLUMNS = (Field("a", INT8),)
 BAG = item(16384, COLUMNS, None)

@@ -29,9 +29,8 @@ from tailgate.lake.tables.stored_relations import relations, table_path
 from tailgate.lake.types import DATE, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, text, values
+from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, sweep, text, values
 
 EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
 KEYED, BAG = item(16384, EVERY, (0, 2)), item(16385, EVERY, None)
@@ -255,11 +254,10 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
         )
         follower.round()
         if i % 10 == 9:
-            maintenance.Tender(lake, writer.epoch).tend(60.0) if i == 149 else sweep(writer)
+            sweep(writer)
         before = now
+    sweep(writer)
     for name in (str(relation.id), checkpoints.NAME):
-        maintenance.tend(lake, writer.epoch)
-        maintenance.tend(lake, writer.epoch)
         path = table_path(lake, name)
         assert len(list(path.glob("*.parquet"))) < 60, name
         assert len(list((path / "_delta_log").iterdir())) < 120, name
@@ -267,7 +265,7 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
 
 
 def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine runs for as long as a file waits, or as long as between two sweeps."""
+    """No engine runs for as long as a file waits, or as long as between two sweeps. Each ends after one round."""
     monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 60_000)
     clock = [0]
@@ -282,8 +280,9 @@ def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch:
         clock[0] += 40_000
         history.append(writer, {relation.id: changes(relation, [([0, str(i)], 1), *([([0, str(i - 1)], -1)] if i else [])])})
         follower.round()
+        maintenance.tend(lake, writer.epoch)
         if retention.due(lake):
-            sweep(writer)
+            retention.sweep(writer)
             sweeps += 1
     assert 20 <= sweeps < 60
     path = table_path(lake, relation.id)

@@ -22,9 +22,8 @@ from tailgate.lake.readers import holds, reading
 from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.writer import engines, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import History, add, counted
+from tests.lake.relations import History, add, counted, sweep
 from tests.lake.rule_relations import BAG, KEYED, short_history, write
 
 

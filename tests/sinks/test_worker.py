@@ -32,11 +32,11 @@ from tailgate.lake.readers.backups import back_up, restore
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
 from tailgate.sinks.main import Sinks
 from tailgate.sinks.session import Session
 from tailgate.sinks.status import Copy
+from tests.lake.relations import sweep
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 

@@ -1,9 +1,9 @@
 """Maintenance of the Delta tables between rounds: Delta checkpoints, removal of old versions, and compaction.
 
-    a sweep visits table after table until its time budget is used; the next sweep continues there
+    after each round, one table, in turn; a later engine continues there
        commits since Delta's checkpoint ≥ 50  ──► a new Delta checkpoint     (opening a table reads the commits after it)
        small files ≥ 16                       ──► one file
-       files that no kept version uses        ──► removed five minutes after a sweep, of any engine, first saw them unused
+       files that no kept version uses        ──► removed five minutes after maintenance, by any engine, first saw them unused
        Delta's log before the oldest version  ──► removed in the same way
        tables of dropped relations            ──► removed in the same way, when no checkpoint names them
 
@@ -20,7 +20,6 @@ leftovers. No later version needs either kind.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,7 +32,6 @@ from tailgate.lake.tables.merging import FILE_BYTES
 from tailgate.lake.tables.stored_relations import relations, table_path
 from tailgate.lake.writer import sweep_state
 
-BUDGET_S = 1.0  # of a sweep: rounds wait for it, and tables must be at most 3 s behind
 COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
 SMALL_BYTES = FILE_BYTES // 4
 SMALL_FILES = 16
@@ -50,18 +48,14 @@ class Tender:
         self._files: dict[str, dict[int, frozenset[str]]] = {}  # by table: the files of each kept version
         self._state = sweep_state.of(lake)
 
-    def tend(self, budget_s: float = BUDGET_S) -> None:
-        """Maintains tables in turn for about `budget_s` seconds, at least one table."""
-        ends = time.monotonic() + budget_s
+    def tend(self) -> None:
+        """Maintains the next table. At the begin of each turn, removes the tables of dropped relations."""
         names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
-        names = self._without_dropped([n for n in names if delta.is_table(table_path(self.lake, n))])
-        last = self._state.table
-        for name in [n for n in names if n > last] + [n for n in names if n <= last]:
-            self.tend_one(name)
-            self._state.table = name
-            if time.monotonic() > ends:
-                break
-        self._state.age = sweep_state.age(self.lake)
+        names = [n for n in names if delta.is_table(table_path(self.lake, n))]
+        following = [n for n in names if n > self._state.table] or self._without_dropped(names)
+        if following:
+            self.tend_one(following[0])
+            self._state.table = following[0]
         self._state.save(self.lake)
 
     def _without_dropped(self, names: list[str]) -> list[str]:
@@ -126,7 +120,7 @@ class Tender:
 
 
 def tend(lake: Lake, epoch: int) -> None:
-    """Maintains some of the tables. The next call continues with the remaining ones."""
+    """Maintains one table. The next call continues with the next one."""
     tender = lake.cache.get(__name__)
     if tender is None or tender.epoch != epoch:
         tender = lake.cache[__name__] = Tender(lake, epoch)

@@ -28,7 +28,6 @@ from tailgate.lake.readers.reading import since_wanted
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer import sweep_state
 from tailgate.lake.writer.log_writer import Writer
-from tailgate.lake.writer.maintenance import tend
 
 INTERVAL_MS = 60_000  # between two sweeps, by the age of entries: an engine that is killed each minute sweeps as often as others
 AGE_MIN_MS = 300_000  # younger entries are never removed: a reader that has just begun must be able to finish
@@ -41,7 +40,7 @@ def due(lake: Lake) -> bool:
 
 
 def sweep(writer: Writer) -> None:
-    """Rolls and removes old entries and maintains the tables, about once a minute. Raises `Replaced` if another engine writes the log."""
+    """Rolls and removes old entries, about once a minute. Raises `Replaced` if another engine writes the log."""
     lake = writer.lake
     writer.check()
     writer.keep_catalog()
@@ -50,7 +49,9 @@ def sweep(writer: Writer) -> None:
     subscriptions.release_dropped(lake)
     remove_entries(writer, removable(lake))
     remove_catalogs(lake)
-    tend(lake, writer.epoch)
+    state = sweep_state.of(lake)
+    state.age = sweep_state.age(lake)
+    state.save(lake)
 
 
 def roll(writer: Writer) -> None:

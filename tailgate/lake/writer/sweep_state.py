@@ -1,4 +1,4 @@
-"""The state that one sweep stores for the next: sweep.json in the lake's folder. A later engine reads it, too.
+"""The state of sweeps and of the tables' maintenance: sweep.json in the lake's folder. A later engine continues with it.
 
 All times are ages of entries (`lake.log.ages`), which continue when an engine is replaced or killed.
 Files are therefore removed even if no engine runs for the whole waiting time. If sweep.json is lost
@@ -19,7 +19,7 @@ NAME = "sweep.json"
 
 @dataclass
 class SweepState:
-    """`age`: of the last sweep. `table`: the last table that it visited. `unneeded`: when each file, by its path below the lake, was
+    """`age`: of the last sweep. `table`: the last table that was maintained. `unneeded`: when each file, by its path below the lake, was
     first seen as unneeded.
     """
 
@@ -43,7 +43,7 @@ class SweepState:
 
 
 def of(lake: Lake) -> SweepState:
-    """Returns the state that the last sweep has left. The same object each time."""
+    """Returns the state that was saved last. The same object each time."""
     state: SweepState | None = lake.cache.get(__name__)
     if state is None:
         state = lake.cache[__name__] = _loaded(lake)

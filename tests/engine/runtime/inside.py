@@ -24,10 +24,10 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import arrow_schema
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.lake.writer.retention import sweep
 from tailgate.lake.writer.rounds import Follower
 from tailgate.sql.name_resolution import resolve
 from tests.engine.runtime.parts import rows
+from tests.lake.relations import sweep
 
 COMMIT_S = 60.0
 

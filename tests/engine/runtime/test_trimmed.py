@@ -24,6 +24,7 @@ from tests.engine.runtime.test_topics import World
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 RECORDS = 1_000
+FETCH_END_S = 0.5  # the longest wait of a fetch at the broker; it would otherwise answer with the records before they are removed
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,7 @@ def test_a_live_source_that_lost_records_stalls_until_the_loss_is_accepted(world
         world.engine.execute("ALTER SOURCE trimmed RESUME AT EARLIEST")["notices"][0]["message"] == 'source "trimmed" has lost no records'
     )
     with stopped(world.engine.pid, world.engine.jvm):
+        time.sleep(FETCH_END_S)
         produce(world, "trimmed", 10, 30)
         trim(world, "trimmed", 20)
     until(lambda: world.status("trimmed")["status"] == "stalled")

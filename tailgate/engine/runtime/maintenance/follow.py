@@ -1,4 +1,4 @@
-"""Applies the log to the Delta tables about once a second, and removes obsolete files."""
+"""Applies the log to the Delta tables about once a second, maintains one table after each round, and removes obsolete files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
-from tailgate.lake.writer import retention
+from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.rounds import Follower
 
 log = logging.getLogger("tailgate.tables")
@@ -47,6 +47,7 @@ class Follow(threading.Thread):
             if header.n > self.written:
                 self.written = self.round() or self.written
                 self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
+                self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
             took = time.monotonic() - began
             if time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
