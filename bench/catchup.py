@@ -31,7 +31,7 @@ from bench.w1.turns import BROKER
 from bench.w1.usage import Usage
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 ANSWER_S = 600.0
 START_S, COMPLETE_S, PEAK_MIB = 3.5, 10.0, 2048  # marks: maxima

@@ -31,7 +31,7 @@ from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.sql.statements import CreateSource, parse
-from tests.engine.ddl.cdc import messages, registry_of_fixtures, schemas
+from testing.change_data import messages, registry_of_fixtures, schemas
 
 TESTS = Path(__file__).parent.parent / "tailgate" / "engine" / "java" / "target" / "test-classes"  # has the loop that runs in the task
 USERS = "(id bigint, email text, name text, is_vip boolean, created_at timestamptz, birthday date, PRIMARY KEY (id) NOT ENFORCED)"

@@ -23,8 +23,9 @@ from operators import tasks_us  # a module of this folder
 
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.types import INT4, TEXT, Field, Type
-from tests.engine.plan.views import Views
-from tests.worlds import Row, Table, World
+from testing.random_queries import Row, Table
+from testing.views import Views
+from testing.worlds import World
 
 QUERY = "SELECT c.segment, count(*) AS n, sum(f.amount) AS amount FROM facts f JOIN customers c ON f.customer_id = c.id GROUP BY c.segment"
 FACTS = Table(16384, "facts", (Field("id", INT4), Field("customer_id", INT4), Field("amount", Type("numeric", (12, 2)))), None, True)

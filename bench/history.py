@@ -23,7 +23,7 @@ from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.examples.shop.demo import statements
 from tailgate.examples.shop.load import CHANNELS, PAGEVIEWS, Load
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, until
+from testing.engine_process import EngineProcess, until
 
 USERS = 10_000
 SMALL = 10_000

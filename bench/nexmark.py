@@ -25,9 +25,10 @@ from operators import tasks_us  # a module of this folder
 
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.types import arrow_schema
-from tests.engine.plan.views import Views
-from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
-from tests.worlds import Table, World
+from testing.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 
 WARM = 4  # ticks
 

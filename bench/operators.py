@@ -32,8 +32,9 @@ from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.types import INT4, INT8, TEXT, Field, Type
-from tests.engine.plan.views import Views
-from tests.worlds import Row, Table, World
+from testing.random_queries import Row, Table
+from testing.views import Views
+from testing.worlds import World
 
 QUERIES = {
     "filter and projection": "SELECT k, v + 1 AS w FROM a WHERE v % 2 = 0",

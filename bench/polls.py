@@ -40,7 +40,7 @@ from tailgate.lake.catalog import Change, Item, MaterializedView  # noqa: E402
 from tailgate.lake.folder import Lake  # noqa: E402
 from tailgate.lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
 from tailgate.lake.writer.log_writer import open_epoch  # noqa: E402
-from tests.postgres import Postgres  # noqa: E402
+from testing.postgres import Postgres  # noqa: E402
 
 ROWS, CHANGED = 100, 20
 TICK_S = 0.2  # seconds between ticks; a second when polling at a fixed rate

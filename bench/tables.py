@@ -24,7 +24,7 @@ from typing import Any
 import psycopg
 
 from tailgate.embedded.children import Child, free_port
-from tests.postgres import Postgres
+from testing.postgres import Postgres
 
 SINGLES = 50
 TOGETHER_S = 5.0

@@ -22,8 +22,8 @@ import duckdb
 from operators import cpu_us  # a module of this folder
 
 from tailgate.engine.runtime.spark import session as spark
-from tests.engine.plan.views import Views
-from tests.tpch import QUERIES, TABLES, Shop, generated
+from testing.tpch import QUERIES, TABLES, Shop, generated
+from testing.views import Views
 
 
 def milliseconds(run: Callable[[], Any]) -> float:

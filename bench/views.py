@@ -29,7 +29,7 @@ from bench.w1.turns import BROKER
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 BEFORE = 50_000  # orders produced before the views are created
 CUSTOMERS = 10_000

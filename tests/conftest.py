@@ -72,7 +72,7 @@ def _seeded() -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Returns the DSN of a shared PostgreSQL 15; a test creates and drops its own tables or database."""
-    from tests.postgres import Postgres
+    from testing.postgres import Postgres
 
     server = Postgres()
     try:

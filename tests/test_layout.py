@@ -74,3 +74,12 @@ def test_exceptions_to_the_types_have_a_reason() -> None:
     ignored = [line for line in lines if "# type: ignore" in line]
     assert len(ignored) > 5
     assert [line for line in ignored if not re.search(r"# type: ignore\[[a-z-]+\]  # \w+", line)] == []
+
+
+@pytest.mark.parametrize("folder", ["bench", "testing", "tools"])
+def test_what_tests_share_with_others_is_outside_of_tests(folder: str) -> None:
+    """Benchmarks and tools use `testing`, not the tests."""
+    paths = list((SOURCE.parent / folder).rglob("*.py"))
+    assert paths
+    imported = {(path.name, name) for path in paths for name in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)}
+    assert [path for path, name in imported if name == "tests"] == []

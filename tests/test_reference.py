@@ -17,9 +17,9 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.plan import Relation
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tests.reference import evaluate
-from tests.reference_values import NAN
-from tests.worlds import World
+from testing.reference.evaluation import evaluate
+from testing.reference.values import NAN
+from testing.worlds import World
 
 WORLDS, QUERIES, STEPS = 25, 8, 5
 TINY = 1e-12  # PostgreSQL's variances of equal floats may be this large, where ours are zero

@@ -19,7 +19,7 @@ from bench.w1.systems import READY, System, Tailgate
 from bench.w1.turns import Make
 from tailgate.embedded.children import Child
 from tailgate.embedded.kafka import java
-from tests.postgres import JARS, Postgres
+from testing.postgres import JARS, Postgres
 
 HERE = Path(__file__).parent
 INSTALLED = HERE.parents[1] / ".peers"

@@ -19,7 +19,7 @@ The path of a statement:
 2. `answers` answers a query that was already answered at this time with cached bytes (`polls`), and a look-up by a key or by the
    columns of a CREATE INDEX from an `index` of rows (`lookups`). In both cases the text is not parsed.
 3. Otherwise `handlers.messages` passes the message to `startup`, `simple` or `extended`. They parse the text with `sql.statements`, and
-   `execute.dispatch` has an executor for each kind of statement: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog;
+   `handlers.dispatch` has an executor for each kind of statement: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog;
    CREATE and DROP to the engine through `catalog_changes`; SET and BEGIN to `commands`; INSERT, UPDATE, DELETE, TRUNCATE and COPY FROM
    STDIN to `writes`, which evaluates them on the mirrors; `committing` sends the net changes to the engine.
 4. `handlers.delivery` sends the result as fast as the client reads. `encode` converts Arrow columns to DataRow or COPY bytes, one

@@ -6,7 +6,6 @@ low, helper cooperate: they send random statements over the wire, in both protoc
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import random
@@ -17,7 +16,6 @@ import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from struct import pack
 
 import psycopg
 import pyarrow as pa
@@ -25,17 +23,14 @@ import pyarrow as pa
 from tailgate.gateway.presto import main as presto
 from tailgate.gateway.protocol.backend import frame
 from tailgate.lake.catalog import ERRORS, Catalog, Table
-from tailgate.lake.catalog.passwords import verifier
 from tailgate.lake.readers import reading
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse, split
+from tests.authorization.canary import NUMBER, SPELLINGS, VERIFIER, WORD
 from tests.authorization.grammar import Grammar, Step
 from tests.authorization.world import World
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, cut
 
-NUMBER = 7382194650183726541  # int8; no other value of these tests begins with these digits
-WORD = "cnry-8f2e61d7"
-VERIFIER = str(verifier("of nobody"))  # a password's verifier, in pg_authid, which only superusers may read
 ANSWER_S = 120.0  # silence after which a server counts as hung
 FOLLOW_MS = 60  # time limit of statements that may run forever
 ATTACKERS = {"low": "lo", "helper": "he"}
@@ -128,24 +123,6 @@ MEANWHILE = [
     ("tailgate", "SELECT * FROM tailgate.materialized_views"),
     ("tailgate", "SELECT * FROM pg_stat_activity"),
 ]
-
-
-def spellings() -> list[bytes]:
-    """Returns the byte forms of the canary: text, binary formats, hexadecimal digits, base64."""
-    digits = str(NUMBER)
-    result = [
-        VERIFIER.encode(),
-        VERIFIER.encode().hex().encode(),
-        digits[:10].encode(),
-        f"{digits[0]}.{digits[1:10]}".encode(),
-        pack(">q", NUMBER),
-        pack(">d", float(NUMBER)),
-    ]
-    result.append(b"".join(pack(">h", int(part)) for part in ("738", "2194", "6501", "8372")))  # numeric
-    result += [WORD.encode(), WORD.upper().encode(), WORD[::-1].encode(), WORD.encode().hex().encode(), digits.encode().hex().encode()]
-    # in base64, only the letters that do not depend on the position in the text
-    result += [base64.b64encode(b"." * shift + WORD.encode())[4 if shift else 0 : -4] for shift in range(3)]
-    return result
 
 
 class Leak(AssertionError):
@@ -266,9 +243,6 @@ class Attacker:
         with contextlib.suppress(urllib.error.HTTPError):
             urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=60).close()
         return outcome
-
-
-SPELLINGS = spellings()
 
 
 def _sqlstate(body: bytes) -> str:

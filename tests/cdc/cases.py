@@ -21,12 +21,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from tailgate.examples.shop.recompute import Topics
+from testing.engine_process import until
 from tests.cdc.databases import SCHEMA, SERVERS, Row, plain
 from tests.cdc.folding import Misfit, counted, fold, spelt
 from tests.cdc.scenarios import SCENARIOS, Table, View
 from tests.cdc.worker import Mode, Worker
 from tests.cdc.writing import MARK, Pageviews, Writer, alter, begin, mark
-from tests.engine.runtime.parts import until
 
 SESSIONS = 2  # concurrent writers
 RATE = 10.0  # transactions per second of each writer

@@ -21,9 +21,9 @@ from typing import Any, Protocol, TypeAlias
 import psycopg
 
 from tailgate.embedded.children import Child, free_port
+from testing.postgres import Postgres, as_user, other_user
 from tests.cdc import needed
 from tests.cdc.scenarios import Table
-from tests.postgres import Postgres, as_user, other_user
 
 SCHEMA = "shop"  # schema of the tables in both: a MariaDB database is a schema
 READY = timedelta(seconds=60)  # 0.3 s measured

@@ -2,7 +2,7 @@
 
     .clients/<kind>/      packages of a kind of client, installed once from its registry, outside of the repository
     tailgate up           over an empty lake ─┐
-    PostgreSQL 15         (tests/postgres)   ─┴─ world.sql ──► each program of CLIENTS, twice ──► `passed/total passed/total  client`
+    PostgreSQL 15         (testing/postgres)   ─┴─ world.sql ──► each program of CLIENTS, twice ──► `passed/total passed/total  client`
 
 A program reads the server's address from PGHOST, PGPORT, PGUSER and PGDATABASE, and its kind from
 FLAVOUR. It prints its checks in the Test Anything Protocol. `python tests/clients/run.py [client …]`
@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
 from tailgate.embedded.children import Child, free_port  # noqa: E402
-from tests.postgres import Postgres  # noqa: E402
+from testing.postgres import Postgres  # noqa: E402
 
 HERE = Path(__file__).parent
 CACHE = REPOSITORY / ".clients"

@@ -11,11 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from testing.postgres import Postgres
 from tests.docs.oracle import differences
 from tests.docs.pages import Example, Part, parts, recorded, written
 from tests.docs.system import System
 from tests.docs.test_pages import EXAMPLES
-from tests.postgres import Postgres
 
 SLOW_S = 1.0  # slower statements are reported
 

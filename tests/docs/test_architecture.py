@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tailgate.cli import parser
-from tailgate.gateway.catalog import item_status
+from tailgate.gateway.catalog.relations import item_status
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

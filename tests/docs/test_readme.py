@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.gateway.catalog.item_status import LISTS
+from tailgate.gateway.catalog.relations.item_status import LISTS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

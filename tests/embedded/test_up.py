@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient
 from tailgate.embedded.children import Child, free_port
 from tailgate.embedded.claim import marked
 from tailgate.lake.folder import Lake
+from testing.engine_process import until
 from tests.embedded.sockets import descendants, listeners, verdicts
-from tests.engine.runtime.parts import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.presto import main, statements
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.tables.world import World
 
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from tailgate.embedded.children import Child, free_port
-from tests.engine.runtime.parts import EngineProcess
+from testing.engine_process import EngineProcess
+from testing.postgres import Postgres
 from tests.generator import world
 from tests.generator.servers import Server
-from tests.postgres import Postgres
 
 READY = timedelta(seconds=60)
 LIMITS = ("SET statement_timeout = '5s'",)  # PostgreSQL's setup: answers that take longer are not compared

@@ -18,8 +18,9 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
 from tailgate.values.registry import read_text as parse
+from testing.random_queries import Table
+from testing.views import Straight
 from tests.engine.plan.comparison import shown
-from tests.engine.plan.views import Straight
 from tests.generator import world
 from tests.generator.answers import of_rows
 from tests.generator.queries import Queries
@@ -29,7 +30,6 @@ from tests.generator.trees import Node, shrunk
 from tests.generator.values import quoted
 from tests.generator.world import Row
 from tests.sql.oracle import stored, unstored
-from tests.worlds import Table
 
 ATTEMPTS = 4
 BATCH = 24  # views of one circuit

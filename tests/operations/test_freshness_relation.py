@@ -13,11 +13,11 @@ import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
-from tailgate.gateway.catalog.item_status import FRESHNESS_FIELDS
+from tailgate.gateway.catalog.relations.item_status import FRESHNESS_FIELDS
 from tailgate.lake import control
 from tailgate.lake.writer.engines import Announcement
+from testing.engine_process import until
 from tests.docs.pages import DOCS
-from tests.engine.runtime.parts import until
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
 from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, Metric
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

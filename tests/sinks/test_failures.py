@@ -22,7 +22,7 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.host import files
 from tailgate.sinks import worker
 from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
-from tests.sinks.test_worker import Running, reached
+from tests.sinks.running import Running, reached
 
 FIRST_OPERATIONS = 8  # of a sink: its hold on the log, and its first report
 

@@ -19,7 +19,7 @@ from tailgate.lake.errors import NullValueNotAllowed
 from tailgate.lake.types import Field, Type
 from tailgate.sinks.formats import protobuf
 from tailgate.sinks.formats.avro import stored
-from tests.engine.ddl.cdc import Message, Source
+from testing.change_data import Message, Source
 
 COLUMNS = (
     Field("id", types.INT8, False),

@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import threading
 import time
-import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -33,48 +30,11 @@ from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
-from tailgate.sinks.main import Sinks
 from tailgate.sinks.session import Session
 from tailgate.sinks.status import Copy
 from tests.lake.relations import sweep
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
-
-
-class Running:
-    """The sinks of a lake, in a thread of the test's process."""
-
-    def __init__(self, feed: Feed) -> None:
-        self.sinks = Sinks(feed.lake)
-        self.thread = threading.Thread(target=self.sinks.follow)
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.sinks.stop()
-        self.thread.join(40)
-        assert not self.thread.is_alive()
-
-
-@pytest.fixture
-def feed(tmp_path: Path) -> Feed:
-    return Feed(tmp_path / "lake")
-
-
-@pytest.fixture
-def topic() -> str:
-    return "out-" + uuid.uuid4().hex[:8]
-
-
-@pytest.fixture
-def running(feed: Feed) -> Iterator[Running]:
-    one = Running(feed)
-    yield one
-    one.stop()
-
-
-def reached(feed: Feed, sink: int = FIRST_SINK) -> bool:
-    newest = feed.lake.log.newest()
-    assert newest is not None
-    return copy(feed.lake, sink).get("n") == newest.n
+from tests.sinks.running import Running, reached
 
 
 def test_snapshot_then_changes_as_before_and_after(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:

@@ -6,7 +6,7 @@ import typing
 
 import pytest
 
-from tailgate.gateway.execute.dispatch import EXECUTORS
+from tailgate.gateway.handlers.dispatch import EXECUTORS
 from tailgate.gateway.security.ownership import check_change
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import Role

@@ -13,7 +13,7 @@ import pytest
 
 from tailgate.lake.catalog import Function, MaterializedView, Table, View
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess
+from testing.engine_process import EngineProcess
 from tests.tables.world import Served
 
 

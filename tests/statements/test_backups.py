@@ -10,7 +10,7 @@ import psycopg
 from tailgate.cli import main
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.backups import restore
-from tests.engine.runtime.parts import EngineProcess, rows
+from testing.engine_process import EngineProcess, rows
 from tests.statements.conftest import World
 from tests.tables.world import Served
 

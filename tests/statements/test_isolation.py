@@ -15,8 +15,8 @@ import pytest
 
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.tables import checkpoints
+from testing.engine_process import until
 from tests.engine.runtime.mutating import mutated
-from tests.engine.runtime.parts import until
 from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark

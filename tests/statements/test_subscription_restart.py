@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess
+from testing.engine_process import EngineProcess
 from tests.tables.world import Served
 
 pytestmark = [pytest.mark.long, pytest.mark.spark]

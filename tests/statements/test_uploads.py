@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess, rows, until
 from tests.engine.runtime.mutating import mutated
-from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark

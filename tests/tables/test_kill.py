@@ -19,7 +19,7 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 from tests.tables.writers import TABLES, Writer, checked
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import rows, until
+from testing.engine_process import rows, until
 
 TABLES = (
     "CREATE TABLE keyed (id int PRIMARY KEY, writer int)",

@@ -22,7 +22,7 @@ from psycopg import sql
 
 from tailgate.lake.types import Type
 from tailgate.sql.functions.comparison import INCOMPARABLE
-from tests.postgres import Postgres
+from testing.postgres import Postgres
 
 FOLDER = Path(__file__).parent / "golden"
 TYPES = {  # by the name of the file

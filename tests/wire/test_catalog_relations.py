@@ -7,11 +7,11 @@ from pathlib import Path
 
 import psycopg
 
-from tailgate.gateway import catalog
+from tailgate.gateway.catalog import relations
 from tailgate.lake.catalog.passwords import verifier
 from tests.tables.world import World
 
-RELATIONS: dict[str, dict[str, str]] = json.loads((Path(catalog.__file__).parent / "relations.json").read_text())
+RELATIONS: dict[str, dict[str, str]] = json.loads((Path(relations.__file__).parent / "relations.json").read_text())
 ITEMS = (
     f"CREATE ROLE ann LOGIN PASSWORD '{verifier('secret')}'",
     "CREATE TABLE t (k int PRIMARY KEY, v text DEFAULT 'x')",

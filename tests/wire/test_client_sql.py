@@ -24,7 +24,7 @@ from psycopg import pq
 
 from tailgate.lake.catalog import Change, MaterializedView, Table, View
 from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
-from tests.postgres import Postgres
+from testing.postgres import Postgres
 from tests.wire.live import Live
 
 STATEMENTS = [json.loads(line) for line in (Path(__file__).parents[1] / "fixtures" / "client-sql.jsonl").read_text().splitlines()]

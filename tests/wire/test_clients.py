@@ -19,7 +19,7 @@ import psycopg2.extras
 import pytest
 
 from tailgate.lake.errors import FeatureNotSupported
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.wire.live import ROWS, Live
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, shown
 

@@ -15,7 +15,7 @@ from tailgate.engine.runtime.control.control import Answers, Client, Control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DuplicateTable, QueryCanceled
 from tailgate.lake.writer.engines import Announcement
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.wire.live import Live
 
 UNDO_S = 0.3  # for which the engine works after a cancel

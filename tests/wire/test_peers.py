@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tailgate.lake import peers
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.tables.world import World
 from tests.wire.wire import Client, Query
 

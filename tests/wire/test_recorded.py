@@ -14,8 +14,8 @@ import pytest
 
 from tests.tables.world import World
 from tests.wire.conversations import CONVERSATIONS, SETUP
+from tests.wire.record import RECORDED, path
 from tests.wire.recording import MASKS, converse, different, masked, read, written
-from tools.record_wire import RECORDED, path
 
 DIFFERENCES = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
 BLOCK = re.compile(r"^```wire ([^\n]+), (\d+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def test_we_answer_so(name: str, world: World) -> None:
     steps = CONVERSATIONS[name]
     sent, theirs = read(path(name).read_text())
-    assert sent == [step.data for step in steps], "record it again: python -m tools.record_wire"
+    assert sent == [step.data for step in steps], "record it again: python -m tests.wire.record"
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("delete from w")
     ours = converse("127.0.0.1", world.gateways[0].port, steps, theirs)

@@ -24,7 +24,7 @@ from tailgate.gateway.server import connection as gateway_connection
 from tailgate.gateway.server.server import check_address
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.wire.certificates import Authority
 from tests.wire.live import Live
 from tests.wire.statements import Statements

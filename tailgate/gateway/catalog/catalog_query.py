@@ -13,9 +13,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tailgate.gateway.catalog import database, item_status
-from tailgate.gateway.catalog.functions import Functions
-from tailgate.gateway.catalog.privileges import SECRET
+from tailgate.gateway.catalog.functions.catalog_functions import Functions
+from tailgate.gateway.catalog.functions.privileges import SECRET
+from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
 from tailgate.gateway.catalog.trees import folded, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of

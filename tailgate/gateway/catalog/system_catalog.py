@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.catalog import database, item_status
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
-from tailgate.gateway.catalog.functions import Functions
-from tailgate.gateway.catalog.object_names import Facts, Session
+from tailgate.gateway.catalog.functions.catalog_functions import Functions
+from tailgate.gateway.catalog.functions.object_names import Facts, Session
+from tailgate.gateway.catalog.relations import database, item_status
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR_ID

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
-from tailgate.gateway.catalog.database import relations, table_name
+from tailgate.gateway.catalog.relations.database import relations, table_name
 from tailgate.gateway.catalog.trees import folded
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from tailgate.gateway.catalog.database import relations
+from tailgate.gateway.catalog.relations.database import relations
 from tailgate.gateway.catalog.trees import folded, type_name
 from tailgate.lake.types import FACTS, Type
 

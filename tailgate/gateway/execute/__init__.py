@@ -1,1 +1,1 @@
-"""The execution of statements. `dispatch` has the cases by kind of statement; the other modules run them."""
+"""The execution of statements, by kind. `handlers.dispatch` selects the module. `tables` has statements that write rows."""

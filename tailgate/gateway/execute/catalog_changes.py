@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from tailgate.gateway.control import NoticeHandler
 from tailgate.gateway.execute import committing, temporary_views
 from tailgate.gateway.security.ownership import check_change
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.statement_cache import LongWrite
+from tailgate.gateway.session.statements.parsing import LongWrite
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription

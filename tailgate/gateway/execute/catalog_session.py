@@ -17,7 +17,7 @@ EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is
 
 
 class CatalogSession:
-    """A session, as an implementation of `gateway.catalog.object_names.Session`. Its methods run on a thread."""
+    """A session, as an implementation of `gateway.catalog.functions.object_names.Session`. Its methods run on a thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.gateway.execute import committing, cursors
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake import errors as e

@@ -10,8 +10,8 @@ import pyarrow as pa
 from tailgate.gateway.execute import queries, time_expressions
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.rows import Rows, TableRows, Tagged
-from tailgate.gateway.session.portals import Bound, Portal, check_result
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound, Portal, check_result
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s

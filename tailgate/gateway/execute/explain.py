@@ -11,8 +11,8 @@ from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes, temporary_views, time_expressions
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql import statements as s

@@ -17,8 +17,8 @@ from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
 from tailgate.gateway.serving.prepared import Prepared
-from tailgate.gateway.session.portals import Bound, CatalogBound, declared
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound, CatalogBound, declared
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e

@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.catalog import item_status
-from tailgate.gateway.catalog import rows as catalog_rows
-from tailgate.gateway.catalog.item_status import LISTS, NAME
+from tailgate.gateway.catalog.relations import item_status
+from tailgate.gateway.catalog.relations import rows as catalog_rows
+from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Function, Index, Item
 from tailgate.lake.catalog import functions as routines

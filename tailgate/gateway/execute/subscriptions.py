@@ -22,8 +22,8 @@ from tailgate.gateway.execute import time_expressions
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows, Tagged
-from tailgate.gateway.session.portals import Bound, declared
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound, declared
 from tailgate.gateway.session.subscription_readers import SubscriptionReader
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
@@ -77,7 +77,7 @@ def _authorized(session: Session, item: Subscription) -> Authorized[Followed]:
 def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     """Returns the progress of each subscription by name, qualified if not in `public`. Blocks.
 
-    The columns are those of `gateway.catalog.item_status`.
+    The columns are those of `gateway.catalog.relations.item_status`.
     """
     newest, oldest = lake.log.newest(), reading.since(lake)
     progress_by_name: dict[str, dict[str, Any]] = {}

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Item, View
 from tailgate.lake.catalog.dropping import described, dropping

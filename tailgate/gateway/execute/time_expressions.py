@@ -15,7 +15,7 @@ from sqlglot import exp
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.statement_cache import LONG_CHARACTERS
+from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import Type

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.results.rows import TableRows, Tagged
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.catalog.passwords import new_token, token_hash
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, Field

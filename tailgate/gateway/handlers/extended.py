@@ -12,17 +12,17 @@ from collections.abc import Awaitable, Sequence
 
 from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import description
-from tailgate.gateway.execute import dispatch, queries
-from tailgate.gateway.handlers import delivery
+from tailgate.gateway.execute import queries
+from tailgate.gateway.handlers import delivery, dispatch
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import CopyOut
 from tailgate.gateway.results.rows import TableRows, tag
 from tailgate.gateway.serving.prepared import SessionCatalog
-from tailgate.gateway.session.portals import Bound, Portal, Statement
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.statement_cache import ParsedStatement
-from tailgate.gateway.session.statistics import lane_of
+from tailgate.gateway.session.statements.parsing import ParsedStatement
+from tailgate.gateway.session.statements.portals import Bound, Portal, Statement
+from tailgate.gateway.session.statements.statistics import lane_of
 from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type

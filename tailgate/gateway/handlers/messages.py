@@ -1,6 +1,6 @@
 """The handlers of a session's messages, by type.
 
-    Message ──► Machine.accept ──► HANDLERS: startup, simple, extended ──► execute.dispatch ──► delivery ──► out
+    Message ──► Machine.accept ──► HANDLERS: startup, simple, extended ──► dispatch ──► delivery ──► out
 
 `receive` answers some messages immediately: start-up, Bind, Sync, and a poll whose result is cached. For all others it returns a
 coroutine. The connection runs one coroutine at a time.

@@ -11,16 +11,16 @@ from collections.abc import Awaitable
 
 from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import description
-from tailgate.gateway.execute import committing, dispatch, queries
-from tailgate.gateway.handlers import delivery
+from tailgate.gateway.execute import committing, queries
+from tailgate.gateway.handlers import delivery, dispatch
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import Result
 from tailgate.gateway.results.rows import TableRows
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.session.statement_cache import ParsedStatement
-from tailgate.gateway.session.statistics import lane_of
+from tailgate.gateway.session.statements.parsing import ParsedStatement
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.session.statements.statistics import lane_of
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tailgate.gateway.catalog.item_status import MaySee
+from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name

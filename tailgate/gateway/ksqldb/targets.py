@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.gateway.session.statement_cache import ParsedStatement
+from tailgate.gateway.session.statements.parsing import ParsedStatement
 from tailgate.lake.catalog import Catalog, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
-from tailgate.gateway.catalog.object_names import Session
+from tailgate.gateway.catalog.functions.object_names import Session
 from tailgate.gateway.catalog.system_catalog import SystemCatalog
 from tailgate.gateway.mirrors.sandbox import Sandbox, open_sandbox
 from tailgate.gateway.serving.fetching import fetched

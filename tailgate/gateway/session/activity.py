@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tailgate.gateway.session.statistics import Lane
+from tailgate.gateway.session.statements.statistics import Lane
 from tailgate.sql.lexer.tokens import Token, tokens
 
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size

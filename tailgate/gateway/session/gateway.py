@@ -12,10 +12,10 @@ from tailgate.gateway.security.tls import Tls
 from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.peers import Peers
-from tailgate.gateway.session.portals import Bound
 from tailgate.gateway.session.registry import Sessions
-from tailgate.gateway.session.statement_cache import StatementCache
-from tailgate.gateway.session.statistics import StatementStatistics
+from tailgate.gateway.session.statements.parsing import StatementCache
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.session.statements.statistics import StatementStatistics
 from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake

@@ -31,9 +31,9 @@ from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.naming import Naming
 from tailgate.gateway.session.output import Out
-from tailgate.gateway.session.portals import Portals, Statements
 from tailgate.gateway.session.roles import CurrentRole
-from tailgate.gateway.session.statistics import SUCCESS
+from tailgate.gateway.session.statements.portals import Portals, Statements
+from tailgate.gateway.session.statements.statistics import SUCCESS
 from tailgate.gateway.session.subscription_readers import SubscriptionReaders
 from tailgate.gateway.session.transactions import Move, State, Transaction
 from tailgate.gateway.settings.settings import Settings, milliseconds

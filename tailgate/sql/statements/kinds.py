@@ -1,7 +1,7 @@
 """The table of statement kinds: parser, needed privileges, place of execution and result of each kind.
 
     first words ──► parser ──► a statement ──► kind_of ──► needs: gateway.security.ownership
-                                                     └─► place: gateway.execute.dispatch, and for CATALOG the engine
+                                                     └─► place: gateway.handlers.dispatch, and for CATALOG the engine
 
 A new kind of statement is a class in one of the modules `queries`, `writes`, `definitions`,
 `kafka_statements`, `ksqldb_statements` and `session_statements`, a parser in `parsers`, and a row here.

@@ -21,7 +21,7 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tests.engine.ddl.cdc import KAFKA, Source
+from testing.change_data import KAFKA, Source
 
 PIECE_BYTES = 8 << 20
 COLUMNS = "(id int NOT NULL, t text{})"

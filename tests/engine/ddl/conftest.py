@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.ddl import cdc
+from testing import change_data
 
 
 @pytest.fixture(scope="session")
 def schemas() -> Iterator[str]:
     """Yields the URL of a registry with the schemas of the recorded messages."""
-    with cdc.registry_of_fixtures() as url:
+    with change_data.registry_of_fixtures() as url:
         yield url

@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pytest
 
-from tailgate.lake.errors import InvalidObjectDefinition
-from tests.engine.ddl.cdc import Message, Source, message, messages, value, with_value
+from testing.change_data import Source, message, messages, value, with_value
+from tests.engine.ddl.debezium import BAG, TABLE, json_source, mysql, postgres, row
 
 pytestmark = pytest.mark.spark
-
-TABLE = "id int, name text, PRIMARY KEY (id) NOT ENFORCED"
-BAG = "id int, name text"
-
-
-def json_source(session: Any, folder: Path, columns: str, rest: str = "FORMAT JSON ENVELOPE DEBEZIUM", partitions: int = 1) -> Source:
-    return Source(session, folder, f"CREATE SOURCE s ({columns}) FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {rest}", partitions)
-
-
-def row(id: int, name: str | None) -> dict[str, Any]:
-    return {"id": id, "name": name}
-
-
-def postgres(op: str, lsn: int, after: Any = None, before: Any = None, **source: Any) -> Message:
-    """Returns a message as PostgreSQL's connector writes it."""
-    of = {"connector": "postgresql", "name": "shop", "db": "shop", "schema": "public", "table": "t", "ts_ms": lsn, "lsn": lsn, **source}
-    of.setdefault("snapshot", "true" if op == "r" else "false")
-    of.setdefault("sequence", json.dumps([str(lsn - 1), str(lsn)]))
-    return message({"before": before, "after": after, "source": of, "op": op, "ts_ms": lsn}, {"id": (after or before or {}).get("id")}, lsn)
-
-
-def mysql(op: str, gtid: str | None, file: int, pos: int, after: Any = None, before: Any = None, **source: Any) -> Message:
-    """Returns a message as the connectors of MySQL and MariaDB write it."""
-    of = {
-        "connector": "mysql",
-        "name": "shop",
-        "db": "shop",
-        "table": "t",
-        "ts_ms": pos,
-        "gtid": gtid,
-        "file": f"binlog.{file:06}",
-        "pos": pos,
-        "row": 0,
-    }
-    of.update({"snapshot": "true" if op == "r" else "false", **source})
-    return message({"before": before, "after": after, "source": of, "op": op}, None, pos)  # fmt: skip
-
 
 # ---- duplicates --------------------------------------------------------------------------------------------------------------------
 
@@ -367,56 +327,3 @@ def test_invalid_messages_are_dead_letters_with_reasons(session: Any, schemas: s
     plain.send([{**message(None), "offset": i, "value_b64": base64.b64encode(b).decode()} for i, b in enumerate(raw)])
     assert len(plain.reasons()) == len(raw)
     assert plain.held() == set()
-
-
-# ---- schemas without a before image ------------------------------------------------------------------------------------------------
-
-ROW = {"type": "record", "name": "row", "fields": [{"name": "id", "type": "int"}, {"name": "name", "type": ["null", "string"]}]}
-ENVELOPE = {"type": "record", "name": "envelope", "fields": [{"name": "after", "type": ["null", ROW]}, {"name": "op", "type": "string"}]}
-KEY = {"type": "record", "name": "key", "fields": [{"name": "id", "type": "int"}]}
-
-
-def avro_source(session: Any, folder: Path, key: str, partitions: int = 1) -> Source:
-    plain = "WITH (confluent_wire_format = false)"
-    value = f"FORMAT AVRO USING SCHEMA '{json.dumps(ENVELOPE)}' {plain}"
-    rest = f"KEY FORMAT {key} VALUE {value}" if key else value
-    statement = f"CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {rest} ENVELOPE DEBEZIUM"
-    return Source(session, folder, statement, partitions)
-
-
-def change(op: str, id: int, name: str | None = None) -> Message:
-    """Returns an Avro message without a before image."""
-    values = {"after": None if op == "d" else row(id, name), "op": op}
-    key_b64, value_b64 = (base64.b64encode(encoded(s, v)).decode() for s, v in ((KEY, {"id": id}), (ENVELOPE, values)))
-    return {**message(None, offset=id), "key_b64": key_b64, "value_b64": value_b64}
-
-
-def encoded(schema: Any, values: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), values)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("partitions", [1, 2])
-def test_a_schema_without_a_before_image(session: Any, tmp_path: Path, partitions: int) -> None:
-    key = f"AVRO USING SCHEMA '{json.dumps(KEY)}' WITH (confluent_wire_format = false)"
-    source = avro_source(session, tmp_path, key, partitions)
-    source.send([change("c", 1, "a"), change("c", 2, "b"), change("u", 1, "c")])
-    assert source.held() == {(1, "c"), (2, "b")}
-    source.lose_state()
-    source.send([change("d", 1), change("u", 2, "d")])
-    assert source.held() == {(2, "d")}
-
-
-def test_a_change_without_key_and_before_image(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidObjectDefinition, match="has no field before"):
-        avro_source(session, tmp_path, "")
-
-
-@pytest.mark.parametrize("partitions", [1, 2])
-def test_a_declared_key_and_a_message_key(session: Any, tmp_path: Path, partitions: int) -> None:
-    """The before image identifies the row, because the message's key is arbitrary text."""
-    source = json_source(session, tmp_path, TABLE, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE DEBEZIUM", partitions)
-    source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b"))])
-    source.send([postgres("u", 3, row(3, "c"), row(1, "a")), postgres("d", 4, None, row(2, "b"))])
-    assert source.held() == {(3, "c")}

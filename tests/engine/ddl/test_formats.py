@@ -15,7 +15,7 @@ import fastavro
 import pytest
 
 from tailgate.lake.errors import TailgateError
-from tests.engine.ddl.cdc import Message, Source
+from testing.change_data import Message, Source
 
 pytestmark = pytest.mark.spark
 

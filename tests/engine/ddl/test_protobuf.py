@@ -21,7 +21,7 @@ from tailgate.formats.protobuf.descriptors import described
 from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field
-from tests.engine.ddl.cdc import Message, Source
+from testing.change_data import Message, Source
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protobuf"
 NAMES = {"shop.v1.Everything": "three", "shop.old.Old": "two"}

@@ -22,7 +22,7 @@ from tailgate.lake import types
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sinks.envelope import Encoder, Envelope
 from tailgate.sinks.formats.row_formats import Avro, Json
-from tests.engine.ddl.cdc import Source
+from testing.change_data import Source
 
 pytestmark = pytest.mark.spark
 

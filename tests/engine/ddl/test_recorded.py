@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.engine.ddl.cdc import FIXTURES, Source, messages
+from testing.change_data import FIXTURES, Source, messages
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import pytest
 
 from tailgate.embedded.registry import Registry
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState
-from tests.engine.ddl.cdc import Source
+from testing.change_data import Source
 from tests.engine.ddl.topics import Topic, field
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.ddl.cdc import Message, Source
+from testing.change_data import Message, Source
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from typing import Any
 import fastavro
 
 from tailgate.embedded.registry import Registry
-from tests.engine.ddl.cdc import Message
+from testing.change_data import Message
 
 Registered = tuple[int, Any]
 

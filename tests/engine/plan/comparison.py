@@ -17,9 +17,10 @@ from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
 from tailgate.values.registry import read_text as parse
 from tailgate.values.strings.jsonb import order_key
-from tests.engine.plan.views import Views
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 from tests.sql.oracle import normal, stored, unstored
-from tests.worlds import Table, World
 
 TICKS, CHANGES = 4, 15
 ID = 16384

@@ -11,7 +11,7 @@ from tailgate.sql.functions.windows import ROWS as WINDOW_FUNCTIONS
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.plan.rewriting import walk as parts_of
 from tailgate.sql.plan.traversal import scalars_of, walk
-from tests.reference import CLOCKS
+from testing.reference.evaluation import CLOCKS
 
 # features that the plan does not show, found by a pattern in the text
 TEXT = {

@@ -13,7 +13,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
-from tests.worlds import START, Row, Table
+from testing.random_queries import START, Row, Table
 
 NAN = float("nan")
 _COLUMNS = (

@@ -16,11 +16,12 @@ from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.values.registry import read_text as parse
-from tests.engine.plan.views import Views
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 from tests.sql.arguments import EXTREME, declared
 from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored
 from tests.sql.samples import SAMPLES
-from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

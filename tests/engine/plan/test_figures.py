@@ -10,8 +10,9 @@ import pytest
 from tailgate.engine.plan.views import nodes
 from tailgate.lake.types import INT4
 from tailgate.lake.types import Field as Column
-from tests.engine.plan.views import Views
-from tests.worlds import Table, World
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 
 pytestmark = pytest.mark.spark
 

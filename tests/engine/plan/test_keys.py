@@ -7,10 +7,10 @@ import random
 from tailgate.engine.plan.analysis.keys import key, keys
 from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.sql import plan
+from testing.reference.evaluation import evaluate
 from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
 from tests.engine.plan.random_plans import Plans
 from tests.engine.plan.test_rewrites import rows, tables
-from tests.reference import evaluate
 
 
 def test_every_key_identifies_a_row() -> None:

@@ -31,10 +31,11 @@ from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import CreateSource, CreateView, Drop, parse
-from tests.engine.plan.views import as_json
-from tests.reference import evaluate
-from tests.reference_values import NAN, Row
-from tests.worlds import Table, World
+from testing.random_queries import Table
+from testing.reference.evaluation import evaluate
+from testing.reference.values import NAN, Row
+from testing.views import as_json
+from testing.worlds import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -23,13 +23,13 @@ import pytest
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views import catalog_graph
+from testing.random_queries import REGRESSIONS, VARIANCES
+from testing.views import Straight
 from tests.engine.ddl import test_debezium
 from tests.engine.plan import test_lives, test_rewrites
 from tests.engine.plan.forms import FORMS
 from tests.engine.plan.law import FORMED, OVER, Case, Law
 from tests.engine.plan.mutations import JAVA, KEEPERS, PYTHON, Mutation, broken
-from tests.engine.plan.views import Straight
-from tests.worlds import REGRESSIONS, VARIANCES
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

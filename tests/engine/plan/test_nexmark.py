@@ -17,9 +17,10 @@ import pyarrow as pa
 import pytest
 
 from tailgate.lake.types import arrow_schema
-from tests.engine.plan.views import Views
-from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
-from tests.worlds import Table, World
+from testing.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

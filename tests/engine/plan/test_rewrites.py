@@ -25,11 +25,12 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.plan.traversal import walk
-from tests.engine.plan.forms import FORMS, Forms, Wide
+from testing.reference.evaluation import Result, at, evaluate
+from testing.views import sizes
+from tests.engine.plan.forms import FORMS, Forms
 from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans, aggregate
-from tests.engine.plan.views import sizes
-from tests.reference import Result, at, evaluate
+from tests.engine.plan.wide_world import Wide
 
 PLANS = 4000
 FORMS_OF = 12  # worlds, each with a view of every form

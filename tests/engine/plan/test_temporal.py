@@ -22,8 +22,9 @@ from tailgate.sql.plan.rewriting import conjuncts
 from tailgate.sql.plan.traversal import walk
 from tailgate.sql.render import duckdb as spelled
 from tailgate.sql.render.duckdb_functions import install
-from tests.engine.plan.views import Views
-from tests.worlds import Table, World
+from testing.random_queries import Table
+from testing.views import Views
+from testing.worlds import World
 
 EVENTS = (Field("k", INT4), Field("ts", TIMESTAMPTZ), Field("local", TIMESTAMP), Field("ms", INT8))
 CATALOG = Catalog().apply(Change(put=(Source(1, "e", EVENTS, (0,), stored=True),)))

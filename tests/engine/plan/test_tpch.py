@@ -16,8 +16,8 @@ import pytest
 
 from tailgate.sql.bind import bind_query
 from tailgate.sql.render.duckdb import render
-from tests.engine.plan.views import Views
-from tests.tpch import QUERIES, Shop, generated, make_catalog
+from testing.tpch import QUERIES, Shop, generated, make_catalog
+from testing.views import Views
 
 SCALE = float(os.environ.get("TAILGATE_TPCH_SCALE", "0.01"))
 ROUNDS = 3

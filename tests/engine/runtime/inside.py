@@ -26,7 +26,7 @@ from tailgate.lake.types import arrow_schema
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
 from tailgate.sql.name_resolution import resolve
-from tests.engine.runtime.parts import rows
+from testing.engine_process import rows
 from tests.lake.relations import sweep
 
 COMMIT_S = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engine.runtime.parts import EngineProcess
+from testing.engine_process import EngineProcess
 
 JAVA = Path(__file__).parents[3] / "tailgate" / "engine" / "java"
 SOURCES = JAVA / "src" / "main" / "java" / "tailgate"

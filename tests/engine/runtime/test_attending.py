@@ -17,7 +17,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.errors import TailgateError
 from tailgate.sinks import registry as schemas
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

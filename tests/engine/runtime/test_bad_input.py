@@ -20,7 +20,7 @@ from tailgate.examples.shop.load import USERS, Load
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -15,7 +15,7 @@ import tailgate.embedded.kafka
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.kafka import requests as asked
 from tailgate.lake.tables import checkpoints
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -23,8 +23,8 @@ from tailgate.embedded.registry import RegistryServer
 from tailgate.embedded.subjects import Schema
 from tailgate.lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
 from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess, rows, until
 from tests.certificates import Authority
-from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailgate.lake.errors import TailgateError
-from tests.engine.runtime.parts import EngineProcess
+from testing.engine_process import EngineProcess
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JJavaError
 
 from tailgate.embedded.kafka import Kafka
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

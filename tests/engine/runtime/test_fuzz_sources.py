@@ -23,8 +23,8 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
-from tests.engine.ddl.cdc import messages, schemas
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.change_data import messages, schemas
+from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.kafka.readers import readers
 from tailgate.lake.errors import ConnectionFailure
+from testing.engine_process import until
 from tests.engine.runtime.inside import Inside
-from tests.engine.runtime.parts import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

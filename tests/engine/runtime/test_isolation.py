@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tailgate.embedded.kafka import Kafka
+from testing.engine_process import until
 from tests.engine.runtime.mutating import mutated
-from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

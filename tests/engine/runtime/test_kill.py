@@ -17,7 +17,7 @@ from tailgate.examples.shop.demo import SINK_TOPIC, VIEW, statements
 from tailgate.examples.shop.load import Load
 from tailgate.examples.shop.recompute import Topics, plain
 from tailgate.lake.folder import Lake
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 HISTORY = 25_000  # page views: more than the first piece of a fill
 

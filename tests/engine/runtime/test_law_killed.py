@@ -28,11 +28,12 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
-from tests.engine.plan.forms import Forms, Wide
-from tests.engine.plan.views import _plain
-from tests.engine.runtime.parts import EngineProcess, until
-from tests.reference import at, evaluate
-from tests.worlds import Row, Table, Value
+from testing.engine_process import EngineProcess, until
+from testing.random_queries import Row, Table, Value
+from testing.reference.evaluation import at, evaluate
+from testing.views import _plain
+from tests.engine.plan.forms import Forms
+from tests.engine.plan.wide_world import Wide
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -26,7 +26,7 @@ from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.sinks import registry as schemas
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

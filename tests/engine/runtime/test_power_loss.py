@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess, rows
 from tests.engine.runtime.inside import write_body
-from tests.engine.runtime.parts import EngineProcess, rows
 
 IMAGES = 4  # per folder: the first loses everything that may be lost, the others a random part
 WRITES = 12

@@ -17,7 +17,7 @@ from tailgate.lake.catalog import Change
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.writer.log_writer import open_epoch
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -23,8 +23,8 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from tailgate.lake.tables.stored_relations import table_path
 from tailgate.sinks.main import Sinks
+from testing.engine_process import EngineProcess, rows, until
 from tests.engine.ddl.topics import Registered, Topic, field
-from tests.engine.runtime.parts import EngineProcess, rows, until
 from tests.tables.world import Served
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tailgate.lake.host.scratch import scratch
-from tests.engine.runtime.parts import EngineProcess, until
+from testing.engine_process import EngineProcess, until
 
 # A process with a scratch folder, and a child that inherits its lock, like the engine and its JVM.
 HOLDER = """

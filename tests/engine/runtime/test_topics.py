@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewPartitions
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import changes
-from tests.engine.runtime.parts import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -25,8 +25,8 @@ from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import changes
 from tailgate.lake.types import WEIGHT
+from testing.engine_process import EngineProcess, rows, until
 from tests.engine.ddl.topics import Topic, field
-from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import TailgateError
-from tests.engine.runtime.parts import until
+from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 
-HERE = Path(__file__).parents[3] / "tailgate" / "gateway" / "catalog"
+HERE = Path(__file__).parents[3] / "tailgate" / "gateway" / "catalog" / "relations"
 
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, coalesce(b.typname, t.typname)
@@ -96,7 +96,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(sys.argv[1])
     else:
-        from tests.postgres import Postgres
+        from testing.postgres import Postgres
 
         server = Postgres()
         try:

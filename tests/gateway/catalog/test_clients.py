@@ -29,7 +29,7 @@ from tailgate.lake.catalog.roles import OPERATOR
 from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 from tailgate.sql.authorization import Authorized, authorize
-from tests.postgres import Postgres
+from testing.postgres import Postgres
 
 STATEMENTS = [json.loads(line) for line in (Path(__file__).parents[2] / "fixtures" / "client-sql.jsonl").read_text().splitlines()]
 VALUES = {5: ["catalogs"], 6: ["catalogs", "public"], 7: ["public"]}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tailgate.gateway.http import connection, events
+from testing.engine_process import until
 from tests.authorization.world import World
-from tests.engine.runtime.parts import until
 from tests.gateway.http.conftest import Web
 
 

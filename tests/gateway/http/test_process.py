@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from testing.engine_process import until
 from tests.authorization.world import World
 from tests.certificates import Authority, Pair
-from tests.engine.runtime.parts import until
 
 
 @contextmanager

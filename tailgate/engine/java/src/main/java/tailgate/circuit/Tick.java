@@ -129,12 +129,12 @@ public final class Tick {
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
     boolean again = again(kafka);
-    Set<Integer> except = again ? ids(header(kafka, Circuit.EXCEPT)) : Set.of();
+    Set<Integer> except = again ? ids(KafkaRecord.header(kafka, Circuit.EXCEPT)) : Set.of();
     for (Source source : sources) {
       long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
       if (!again) {
         count[0]++;
-        count[2] += size(kafka, KafkaRecord.KEY) + size(kafka, KafkaRecord.VALUE);
+        count[2] += KafkaRecord.size(kafka, KafkaRecord.KEY) + KafkaRecord.size(kafka, KafkaRecord.VALUE);
         if (!kafka.isNullAt(KafkaRecord.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(KafkaRecord.TIMESTAMP) / 1000);
       }
       try {
@@ -207,7 +207,7 @@ public final class Tick {
         GenericInternalRow without =
             new GenericInternalRow(new Object[] {kafka.isNullAt(KafkaRecord.KEY) ? null
             : kafka.getBinary(KafkaRecord.KEY), null, kafka.getUTF8String(KafkaRecord.TOPIC),
-            kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET), kafka.getLong(KafkaRecord.TIMESTAMP), 0, headers(kafka)});
+            kafka.getInt(KafkaRecord.PARTITION), kafka.getLong(KafkaRecord.OFFSET), kafka.getLong(KafkaRecord.TIMESTAMP), 0, KafkaRecord.headers(kafka)});
         try {
           enter(source, without, except);
           if (again(kafka)) dead(source, kafka, null);
@@ -219,22 +219,6 @@ public final class Tick {
     }
   }
 
-  private static org.apache.spark.sql.catalyst.util.ArrayData headers(InternalRow kafka) {
-    return kafka.numFields() <= KafkaRecord.HEADERS || kafka.isNullAt(KafkaRecord.HEADERS) ? null : kafka.getArray(KafkaRecord.HEADERS);
-  }
-
-  private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
-
-  /** Returns the last header of this name of an inbox record, or null. */
-  private static String header(InternalRow kafka, String name) {
-    var all = headers(kafka);
-    for (int i = all == null ? -1 : all.numElements() - 1; i >= 0; i--) {
-      InternalRow one = all.getStruct(i, 2);
-      if (one.getUTF8String(0).toString().equals(name)) return new String(one.getBinary(1), java.nio.charset.StandardCharsets.US_ASCII);
-    }
-    return null;
-  }
-
   /** Returns whether the record is a dead letter that is retried. */
   private static boolean again(InternalRow kafka) { return kafka.getUTF8String(KafkaRecord.TOPIC).toString().startsWith(Circuit.RETRY); }
 
@@ -244,10 +228,10 @@ public final class Tick {
    */
   private void dead(Source source, InternalRow kafka, SqlError error) {
     boolean again = again(kafka);
-    String tried = again ? header(kafka, Circuit.ATTEMPTS) : null, begun = again ? header(kafka, Circuit.SINCE) : null;
+    String tried = again ? KafkaRecord.header(kafka, Circuit.ATTEMPTS) : null, begun = again ? KafkaRecord.header(kafka, Circuit.SINCE) : null;
     int attempts = tried == null ? 1 : Integer.parseInt(tried);
     long since = begun == null ? time : Long.parseLong(begun);
-    boolean backfill = again ? "true".equals(header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
+    boolean backfill = again ? "true".equals(KafkaRecord.header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
     InternalRow row = new GenericInternalRow(
         new Object[] {kafka.getUTF8String(KafkaRecord.TOPIC), kafka.getInt(KafkaRecord.PARTITION),
         kafka.getLong(KafkaRecord.OFFSET),

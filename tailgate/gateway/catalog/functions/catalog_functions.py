@@ -1,0 +1,231 @@
+"""PostgreSQL's catalog functions, computed from the facts of a catalog and a session.
+
+Each is a Python function that DuckDB calls once per value, registered as
+pg_<name>_<number of arguments>, so `rewrite` chooses by arity. A call takes about 1 µs, which is
+enough for catalogs of thousands of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+from duckdb.func import SPECIAL
+
+from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup, Listed, nothing, yes, zero
+from tailgate.gateway.catalog.functions.definitions import DefinitionFunctions
+from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
+from tailgate.gateway.catalog.functions.object_names import Facts, Session
+from tailgate.gateway.catalog.functions.privileges import RELATION_KINDS, Privileges
+from tailgate.gateway.catalog.relations.signatures import ENCODINGS
+from tailgate.gateway.settings.definitions import SERVER_VERSION
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.errors import FeatureNotSupported, TailgateError, UndefinedObject
+
+VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
+
+
+class Functions(FunctionGroup):
+    """All functions, by (name, number of arguments): argument types, result type, implementation.
+
+    They answer for the session of `asked` on the same thread, because DuckDB calls them on the
+    thread that executes the query.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(FunctionContext())
+        self._names = IdentifierFunctions(self.context)
+        self._definitions = DefinitionFunctions(self.context, self._names)
+        self.privileges = Privileges(lambda: self.facts, lambda: self._session, self._names.regclass_in, self._names.regnamespace_in)
+        self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
+        for signature, function in self._listed():
+            match = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature)
+            assert match is not None, signature
+            name, arguments, result = match.groups()
+            types = [a.strip() for a in arguments.split(",") if a.strip()]
+            self.all[name, len(types)] = (types, result, function)
+
+    def install(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Registers all functions in a DuckDB connection."""
+        duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
+        for (name, count), (types, result, function) in self.all.items():
+            wrapped = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
+            parameters: list[Any] = [duckdb_types[t] for t in types]
+            connection.create_function(
+                f"pg_{name}_{count}",
+                wrapped,
+                parameters,
+                duckdb_types[result],
+                null_handling=SPECIAL,
+                side_effects=count == 0 or name in ("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_notify"),
+            )
+
+    def _listed(self) -> list[Listed]:
+        """Returns (signature, implementation) of each function."""
+        return [*self._names.listed(), *self._definitions.listed(), *self._privilege_functions(), *self._session_functions(), *OTHERS]
+
+    def _privilege_functions(self) -> list[Listed]:
+        may = self.privileges
+        return [
+            ("has_database_privilege(text, text) bool", yes),
+            ("has_database_privilege(text, text, text) bool", yes),
+            ("has_schema_privilege(text, text) bool", lambda o, p: may.has_schema_privilege(None, o, p)),
+            ("has_schema_privilege(text, text, text) bool", may.has_schema_privilege),
+            *((f"has_{kind}_privilege(text, text) bool", lambda o, p: may.has_table_privilege(None, o, p)) for kind in RELATION_KINDS),
+            *((f"has_{kind}_privilege(text, text, text) bool", may.has_table_privilege) for kind in RELATION_KINDS),
+            ("has_column_privilege(text, text, text) bool", lambda o, c, p: may.has_table_privilege(None, o, p)),
+            ("has_function_privilege(text, text) bool", yes),
+            ("has_type_privilege(text, text) bool", yes),
+            ("has_sequence_privilege(text, text) bool", yes),
+            ("pg_has_role(text, text) bool", lambda r, p: may.pg_has_role(None, r, p)),
+            ("pg_has_role(text, text, text) bool", may.pg_has_role),
+            ("operator() text", may.operator),
+        ]
+
+    def _session_functions(self) -> list[Listed]:
+        s = self
+        return [
+            ("pg_cancel_backend(int) bool", lambda p: s._session.signal(p, terminate=False)),
+            ("pg_terminate_backend(int) bool", lambda p: s._session.signal(p, terminate=True)),
+            ("pg_terminate_backend(int, int) bool", lambda p, _: s._session.signal(p, terminate=True)),
+            ("current_setting(text) text", s.current_setting),
+            ("current_setting(text, bool) text", s.current_setting),
+            ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),
+            ("current_database() text", lambda: s._session.database),
+            ("current_user() text", s.current_user),
+            ("session_user() text", lambda: s._session.user),
+            ("version() text", lambda: VERSION),
+            ("pg_backend_pid() int", lambda: s._session.process),
+            ("pg_is_in_recovery() bool", lambda: False),
+            ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
+            ("pg_postmaster_start_time_text() text", nothing),
+            ("pg_advisory_unlock_all() text", lambda: ""),
+            ("pg_notify(text, text) text", s.notify),
+            ("txid_current() int", lambda: 1),
+            ("pg_conf_load_time_text() text", nothing),
+            ("inet_server_port() int", nothing),
+            ("inet_server_addr() text", nothing),
+            ("inet_client_addr() text", nothing),
+            ("inet_client_port() int", nothing),
+        ]
+
+    @contextmanager
+    def asked(self, session: Session, catalog: Catalog, facts: Facts) -> Iterator[None]:
+        """Sets what functions on this thread answer for; `catalog` is as the session sees it."""
+        local = self.context
+        before = local.session, local.catalog, local.facts
+        local.session, local.catalog, local.facts = session, catalog, facts
+        local.path, local.raised = None, None
+        try:
+            yield
+        finally:
+            local.session, local.catalog, local.facts = before
+
+    @property
+    def raised(self) -> TailgateError | None:
+        """Returns the last error of a function on this thread."""
+        return self.context.raised
+
+    def notify(self, channel: str, payload: str) -> str:
+        raise FeatureNotSupported("NOTIFY is not supported")
+
+    # --- the session
+
+    def current_user(self) -> str:
+        """Returns the role of SET ROLE, or else the session's user."""
+        role = self._session.settings["role"]
+        return self._session.user if role in ("none", "") else role
+
+    def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
+        try:
+            return self._session.settings.get(name)[1]
+        except UndefinedObject:
+            fixed = self.facts.settings.get(name.lower())
+            if fixed is None and not missing_ok:
+                raise
+            return fixed
+
+
+NULL_ACCEPTED = {"format_type"}
+
+
+def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Wraps a function to have `count` parameters, because DuckDB inspects the signature."""
+    wrappers: tuple[Callable[..., Any], ...] = (
+        lambda: function(),
+        lambda a: function(a),
+        lambda a, b: function(a, b),
+        lambda a, b, c: function(a, b, c),
+    )
+    return wrappers[count]
+
+
+def _telling(function: Callable[..., Any], local: FunctionContext) -> Callable[..., Any]:
+    """Wraps a function to store its error: DuckDB passes on only the message."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except TailgateError as error:
+            local.raised = error
+            raise
+
+    return call
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function to return NULL if an argument is NULL."""
+    return lambda *arguments: None if None in arguments else function(*arguments)
+
+
+def formatted(pattern: str, *values: str) -> str:
+    """Formats like PostgreSQL's format().
+
+    >>> formatted("%s is %I", "x", "Y")
+    'x is "Y"'
+    """
+    left = iter(values)
+    convert: dict[str, Callable[[str], str]] = {"%s": str, "%I": quoted, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
+    return re.sub("%[sIL%]", lambda m: "%" if m[0] == "%%" else convert[m[0]](next(left)), pattern)
+
+
+def pretty_size(size: int) -> str:
+    """Formats a number of bytes like PostgreSQL's pg_size_pretty().
+
+    >>> pretty_size(8192), pretty_size(20 << 20)
+    ('8192 bytes', '20 MB')
+    """
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if abs(size) < 10 * 1024:
+            return f"{size} {unit}"
+        size = (size + 512) // 1024
+    return f"{size} PB"
+
+
+OTHERS: list[Listed] = [
+    ("pg_encoding_to_char(int) text", lambda n: ENCODINGS[n] if 0 <= n < len(ENCODINGS) else ""),
+    ("pg_char_to_encoding(text) int", lambda n: ENCODINGS.index(n.upper()) if n.upper() in ENCODINGS else -1),
+    ("getdatabaseencoding() text", lambda: "UTF8"),
+    ("pg_client_encoding() text", lambda: "UTF8"),
+    ("pg_relation_size(text) int", zero),
+    ("pg_relation_size(text, text) int", zero),
+    ("pg_table_size(text) int", zero),
+    ("pg_total_relation_size(text) int", zero),
+    ("pg_indexes_size(text) int", zero),
+    ("pg_database_size(text) int", zero),
+    ("pg_tablespace_size(text) int", zero),
+    ("pg_size_pretty(int) text", pretty_size),
+    ("pg_stat_get_numscans(oid) int", zero),
+    ("pg_relation_is_publishable(text) bool", lambda t: False),
+    ("pg_relation_is_updatable(oid, bool) int", zero),
+    ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
+    ("pg_tablespace_location(oid) text", lambda o: ""),
+    ("pg_sequence_last_value(oid) int", nothing),
+    ("format(text, text) text", formatted),
+    ("format(text, text, text) text", formatted),
+    ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"),
+]

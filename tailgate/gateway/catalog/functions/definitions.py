@@ -1,0 +1,126 @@
+"""The functions that return the definitions and descriptions of objects (pg_get_viewdef, obj_description, …)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup, Listed, nothing
+from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
+from tailgate.gateway.catalog.relations import rows
+from tailgate.gateway.catalog.relations.signatures import Signature
+from tailgate.lake.catalog import Function, Item
+from tailgate.lake.catalog.functions import arguments_of, result_of
+from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.names import Name, quoted
+from tailgate.sql.definitions import for_search_path
+
+
+class DefinitionFunctions(FunctionGroup):
+    """Definitions and descriptions of the catalog's objects."""
+
+    def __init__(self, context: FunctionContext, names: IdentifierFunctions) -> None:
+        super().__init__(context)
+        self._names = names
+
+    def listed(self) -> list[Listed]:
+        """Returns the functions."""
+        s = self
+        return [
+            ("pg_get_viewdef(oid) text", s.viewdef),
+            ("pg_get_viewdef(oid, bool) text", s.viewdef),
+            ("pg_get_viewdef_text(text) text", lambda t: s.viewdef(s._names.regclass_in(t))),
+            ("pg_get_ruledef(oid, bool) text", s.ruledef),
+            ("pg_get_ruledef(oid) text", s.ruledef),
+            ("pg_get_indexdef(oid) text", s.indexdef),
+            ("pg_get_indexdef(oid, int, bool) text", s.indexdef),
+            ("pg_get_constraintdef(oid) text", s.constraintdef),
+            ("pg_get_constraintdef(oid, bool) text", s.constraintdef),
+            ("pg_get_expr(text, oid) text", lambda e, o: e),
+            ("pg_get_expr(text, oid, bool) text", lambda e, o, pretty: e),
+            ("pg_get_partkeydef(oid) text", nothing),
+            ("pg_get_partition_constraintdef(oid) text", nothing),
+            ("pg_get_serial_sequence(text, text) text", nothing),
+            ("pg_get_statisticsobjdef_columns(oid) text", nothing),
+            ("pg_get_statisticsobjdef(oid) text", nothing),
+            ("pg_get_triggerdef(oid, bool) text", nothing),
+            ("pg_get_function_arguments(oid) text", s._of_function(arguments_of, lambda f: f.arguments(s._names.format_type))),
+            ("pg_get_function_result(oid) text", s._of_function(result_of, lambda f: f.returns(s._names.format_type))),
+            (
+                "pg_get_function_identity_arguments(oid) text",
+                s._of_function(lambda i: arguments_of(i, defaults=False), lambda f: f.arguments(s._names.format_type, defaults=False)),
+            ),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: for_search_path(i, s.catalog).sql, lambda f: None)),
+            ("obj_description(oid, text) text", s.obj_description),
+            ("obj_description(oid) text", lambda o: None),
+            ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
+            ("shobj_description(oid, text) text", s.shobj_description),
+            ("pg_get_function_sqlbody(oid) text", nothing),
+        ]
+
+    def viewdef(self, oid: int, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid)
+        return None if item is None or not item.query else f" {for_search_path(item, self.catalog).query.strip().rstrip(';')};"
+
+    def ruledef(self, oid: int, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid - rows.RULES)
+        if item is None:
+            return None
+        return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {self._qualified(item)} DO INSTEAD {self.viewdef(item.id)}'
+
+    def _qualified(self, item: Item) -> str:
+        return Name(item.name, self.facts.catalog.schema_of(item).name).sql
+
+    def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
+        if oid in self.facts.fixed_indexes:
+            return self._fixed_index(oid, column, pretty)
+        entry = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
+        if entry is None:
+            return None
+        if column:
+            names = [quoted(entry.relation.columns[i].name) for i in entry.columns]
+            return names[column - 1] if column <= len(names) else ""
+        table = self._names.regclass_out(entry.relation.id) if pretty else self._qualified(entry.relation)
+        return definition(entry.index, table, entry.relation)
+
+    def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
+        """Returns the definition of one of PostgreSQL's own indexes."""
+        unique, relation, names = self.facts.fixed_indexes[oid]
+        columns = [quoted(name) for name in names]
+        if column:
+            return columns[column - 1] if column <= len(columns) else ""
+        schema = quoted(self.facts.namespaces[self.facts.classes[relation][1]])
+        table = self._names.regclass_out(relation) if pretty else f"{schema}.{quoted(self.facts.classes[relation][0])}"
+        kind = "UNIQUE INDEX" if unique else "INDEX"
+        return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
+
+    def _of_function(self, definition: Callable[[Function], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
+        """Returns a function from an oid to text: by `definition` for created functions, by `fixed` for PostgreSQL's own."""
+
+        def by_oid(oid: int) -> str | None:
+            if oid in self.facts.signatures:
+                return fixed(self.facts.signatures[oid])
+            item = self.facts.item(oid)
+            return definition(item) if item is not None and isinstance(item, Function) else None
+
+        return by_oid
+
+    def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
+        if oid >= rows.CHECKS:
+            id, number = divmod(oid - rows.CHECKS, rows.CHECKS_MAX)
+            table = self.facts.item(id)
+            checks = rows.checks_of(table) if table is not None else ()
+            return f"CHECK (({checks[number].text}))" if number < len(checks) else None
+        if (index := self.facts.fixed_constraints.get(oid)) is not None:
+            word, names = index
+            return f"{word} ({', '.join(map(quoted, names))})"
+        item = self.facts.item(oid - rows.CONSTRAINTS)
+        if item is None or not item.key:
+            return None
+        return f"PRIMARY KEY ({', '.join(quoted(item.columns[i].name) for i in item.key)})"
+
+    def obj_description(self, oid: int, catalog: str) -> str | None:
+        kind = self.facts.by_name.get((11, catalog))
+        return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
+
+    def shobj_description(self, oid: int, catalog: str) -> str | None:
+        return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))

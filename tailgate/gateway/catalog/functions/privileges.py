@@ -1,0 +1,102 @@
+"""PostgreSQL's functions about roles and privileges, such as has_table_privilege()."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tailgate.gateway.catalog.functions.object_names import Facts, Session
+from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
+from tailgate.lake.catalog.schemas import SYSTEM
+from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
+
+RELATION_KINDS = ("table", "any_column")
+MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
+SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
+
+
+def _privileges(text: str, valid: Iterable[str]) -> list[str]:
+    """Parses a list of privileges. Raises 22023 for an unknown one.
+
+    TRUNCATE, REFERENCES and TRIGGER are valid, but only superusers and owners have them.
+    """
+    words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in text.split(",")]
+    for word in words:
+        if word not in (*valid, "TRUNCATE", "REFERENCES", "TRIGGER"):
+            raise InvalidParameterValue(f'unrecognized privilege type: "{text}"')
+    return words
+
+
+class Privileges:
+    """The privilege functions.
+
+    `facts` and `session` return those of the current query. `relation` and `schema` convert names
+    to oids.
+    """
+
+    def __init__(
+        self, facts: Callable[[], Facts], session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]
+    ) -> None:
+        self._know = facts
+        self._ask = session
+        self.regclass_in = relation
+        self.regnamespace_in = schema
+
+    @property
+    def facts(self) -> Facts:
+        return self._know()
+
+    @property
+    def _session(self) -> Session:
+        return self._ask()
+
+    def operator(self) -> str:
+        """Returns the name of the role with oid 10; the session's user if no roles were created."""
+        return self.facts.roles[OPERATOR_ID] if self.facts.catalog.has_roles else self._session.user
+
+    def _role(self, role: str | None) -> Role:
+        """Returns the role with a name or an oid; for None that of the session."""
+        if role is None:
+            return self._session.role
+        catalog = self.facts.catalog
+        if not catalog.has_roles:
+            return self._session.role
+        if role.isdigit() and int(role) in catalog.all_roles():
+            return catalog.all_roles()[int(role)]
+        return catalog.all_roles()[0] if role == "public" else catalog.role(role)
+
+    def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool:
+        """Tells whether a role has one of the privileges.
+
+        All roles may read system relations, except those in SECRET.
+        """
+        oid = self.regclass_in(relation)
+        words = _privileges(privileges, RELATION_PRIVILEGES)
+        grantee = self._role(role)
+        if oid in self.facts.catalog.items:
+            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+        secret = self.facts.classes.get(oid, ("",))[0] in SECRET
+        return grantee.superuser or ("SELECT" in words and not secret)
+
+    def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
+        oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
+        words = _privileges(privileges, SCHEMA_PRIVILEGES)
+        grantee = self._role(role)
+        if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
+            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+        return grantee.superuser or "USAGE" in words
+
+    def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
+        """Tells whether a role is a member of another.
+
+        MEMBER (it may SET ROLE) and USAGE (it has the privileges) are the same, as all roles inherit.
+        """
+        words = [word.strip().upper() for word in privileges.split(",")]
+        if any(word not in MEMBERSHIP for word in words):
+            raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
+        member, catalog = self._role(role), self.facts.catalog
+        group = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
+        if group is None and not of.isdigit():
+            raise UndefinedObject(f'role "{of}" does not exist')
+        if member.superuser or group is None:
+            return member.superuser
+        return any(catalog.administers(member, group) if " WITH " in word else group in catalog.acting(member.id) for word in words)

@@ -1,0 +1,136 @@
+"""The DuckDB instance of the system catalog: tables and views of the schemas pg, information and tailgate.
+
+    postgres15.zip  PostgreSQL's fixed rows (pg_type, …) ──┐
+    rows            rows of Tailgate's items             ──┴─► tables pg.*; items' rows are replaced when the catalog changes
+    item_status     the engine's status of items         ────► tables tailgate.*, filled for each query that reads them
+    relations.json  columns of all relations             ──► empty tables for all other relations
+    views.sql       pg_tables, information_schema.* …    ──► views
+
+It is separate from the instance of users' data and equally sandboxed. Columns have private types:
+oid, regproc and regtype are UINTEGER, which no other type uses; vectors are lists.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from functools import cache
+from importlib import resources
+
+import duckdb
+import pyarrow as pa
+
+from tailgate.gateway.catalog.relations import item_status
+from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
+from tailgate.lake.catalog import FIRST_ID, Catalog
+
+HERE = resources.files("tailgate.gateway.catalog.relations")
+
+DUCKDB = {
+    "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "oid": "UINTEGER",
+    "regproc": "UINTEGER", "regtype": "UINTEGER", "xid": "UINTEGER", "oidvector": "UINTEGER[]", "_oid": "UINTEGER[]",
+    "int2vector": "SMALLINT[]", "_int2": "SMALLINT[]", "_text": "VARCHAR[]", "_char": "VARCHAR[]", "_name": "VARCHAR[]",
+    "_aclitem": "VARCHAR[]", "_float4": "FLOAT[]", "_float8": "DOUBLE[]", "_bool": "BOOLEAN[]", "_varchar": "VARCHAR[]",
+    "timestamptz": "TIMESTAMPTZ", "interval": "INTERVAL", "bytea": "BLOB", "numeric": "DECIMAL(38,0)",
+}  # fmt: skip
+
+
+SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", item_status.SCHEMA: item_status.SCHEMA}  # PostgreSQL's name → DuckDB's
+
+
+# Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
+OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
+
+
+@cache
+def relations() -> dict[str, dict[str, str]]:
+    """Returns the columns of all catalog relations: `schema.name` → column → type."""
+    loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
+    return loaded | item_status.relations()
+
+
+def duckdb_type(type: str) -> str:
+    """Returns the DuckDB type of a column; types without one are text.
+
+    >>> duckdb_type("_oid"), duckdb_type("_regtype"), duckdb_type("pg_node_tree")
+    ('UINTEGER[]', 'VARCHAR[]', 'VARCHAR')
+    """
+    return DUCKDB.get(type, "VARCHAR[]" if type.startswith("_") else "VARCHAR")
+
+
+def table_name(relation: str) -> str:
+    """Returns the DuckDB name of a catalog relation.
+
+    >>> table_name("pg_catalog.pg_class"), table_name("information_schema.tables")
+    ('pg.pg_class', 'information.tables')
+    """
+    schema, _, name = relation.partition(".")
+    return f"{SCHEMAS[schema]}.{name}"
+
+
+def build(connection: duckdb.DuckDBPyConnection) -> None:
+    """Creates all relations, with PostgreSQL's fixed rows."""
+    connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
+    views = view_texts()
+    connection.execute(
+        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR)"
+    )
+    for relation, columns in relations().items():
+        if relation not in views:
+            listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
+            connection.execute(f"CREATE TABLE {table_name(relation)} ({listed})")
+    with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            relation, rows = name.removesuffix(".arrow"), pa.ipc.open_stream(file.read(name)).read_all()
+            if f"pg_catalog.{relation}" in views:  # a view reads these rows
+                connection.register("__rows", rows)
+                connection.execute(f"CREATE TABLE pg.fixed_{relation} AS SELECT * FROM __rows")
+                connection.unregister("__rows")
+            else:
+                insert(connection, f"pg.{relation}", rows)
+    for relation, text in views.items():
+        names = ", ".join(f'"{column}"' for column in relations()[relation])
+        connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")
+
+
+def view_texts() -> dict[str, str]:
+    """Returns the queries of views in views.sql, where each starts with `-- view schema.name`."""
+    out: dict[str, str] = {}
+    for part in (HERE / "views.sql").read_text().split("\n-- view ")[1:]:
+        name, _, text = part.partition("\n")
+        out[name.strip()] = text.strip().rstrip(";")
+    return out
+
+
+def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    """Replaces the rows of items by those of the given catalog."""
+    connection.begin()
+    try:
+        for name, rows in all_rows(catalog):
+            columns = OIDS.get(name) or [next(iter(relations()[f"pg_catalog.{name}"]))]
+            connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}")
+            if rows:
+                insert(connection, f"pg.{name}", _table(rows))
+        connection.execute("DELETE FROM pg.made_roles")
+        fill(connection, "pg.made_roles", roles(catalog))
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
+    """Inserts rows into an empty relation; missing columns are NULL."""
+    if rows:
+        names = {key: None for row in rows for key in row}
+        insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    connection.register("__rows", rows)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM __rows")
+    connection.unregister("__rows")
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in rows[0]})

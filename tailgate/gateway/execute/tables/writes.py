@@ -1,0 +1,44 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE in a session: bound once, then run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from tailgate.gateway.execute import committing
+from tailgate.gateway.results.rows import TableRows, Tagged
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.writes import plans
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Write, WritePlan
+
+
+async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
+    """Binds the statement: the plan becomes `body`, the columns are those of RETURNING."""
+    assert bound.catalog is not None
+    workers, oids = session.serving.workers, tuple(oids)
+    in_worker = partial(plans.bound_in_worker, bound.text, oids, bound.catalog)
+    if isinstance(statement, LongWrite):
+        columns, write = await workers.run_in_worker(in_worker)
+    else:
+        long = len(bound.text) > LONG_CHARACTERS
+        columns, write = await workers.run_bounded(plans.bound, statement, oids, bound.catalog, in_worker=in_worker, long=long)
+    return replace(bound, columns=columns, parameters=write.parameters, body=write)
+
+
+async def begin(session: Session, bound: Bound, statement: Write | LongWrite, values: Sequence[object]) -> Tagged | str:
+    """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
+    write: WritePlan = bound.body
+    effect = await committing.run(session, write, values)
+    match write:
+        case InsertPlan():
+            word = "INSERT 0"
+        case ChangePlan(updates=updates):
+            word = "UPDATE" if updates else "DELETE"
+        case _:
+            return "TRUNCATE TABLE"
+    if bound.columns is None or effect.returned is None:
+        return f"{word} {effect.count}"
+    return Tagged(TableRows(bound.columns, effect.returned), word)

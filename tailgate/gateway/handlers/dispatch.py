@@ -1,0 +1,195 @@
+"""The statements of a session by kind: `bind` resolves their names, `begin` runs them.
+
+`EXECUTORS` has one row for each kind (`sql.statements.kinds`): the function that determines its columns and parameters, and the one that
+runs it.
+
+    SELECT, TAIL, COPY TO, cursors   queries, cursors, results      ──► rows, possibly without an end
+    SHOW, EXPLAIN                    show, control                  ──► rows
+    INSERT, UPDATE, DELETE, …        tables.writes, tables.copy_in   ──► rows of RETURNING, or a tag
+    CREATE TABLE … AS, ALTER TABLE   tables.create_table_as, changes ──► a tag
+    CREATE, DROP, …                  catalog_changes: the engine    ──► a tag
+    SET, BEGIN, PREPARE, …           commands: the session itself   ──► a tag
+
+Errors have positions in the statement's own text. `bind_at` adds the statement's position in the query string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tailgate.gateway.encode.copying import CopyEncoder
+from tailgate.gateway.execute import catalog_changes, commands, cursors, explain, queries, show, subscriptions, time_expressions, tokens
+from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
+from tailgate.gateway.execute.tables import writes as table_writes
+from tailgate.gateway.ksqldb import targets
+from tailgate.gateway.results.copying import CopyOut, Result, copy_options
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.parsing import LongWrite, ParsedStatement
+from tailgate.gateway.session.statements.portals import Bound, Statement, check_result
+from tailgate.gateway.session.transactions import State
+from tailgate.lake import errors as e
+from tailgate.sql import statements as s
+from tailgate.sql.statements.kinds import KINDS, Place
+
+# A function of a row: the statement is that of `bound`, with its own type.
+Bind = Callable[[Session, Bound, Any, Sequence[int]], "Bound | Awaitable[Bound]"]
+Run = Callable[[Session, Bound, Any, Sequence[object]], "Result | Awaitable[Result]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """The functions that execute statements of one kind.
+
+    `run` returns the rows, or the command tag if there are none. `bind` sets the columns and parameters that Describe returns; None for
+    a statement that has neither.
+    """
+
+    run: Run
+    bind: Bind | None = None
+
+
+def check_failed(session: Session, statement: ParsedStatement) -> None:
+    """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
+    if session.transaction.state is State.FAILED and not (type(statement) in KINDS and KINDS[type(statement)].ends_failed_block):
+        raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
+
+
+def writes(statement: ParsedStatement) -> bool:
+    """Returns whether the statement changes rows of tables."""
+    return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
+
+
+async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
+    """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
+    statement = targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
+    bound = Bound(statement, text.text, text.position, catalog=session.catalog)
+    executor = EXECUTORS.get(type(statement))
+    if executor is None or executor.bind is None:
+        return bound
+    result = executor.bind(session, bound, statement, oids)
+    return result if isinstance(result, Bound) else await result
+
+
+async def bind_at(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
+    """Does the same as `bind`. Adds the statement's place in the query string to the position of an error."""
+    try:
+        return await bind(session, statement, text, oids)
+    except e.TailgateError as error:
+        if error.position is not None:
+            error.position += text.position
+        raise
+
+
+async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Result:
+    """Runs a statement. Returns its rows, or the command tag if it has none."""
+    executor = EXECUTORS.get(type(bound.statement))
+    if executor is None:
+        raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
+    if writes(bound.statement) and session.settings.as_of is not None:
+        raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
+    result = executor.run(session, bound, bound.statement, values)
+    return await result if isinstance(result, Awaitable) else result
+
+
+async def rebound(session: Session, statement: Statement) -> Bound:
+    """Returns the statement, bound again if the catalog or the cursor that it names may have changed. Raises if its columns differ."""
+    old = statement.bound
+    if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
+        return old
+    bound = await bind_at(session, old.statement, s.StatementText(old.text, old.position), statement.oids)
+    if not isinstance(old.statement, (s.Fetch, s.Execute)):
+        check_result(old, bound)
+    statement.bound = bound
+    session.statements[statement.name] = statement  # updates the charged size
+    return bound
+
+
+# --- statements that contain others --------------------------------------------------------------------------------------
+
+
+async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
+    """Binds the query of a COPY or a cursor, which becomes `body`."""
+    inner = Bound(statement.statement, bound.text, bound.position, catalog=bound.catalog)
+    body = await queries.bind(session, inner, statement.statement, oids)
+    return replace(bound, parameters=body.parameters, body=body)
+
+
+async def _copy_to(session: Session, bound: Bound, statement: s.CopyTo, values: Sequence[object]) -> CopyOut:
+    encoder = CopyEncoder(bound.body.columns or (), copy_options(statement), session.settings.style)
+    return CopyOut(encoder, await queries.begin(session, bound.body, values))
+
+
+async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
+    if statement.name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
+    text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
+    oids = tuple(t.oid for t in statement.types)
+    inner = await bind(session, statement.statement, text, oids)
+    session.statements.add(Statement(statement.name, statement.text.encode(), oids, inner))
+    return "PREPARE"
+
+
+def _bind_execute(session: Session, bound: Bound, statement: s.Execute, oids: Sequence[int]) -> Bound:
+    return replace(bound, columns=session.statements.find(statement.name).bound.columns)
+
+
+async def _execute(session: Session, bound: Bound, statement: s.Execute, values: Sequence[object]) -> Result:
+    prepared = session.statements.find(statement.name)
+    check_failed(session, prepared.bound.statement)
+    arguments: list[object] = []
+    if statement.arguments is not None:
+        arguments = await time_expressions.arguments(session, statement.arguments)
+    parameters = prepared.bound.parameters
+    if len(arguments) != len(parameters):
+        raise e.SyntaxError_(
+            f'wrong number of parameters for prepared statement "{statement.name}"',
+            detail=f"Expected {len(parameters)} parameters but got {len(arguments)}.",
+        )
+    style = session.settings.style
+    arguments = [time_expressions.converted(v, t, style) for v, t in zip(arguments, parameters, strict=True)]
+    inner = await rebound(session, prepared)
+    check_result(bound, inner)
+    return await begin(session, inner, arguments)
+
+
+# --- the table -----------------------------------------------------------------------------------------------------------
+
+EXECUTORS: dict[type, Executor] = {
+    s.Select: Executor(queries.select, queries.bind_select),
+    s.Tail: Executor(queries.follow, queries.bind_tail),
+    s.FollowKsqldb: Executor(queries.follow, queries.bind_push),
+    s.CopyTo: Executor(_copy_to, _bind_inner),
+    s.Insert: Executor(table_writes.begin, table_writes.bind),
+    s.Update: Executor(table_writes.begin, table_writes.bind),
+    s.Delete: Executor(table_writes.begin, table_writes.bind),
+    s.Truncate: Executor(table_writes.begin, table_writes.bind),
+    LongWrite: Executor(table_writes.begin, table_writes.bind),
+    s.CopyFrom: Executor(copy_in.run, copy_in.bind),
+    s.AlterTable: Executor(changes.alter),
+    s.CreateTableAs: Executor(create_table_as.run, create_table_as.bind),
+    s.DeclareCursor: Executor(cursors.declare, _bind_inner),
+    s.Fetch: Executor(cursors.fetch, cursors.bind),
+    s.CloseCursor: Executor(cursors.close),
+    s.FetchSubscription: Executor(subscriptions.fetch, subscriptions.bind_fetch),
+    s.Acknowledge: Executor(subscriptions.acknowledge, subscriptions.bind_acknowledge),
+    s.Show: Executor(show.run, show.bind),
+    s.Explain: Executor(explain.run, explain.bind),
+    s.Print: Executor(show.run_print, show.bind_print),
+    s.Prepare: Executor(_prepare),
+    s.Execute: Executor(_execute, _bind_execute),
+    s.Deallocate: Executor(commands.deallocate),
+    s.Begin: Executor(commands.begin),
+    s.Commit: Executor(commands.end),
+    s.Rollback: Executor(commands.end),
+    s.Savepoint: Executor(commands.savepoint),
+    s.Release: Executor(commands.release),
+    s.RollbackTo: Executor(commands.rollback_to),
+    s.Set: Executor(commands.set_value),
+    s.Reset: Executor(commands.reset),
+    s.Discard: Executor(commands.discard),
+    s.Unlisten: Executor(commands.unlisten),
+    **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
+    s.CreateToken: Executor(tokens.create, tokens.bind),
+}
