@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "tailgate"
-PACKAGES = ("engine", "examples", "formats", "lake", "sinks", "sql", "values")
+PACKAGES = ("embedded", "engine", "examples", "formats", "gateway", "lake", "operations", "sinks", "sql", "values")
 LINES_MAX = 400  # of a file
 FUNCTION_LINES_MAX = 60
 PARAMETERS_MAX = 7  # without self

@@ -7,10 +7,9 @@ functions that count rows appear only where the order determines the result, apa
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import dataclass, field
 
-from tests.generator import signatures
+from tests.generator.calls import NAMES_MAX, Calls, constant
 from tests.generator.expressions import COMPARED, DEPTH, Expressions, Name, Scope
 from tests.generator.signatures import Signature
 from tests.generator.trees import Node, expression, fixed, listed, node, optional
@@ -20,7 +19,6 @@ SHOWN = (
     "int2", "float4", "bytea", "time", "int4[]", "text[]", "bool", "int4", "text",
 )  # fmt: skip
 INEXACT = ("numeric", "float8", "float4")  # types whose last digits may differ in the outermost select list
-NAMES_MAX = 12  # limit of the columns in an ORDER BY
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ class Queries:
 
     def __post_init__(self) -> None:
         self.expressions = Expressions(self.random, self._subquery, self.parameters, self.used)
+        self.calls = Calls(self.random, self.parameters, self.used, self.clauses)
 
     def query(self) -> Query:
         """Generates a complete query."""
@@ -109,7 +108,7 @@ class Queries:
         if len(types) == 1 and r.random() < 0.5:
             source = self._from(scope, depth - 1)
             where = self._where(source.scope + scope, depth - 1)
-            call = self.aggregate(types[0], source.scope, depth - 1)
+            call = self.calls.aggregate(types[0], source.scope, depth - 1)
             if call is not None:
                 return node("query", "SELECT ", call, " FROM ", source.node, where)
         inner = self.select(types, scope, depth - 1)
@@ -160,7 +159,7 @@ class Queries:
         inner = self.select(types, [], depth, labelled=True)
         order = list(range(len(types)))
         r.shuffle(order)
-        keys = [node("key", f"{i + 1}" if r.random() < 0.5 else f"o{i}", self.direction()) for i in order]
+        keys = [node("key", f"{i + 1}" if r.random() < 0.5 else f"o{i}", self.calls.direction()) for i in order]
         parts = [fixed(" ORDER BY ", listed(keys))]
         if r.random() < 0.7:
             parts.append(optional(self._cut()))
@@ -182,11 +181,6 @@ class Queries:
                 f" LIMIT {count} + 1",
             ]
         )
-
-    def direction(self) -> str:
-        return self.random.choice(["", "", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST", " NULLS LAST"])
-
-    # ---- SELECT ---------------------------------------------------------------------------------
 
     def select(self, types: list[str], outer: Scope, depth: int, *, exact: bool = True, labelled: bool = False) -> Node:
         """Generates a SELECT with columns of these types."""
@@ -212,7 +206,7 @@ class Queries:
     def _distinct_on(self, types: list[str], outputs: list[Node], source: Source, where: Node) -> Node:
         self.clauses.add("DISTINCT ON")
         on = ", ".join(f"o{i}" for i in range(self.random.randint(1, len(outputs))))
-        order = ", ".join(f"o{i}{self.direction()}" for i in range(len(outputs)))
+        order = ", ".join(f"o{i}{self.calls.direction()}" for i in range(len(outputs)))
         inner = node("query", "SELECT ", self._outputs(outputs, True), " FROM ", source.node, where)
         return node("query", f"SELECT DISTINCT ON ({on}) * FROM (", inner, f") AS q ORDER BY {order}")
 
@@ -239,12 +233,12 @@ class Queries:
         if r.random() < 0.25:
             of = r.choice(COMPARED)
             keys.append(Name(self.expressions.expression(of, source.scope, 1), of))
-        keys = [k for k in keys if not _constant(k.node.text)]
+        keys = [k for k in keys if not constant(k.node.text)]
         calls = [c for c in (self._aggregate_name(source.scope, depth) for _ in range(r.randint(1, 2))) if c is not None]
-        aggregates = [self.aggregate(t, source.scope, depth - 1) if r.random() < 0.5 else None for t in types]
+        aggregates = [self.calls.aggregate(t, source.scope, depth - 1) if r.random() < 0.5 else None for t in types]
         scope = [*keys, *calls]
         if self.windows and r.random() < 0.1:
-            call = self._window_call(r.choice(["int8", "int4", "numeric"]), scope)
+            call = self.calls.window(r.choice(["int8", "int4", "numeric"]), scope)
             aggregates = [w if w is not None or t != call.type else call.node for t, w in zip(types, aggregates, strict=True)]
         outputs = [w if w is not None else self.expressions.expression(t, scope, 1) for t, w in zip(types, aggregates, strict=True)]
         parts: list[Node | str] = ["SELECT ", self._outputs(outputs, labelled), " FROM ", source.node, where]
@@ -267,109 +261,17 @@ class Queries:
 
     def _aggregate_name(self, scope: Scope, depth: int) -> Name | None:
         type = self.random.choice(["int8", "int8", "int4", "text", "numeric", "bool", "date", "float8", "jsonb", "int4[]", "text[]"])
-        call = self.aggregate(type, scope, depth - 1)
+        call = self.calls.aggregate(type, scope, depth - 1)
         return None if call is None else Name(call, type)
-
-    def aggregate(self, type: str, scope: Scope, depth: int) -> Node | None:
-        """Generates an exact aggregate of a type; None if no aggregate returns the type."""
-        r = self.random
-        signature = signatures.pick(signatures.AGGREGATES, type, r, exact=True)
-        if signature is None:
-            return None
-        self.used.add(signature)
-        expressions = Expressions(r, None, self.parameters, self.used)
-        types = signature.arguments
-        depth = min(depth, 1)
-        name = signature.name
-        if name in ("mode", "percentile_disc"):
-            order = node(
-                "clause", " WITHIN GROUP (ORDER BY ", expressions.expression(_ordered(signature), scope, depth), self.direction(), ")"
-            )
-            direct = node("clause", r.choice(["0", "0.25", "0.5", "1"]) if name != "mode" else "")
-            if type.endswith("[]") and name == "percentile_disc":
-                direct = node("clause", "ARRAY[0.2, 0.5]::float8[]")
-            return expression(type, f"{name}(", direct, ")", order, self._filter(expressions, scope))
-        if not types:
-            return expression(type, "count(*)", self._filter(expressions, scope))
-        arguments = [expressions.expression(t, scope, depth) for t in types]
-        if any(_constant(a.text) for a in arguments) and r.random() < 0.8 and not scope:
-            return None
-        distinct, order = "", node("clause")
-        if name in ("array_agg", "string_agg", "jsonb_agg", "jsonb_object_agg"):
-            keys = [node("key", a, self.direction()) for a in arguments]
-            if name == "string_agg":
-                arguments[1] = expression(types[1], "','" if type == "text" else "'\\x00'::bytea")
-                keys = keys[:1]
-            order = fixed(" ORDER BY ", listed(keys))
-        elif r.random() < 0.2:
-            distinct = "DISTINCT "
-        return expression(type, f"{name}({distinct}", listed(arguments, least=len(arguments)), order, ")", self._filter(expressions, scope))
-
-    def _filter(self, expressions: Expressions, scope: Scope) -> Node:
-        if self.random.random() < 0.8:
-            return node("clause")
-        self.clauses.add("FILTER")
-        return optional(" FILTER (WHERE ", expressions.condition(scope, 1), ")")
 
     # ---- windows --------------------------------------------------------------------------------
 
     def _windowed(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
         self.clauses.add("OVER")
-        calls = [self._window_call(t, source.scope, counting=i == 0) if self.random.random() < 0.6 else None for i, t in enumerate(types)]
+        calls = [self.calls.window(t, source.scope, counting=i == 0) if self.random.random() < 0.6 else None for i, t in enumerate(types)]
         scope = source.scope + [c for c in calls if c is not None] + outer
         outputs = [c.node if c is not None else self.expressions.expression(t, scope, 1) for t, c in zip(types, calls, strict=True)]
         return node("query", "SELECT ", self._outputs(outputs, labelled), " FROM ", source.node, where)
-
-    def _window_call(self, type: str, scope: Scope, *, counting: bool = True) -> Name:
-        """Generates a window function call.
-
-        With `counting`, it may be a function that counts rows. Without, it may not, because two
-        such calls can number equal rows differently.
-        """
-        r = self.random
-        expressions = Expressions(r, None, self.parameters, self.used)
-        names = [n for n in scope if n.exact]
-        split = node("clause")
-        if names and r.random() < 0.6:
-            split = optional("PARTITION BY ", listed([n.node for n in r.sample(names, r.randint(1, min(2, len(names))))]), " ")
-        luck = r.random()
-        total = [node("key", n.node, self.direction()) for n in names]
-        if counting and luck < 0.6 and 0 < len(total) <= NAMES_MAX:
-            r.shuffle(total)
-            order = fixed("ORDER BY ", listed(total))
-            value = expressions.expression(type, scope, 1)
-            numbers = {
-                "int8": ["row_number()", "rank()", "dense_rank()"],
-                "float8": ["percent_rank()", "cume_dist()"],
-                "int4": ["ntile(3)"],
-            }
-            if type in numbers and r.random() < 0.5:
-                return Name(expression(type, r.choice(numbers[type]), " OVER (", split, order, ")"), type, type != "float8")
-            call = r.choice(["lag({}, 1)", "lead({})", "first_value({})", "last_value({})", "nth_value({}, 2)", "lag({}, 2, NULL)"])
-            before, after = call.split("{}")
-            frame = optional(self._frame(rows=True)) if r.random() < 0.5 else node("clause")
-            return Name(expression(type, before, value, after, " OVER (", split, order, frame, ")"), type)
-        call = self.aggregate(type, scope, 1)
-        for _ in range(3):
-            if call is None or "DISTINCT" in call.text or "WITHIN" in call.text or "ORDER BY" in call.text:
-                call = self.aggregate(type, scope, 1)
-        if call is None or "DISTINCT" in call.text or "WITHIN" in call.text or "ORDER BY" in call.text:
-            call = expression("int8", "count(*)")
-            type = "int8"
-        keys = [node("key", n.node, self.direction()) for n in r.sample(names, min(len(names), r.randint(0, 2)))]
-        order = optional("ORDER BY ", listed(keys)) if keys else node("clause")
-        frame = optional(self._frame(rows=False)) if r.random() < 0.3 and keys else node("clause")
-        return Name(expression(type, call, " OVER (", split, order, frame, ")"), type)
-
-    def _frame(self, *, rows: bool) -> str:
-        r = self.random
-        mode = r.choice(["ROWS", "ROWS", "RANGE", "GROUPS"]) if rows else r.choice(["RANGE", "GROUPS"])
-        ends = ["UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "2 FOLLOWING", "UNBOUNDED FOLLOWING"]
-        if mode == "RANGE":
-            ends = [ends[0], ends[3], ends[6]]
-        start = r.randint(0, len(ends) - 2)
-        exclude = r.choice(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"]) if rows else ""
-        return f" {mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
 
     # ---- FROM -----------------------------------------------------------------------------------
 
@@ -462,15 +364,6 @@ class Queries:
             scope = [Name(expression(type, f"{name}.v"), type), Name(expression("int8", f"{name}.n"), "int8")]
             return Source(node("from", f"{text} WITH ORDINALITY AS {name} (v, n)"), scope)
         return Source(node("from", f"{text} AS {name} (v)"), [Name(expression(type, f"{name}.v"), type)])
-
-
-def _ordered(signature: Signature) -> str:
-    return signature.arguments[-1]
-
-
-def _constant(text: str) -> bool:
-    """Returns whether a GROUP BY key is a plain number (an output position) or contains no column."""
-    return re.search(r"[a-z]\w*\.\w", text) is None
 
 
 __all__ = ["DEPTH", "Queries", "Query", "Relation"]
