@@ -122,7 +122,7 @@ def find_function(name: FunctionName, catalog: Catalog) -> Function:
 def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes the functions, and notices."""
     notices: list[Notice] = []
-    name: dict[int, Item | Schema] = {}
+    removed: dict[int, Item | Schema] = {}
     for function in statement.functions:
         try:
             item = find_function(function, catalog)
@@ -131,8 +131,8 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
                 raise
             notices.append(notice(f"function {signature(function.name.name, function.types or ())} does not exist, skipping"))
         else:
-            name[item.id] = item
-    return removal(name, catalog, notices, cascade=statement.cascade)
+            removed[item.id] = item
+    return removal(removed, catalog, notices, cascade=statement.cascade)
 
 
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:

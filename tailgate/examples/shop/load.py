@@ -27,7 +27,7 @@ CHANNELS = ("organic search", "paid search", "referral", "social", "display")
 USER_COUNT = 1_000
 CHANGES_PER_VIEW = 0.02  # changes of users per page view
 BATCH_S = 0.005  # seconds between two batches; short, so that events arrive evenly
-ALARM_QUEUE = 100_000  # limit of messages that wait for the broker; beyond it the generator waits
+QUEUE_MAX = 100_000  # limit of messages that wait for the broker; beyond it the generator waits
 
 
 class Load:
@@ -46,7 +46,7 @@ class Load:
         self._kafka = kafka
         self._random = random.Random(seed)
         self._producer = Producer(
-            {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2}
+            {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * QUEUE_MAX, "log_level": 2}
             | dict(settings or {})
         )
         self._table = Table(registry, "users")
@@ -102,7 +102,7 @@ class Load:
                     self._change()
             sent = due
             self._producer.poll(0)
-            while len(self._producer) > ALARM_QUEUE:
+            while len(self._producer) > QUEUE_MAX:
                 self._producer.poll(0.1)
 
     def _view(self) -> None:

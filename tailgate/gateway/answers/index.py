@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.serving.lookup_plans import AccessPath
+from tailgate.gatepath.serving.lookup_plans import AccessPath
 from tailgate.lake.types import Field
 from tailgate.values import raw
 
@@ -25,23 +25,23 @@ PIECE_ROWS = 5_000  # rows of a large batch that are applied at once: about 10 m
 
 
 class Index:
-    """An index of a relation by the columns of `way`.
+    """An index of a relation by the columns of `path`.
 
     `time`: the time of the rows, -1 while they are incomplete. `moved`: set when the index reaches a new time.
     """
 
-    def __init__(self, fields: Sequence[Field], way: AccessPath) -> None:
+    def __init__(self, fields: Sequence[Field], path: AccessPath) -> None:
         self.time = -1
         self.hits = 0
         self.count = 0  # rows
         self.bytes = 0  # approximate
         self.moved = asyncio.Event()
         self._types = [f.type for f in fields]
-        self._by = way.columns
-        self._key = way.key
+        self._by = path.columns
+        self._key = path.key
         self._rows: dict[Row, Row] = {}
         self._groups: dict[Row, dict[Row, list[Any]]] = {}
-        self._identity: Callable[[Row], Row] = _identity(fields, way.key)
+        self._identity: Callable[[Row], Row] = _identity(fields, path.key)
 
     @property
     def unique(self) -> bool:

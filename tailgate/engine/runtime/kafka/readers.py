@@ -72,7 +72,7 @@ def _reader(name: str, sources: list[Source], catalog: Catalog) -> Reader:
     topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
     registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
     reached = settings(first.kafka, catalog)
-    return Reader(name, first.brokers, reached, topics, first.max_records_per_second, transactions.told(sources), registries)
+    return Reader(name, first.brokers, reached, topics, first.max_records_per_second, transactions.configuration(sources), registries)
 
 
 def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], keep: Callable[[str], str]) -> Any:
@@ -86,7 +86,7 @@ def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str]
     if reader.rate is not None:
         java_reader.limit(reader.rate)
     if reader.transactions:
-        java_reader.keepTransactions(transactions.unveiled(reader.transactions, keep))
+        java_reader.keepTransactions(transactions.with_access(reader.transactions, keep))
     return java_reader
 
 

@@ -39,7 +39,7 @@ def accesses(source: Source) -> list[ConnectionSettings]:
     return [f.access if isinstance(f, Avro) else {} for f in formats(source)]
 
 
-def told(sources: Iterable[Source]) -> str:
+def configuration(sources: Iterable[Source]) -> str:
     """Returns the configuration for the JVM (TransactionScan) of a reader's sources, as JSON.
 
     It is empty if they have no transaction topic.
@@ -57,7 +57,7 @@ def topic(configuration: str) -> str | None:
     return str(json.loads(configuration)["topic"]) if configuration else None
 
 
-def unveiled(configuration: str, keep: Callable[[str], str]) -> str:
+def with_access(configuration: str, keep: Callable[[str], str]) -> str:
     """Returns the configuration with stored access settings: `keep` stores them in the JVM."""
     data = json.loads(configuration)
     for format in (data["marks"], *(c["block"] for c in data["changes"].values())):

@@ -70,7 +70,7 @@ class Circuits:
 
     def figures(self, path: str) -> Statistics:
         """Returns the statistics of the operators whose state is at this path."""
-        data = json.loads(self._jvm.tailgate.circuit.Statistics.told(path))
+        data = json.loads(self._jvm.tailgate.circuit.Statistics.recent(path))
         return Statistics(data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:

@@ -67,7 +67,7 @@ public final class Circuit implements Serializable {
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
   /** Levels and partitions that have reported the size of their state. */
-  final Set<Long> told = new HashSet<>();
+  final Set<Long> reported = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
   private final List<Link> links = new ArrayList<>();
   private transient Stages stages;

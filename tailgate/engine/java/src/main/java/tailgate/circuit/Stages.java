@@ -96,7 +96,7 @@ final class Stages {
   /** Returns the circuit without what a tick that failed has left in it. */
   private Circuit copy() {
     Circuit copy = SerializationUtils.clone(circuit);
-    copy.told.clear();
+    copy.reported.clear();
     return copy;
   }
 

@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import tailgate.state.State;
 
 /**
- * Recent work and state sizes of a lake's operators, kept on the driver. {@link #told} returns
+ * Recent work and state sizes of a lake's operators, kept on the driver. {@link #recent} returns
  * them.
  *
  * <p>In a tick, each partition reports the operators that ran. In its first tick with a circuit it
@@ -49,7 +49,7 @@ public final class Statistics {
    * Returns JSON: the number of ticks, and by node [rows in, rows out, nanoseconds, entries of
    * state, bytes of state].
    */
-  public static String told(String path) {
+  public static String recent(String path) {
     Statistics of = of(path);
     synchronized (of) {
       StringJoiner nodes = new StringJoiner(", ", "{", "}");

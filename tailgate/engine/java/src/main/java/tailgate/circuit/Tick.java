@@ -281,8 +281,8 @@ public final class Tick {
   /**
    * Reports the work and the state size of a level's operators. Idle operators are reported once.
    */
-  private void tell(int level) {
-    boolean first = circuit.told.add((long) level << 32 | partition);
+  private void report(int level) {
+    boolean first = circuit.reported.add((long) level << 32 | partition);
     for (Operator o : circuit.order) {
       long[] did = done[o.index];
       if ((exchanged && o.level != level) || !(first || did[Statistics.NANOS] > 0)) continue;
@@ -292,7 +292,7 @@ public final class Tick {
   }
 
   private void finish(int store) {
-    tell(store);
+    report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
     notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));

@@ -34,11 +34,11 @@ final class CdcBag extends Operator {
   private static final long serialVersionUID = 1;
   private static final int ROWS = 0, TABLES = 1, READ = 2, META = 2;
   private final StructType row;
-  private final EvolvingRowCodec growing;
+  private final EvolvingRowCodec codec;
 
   CdcBag(StructType row, int first) {
     this.row = row;
-    this.growing = new EvolvingRowCodec(row, first, true);
+    this.codec = new EvolvingRowCodec(row, first, true);
   }
 
   @Override public StructType[] ports() {
@@ -90,11 +90,11 @@ final class CdcBag extends Operator {
    */
   private void add(Tick tick, byte[] origin, UnsafeRow of, long weight) {
     if (weight > 0) {
-      weigh(tick, origin, growing.kept(of), weight);
+      weigh(tick, origin, codec.encode(of), weight);
       return;
     }
-    for (int width = row.length(); width >= growing.first(); width--) {
-      byte[] bytes = growing.kept(of, width);
+    for (int width = row.length(); width >= codec.first(); width--) {
+      byte[] bytes = codec.encode(of, width);
       for (byte[] from : new byte[][] {origin, State.NONE})  // restored state has no origin
         if (tick.state.get(id, ROWS, from, bytes) != null) {
           weigh(tick, from, bytes, weight);
@@ -105,7 +105,7 @@ final class CdcBag extends Operator {
 
   private void weigh(Tick tick, byte[] origin, byte[] bytes, long weight) {
     tick.state.weigh(id, ROWS, origin, bytes, weight);
-    tick.emit(this, Rows.row(growing.row(bytes), row.length()), weight);
+    tick.emit(this, Rows.row(codec.decode(bytes), row.length()), weight);
   }
 
   private void clear(Tick tick, byte[] origin) {
@@ -115,7 +115,7 @@ final class CdcBag extends Operator {
       while (entries.next()) {
         byte[] bytes = entries.row();
         tick.state.remove(id, ROWS, origin, bytes);
-        tick.emit(this, Rows.row(growing.row(bytes), row.length()), -State.weight(entries.value()));
+        tick.emit(this, Rows.row(codec.decode(bytes), row.length()), -State.weight(entries.value()));
       }
     }
   }

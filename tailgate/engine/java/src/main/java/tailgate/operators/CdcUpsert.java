@@ -46,7 +46,7 @@ final class CdcUpsert extends Operator {
   private static final int ROWS = 0, TABLES = 1;
   private final StructType row;
   private final Columns key, columns;
-  private final EvolvingRowCodec growing;
+  private final EvolvingRowCodec codec;
   private final int[] large;
   private transient UnsafeProjection projection;
 
@@ -54,7 +54,7 @@ final class CdcUpsert extends Operator {
     this.row = row;
     this.key = Columns.key(row, key);
     this.columns = Columns.first(row, row.length());
-    this.growing = new EvolvingRowCodec(row, first, false);
+    this.codec = new EvolvingRowCodec(row, first, false);
     List<Integer> keys = Arrays.stream(key).boxed().toList();
     this.large = java.util.stream.IntStream.range(0, row.length())
         .filter(i -> !keys.contains(i) && large(row.apply(i).dataType())).toArray();
@@ -89,7 +89,7 @@ final class CdcUpsert extends Operator {
 
     void apply(UnsafeRow event) {
       ChangeEvent e = ChangeEvent.of(event, row.length());
-      Table table = tables.computeIfAbsent(e.origin(), o -> Table.parse(tick.state.get(id, TABLES, utf8(o), State.NONE), growing));
+      Table table = tables.computeIfAbsent(e.origin(), o -> Table.parse(tick.state.get(id, TABLES, utf8(o), State.NONE), codec));
       if (e.snapshot()) {
         if (!table.current(e)) {
           if (!table.newer(e)) return;
@@ -108,7 +108,7 @@ final class CdcUpsert extends Operator {
       byte[] k = key.bytes(event);
       // an event about the whole table comes to every partition, but its row belongs to one
       if (!tick.here(id, k)) return;
-      Slot slot = slots.computeIfAbsent(new Bytes(k), b -> new Slot(Kept.parse(tick.state.get(id, ROWS, b.bytes, State.NONE), growing)));
+      Slot slot = slots.computeIfAbsent(new Bytes(k), b -> new Slot(Kept.parse(tick.state.get(id, ROWS, b.bytes, State.NONE), codec)));
       Kept now = slot.now;
       if (now != null && (e.snapshot() ? !now.lanes.isEmpty() : now.lanes.reached(e))) return;
       LanePositions lanes = (now == null ? LanePositions.NONE : now.lanes).with(e);
@@ -128,7 +128,7 @@ final class CdcUpsert extends Operator {
       write();
       try (State.Entries entries = tick.state.entries(id, ROWS)) {
         while (entries.next()) {
-          Kept kept = Kept.parse(entries.value(), growing);
+          Kept kept = Kept.parse(entries.value(), codec);
           if (!kept.of(origin) || kept.row == null && keepPositions || spared.test(kept)) continue;
           write(State.key(entries.row()), kept, keepPositions ? new Kept(origin, kept.time, kept.place, kept.lanes, null) : null);
         }
@@ -144,7 +144,7 @@ final class CdcUpsert extends Operator {
     private void write(byte[] key, Kept old, Kept now) {
       if (now == old) return;
       if (now == null) tick.state.remove(id, ROWS, key, State.NONE);
-      else tick.state.put(id, ROWS, key, State.NONE, now.bytes(growing), old == null);
+      else tick.state.put(id, ROWS, key, State.NONE, now.bytes(codec), old == null);
       byte[] before = old == null ? null : old.row, after = now == null ? null : now.row;
       if (Arrays.equals(before, after)) return;
       if (before != null) tick.emit(CdcUpsert.this, Rows.row(before, row.length()), -1);
@@ -154,7 +154,7 @@ final class CdcUpsert extends Operator {
     void finish() {
       write();
       tables.forEach((origin, table) -> {
-        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(growing), false);
+        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(codec), false);
       });
     }
   }
@@ -206,17 +206,17 @@ final class CdcUpsert extends Operator {
      */
     boolean of(String table) { return origin.equals(table) || origin.isEmpty(); }
 
-    byte[] bytes(EvolvingRowCodec growing) {
+    byte[] bytes(EvolvingRowCodec codec) {
       return written(out -> {
         out.writeUTF(origin);
         out.writeLong(time);
         some(out, place);
         lanes.write(out);
-        if (row != null) out.write(growing.kept(row));
+        if (row != null) out.write(codec.encode(row));
       });
     }
 
-    static Kept parse(byte[] bytes, EvolvingRowCodec growing) {
+    static Kept parse(byte[] bytes, EvolvingRowCodec codec) {
       if (bytes == null) return null;
       return read(bytes, in -> {
         String origin = in.readUTF();
@@ -224,7 +224,7 @@ final class CdcUpsert extends Operator {
         byte[] place = some(in);
         LanePositions lanes = LanePositions.read(in);
         byte[] row = in.readAllBytes();
-        return new Kept(origin, time, place, lanes, row.length == 0 ? null : growing.row(row));
+        return new Kept(origin, time, place, lanes, row.length == 0 ? null : codec.decode(row));
       });
     }
   }
@@ -268,17 +268,17 @@ final class CdcUpsert extends Operator {
       changed = true;
     }
 
-    byte[] bytes(EvolvingRowCodec growing) {
+    byte[] bytes(EvolvingRowCodec codec) {
       return written(out -> {
         some(out, place);
         out.writeLong(time);
         truncated.write(out);
         some(out, deletedAt);
-        if (deletedRow != null && deletedRow.length > 0) out.write(growing.kept(deletedRow));
+        if (deletedRow != null && deletedRow.length > 0) out.write(codec.encode(deletedRow));
       });
     }
 
-    static Table parse(byte[] bytes, EvolvingRowCodec growing) {
+    static Table parse(byte[] bytes, EvolvingRowCodec codec) {
       Table table = new Table();
       if (bytes == null) return table;
       return read(bytes, in -> {
@@ -287,7 +287,7 @@ final class CdcUpsert extends Operator {
         table.truncated = LanePositions.read(in);
         table.deletedAt = some(in);
         byte[] row = in.readAllBytes();
-        table.deletedRow = row.length == 0 ? row : growing.row(row);
+        table.deletedRow = row.length == 0 ? row : codec.decode(row);
         return table;
       });
     }

@@ -20,7 +20,7 @@ import tailgate.state.State;
  *   INTERSECT      [l > 0 ∧ r > 0]  EXCEPT      [l > 0 ∧ r = 0]</pre>
  *
  * <p>A negative number, possible while a view is being filled, counts as zero. NULLs are equal, and
- * so are -0.0 and 0.0: rows are emitted in normalised form, as those of a group are.
+ * so are -0.0 and 0.0: rows are emitted in normalized form, as those of a group are.
  *
  * <p>State: row → l, r. Cost: one get and one put for each changed row.
  */

@@ -33,13 +33,13 @@ public final class Upsert extends Operator {
   private static final long serialVersionUID = 1;
   private final StructType row;
   private final Columns key, columns;
-  private final EvolvingRowCodec growing;
+  private final EvolvingRowCodec codec;
 
   Upsert(StructType row, int[] key, int first) {
     this.row = row;
     this.key = Columns.key(row, key);
     this.columns = Columns.first(row, row.length());
-    this.growing = new EvolvingRowCodec(row, first, false);
+    this.codec = new EvolvingRowCodec(row, first, false);
   }
 
   @Override public StructType[] ports() { return new StructType[] {row.add("__deleted", "boolean").add("__position", "string")}; }
@@ -96,7 +96,7 @@ public final class Upsert extends Operator {
   private record Kept(byte[] position, byte[] row) {}
 
   private byte[] bytes(Kept kept) {
-    byte[] row = kept.row == null ? State.NONE : growing.kept(kept.row);
+    byte[] row = kept.row == null ? State.NONE : codec.encode(kept.row);
     int length = kept.position == null ? 0 : kept.position.length;
     ByteBuffer out = ByteBuffer.allocate(4 + length + row.length).putInt(kept.position == null ? -1 : length);
     if (kept.position != null) out.put(kept.position);
@@ -106,6 +106,6 @@ public final class Upsert extends Operator {
   private Kept parse(byte[] bytes) {
     int length = ByteBuffer.wrap(bytes).getInt(), begin = 4 + Math.max(length, 0);
     return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin),
-        begin == bytes.length ? null : growing.row(Arrays.copyOfRange(bytes, begin, bytes.length)));
+        begin == bytes.length ? null : codec.decode(Arrays.copyOfRange(bytes, begin, bytes.length)));
   }
 }

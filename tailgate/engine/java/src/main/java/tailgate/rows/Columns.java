@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A projection of a row to some of its columns. Keys are normalised, so that equal values have
+ * A projection of a row to some of its columns. Keys are normalized, so that equal values have
  * equal bytes: -0.0 becomes 0.0, and every NaN the same NaN.
  */
 public final class Columns implements Serializable {
@@ -19,16 +19,16 @@ public final class Columns implements Serializable {
   public final StructType schema;
   private final StructType of;
   private final int[] ordinals;
-  private final boolean normalised;
+  private final boolean normalized;
   private transient UnsafeProjection projection;
 
-  private Columns(StructType of, int[] ordinals, boolean normalised) {
+  private Columns(StructType of, int[] ordinals, boolean normalized) {
     for (int i : ordinals)
       if (i < 0 || i >= of.length())
         throw new IllegalArgumentException("no column " + i + " in " + of.catalogString());
     this.of = of;
     this.ordinals = ordinals.clone();
-    this.normalised = normalised;
+    this.normalized = normalized;
     this.schema = new StructType(Arrays.stream(ordinals).mapToObj(i -> of.fields()[i]).toArray(StructField[]::new));
   }
 
@@ -42,7 +42,7 @@ public final class Columns implements Serializable {
       List<Expression> columns = new ArrayList<>();
       for (int i : ordinals) {
         Expression column = new BoundReference(i, of.apply(i).dataType(), true);
-        columns.add(normalised ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column);
+        columns.add(normalized ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column);
       }
       projection = UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
     }

@@ -18,44 +18,44 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class EvolvingRowCodec implements Serializable {
   private static final long serialVersionUID = 1;
-  private final StructType row;
+  private final StructType schema;
   private final int first;
-  private final boolean normalised;
+  private final boolean normalized;
   private final Columns[] columns;
 
-  /** `first` is the number of original columns. `normalised`: equal rows have equal bytes. */
-  public EvolvingRowCodec(StructType row, int first, boolean normalised) {
-    if (first < 0 || first > row.length()) throw new IllegalArgumentException("first " + first + " of " + row.length() + " columns");
-    this.row = row;
+  /** `first` is the number of original columns. `normalized`: equal rows have equal bytes. */
+  public EvolvingRowCodec(StructType schema, int first, boolean normalized) {
+    if (first < 0 || first > schema.length()) throw new IllegalArgumentException("first " + first + " of " + schema.length() + " columns");
+    this.schema = schema;
     this.first = first;
-    this.normalised = normalised;
-    this.columns = new Columns[row.length() + 1];
+    this.normalized = normalized;
+    this.columns = new Columns[schema.length() + 1];
   }
 
   /** Encodes a row. Of a wider row, only the first columns are used. */
-  public byte[] kept(UnsafeRow of) { return kept(of, row.length()); }
+  public byte[] encode(UnsafeRow row) { return encode(row, schema.length()); }
 
   /** Encodes a row that is given as the bytes of all columns. */
-  public byte[] kept(byte[] of) { return first == row.length() ? of : kept(Rows.row(of, row.length())); }
+  public byte[] encode(byte[] row) { return first == schema.length() ? row : encode(Rows.row(row, schema.length())); }
 
   /** Encodes a row whose columns from ordinal `width` on are NULL. */
-  public byte[] kept(UnsafeRow of, int width) {
-    while (width > first && of.isNullAt(width - 1)) width--;
-    byte[] bytes = columns(width).bytes(of);
+  public byte[] encode(UnsafeRow row, int width) {
+    while (width > first && row.isNullAt(width - 1)) width--;
+    byte[] bytes = columns(width).bytes(row);
     return width == first ? bytes : ByteBuffer.allocate(bytes.length + Integer.BYTES).put(bytes).putInt(width).array();
   }
 
   /** Decodes a row to all columns. */
-  public byte[] row(byte[] stored) {
-    if (first == row.length()) return stored;
+  public byte[] decode(byte[] stored) {
+    if (first == schema.length()) return stored;
     boolean more = stored.length % Long.BYTES != 0;
     int width = more ? ByteBuffer.wrap(stored).getInt(stored.length - Integer.BYTES) : first;
     byte[] bytes = more ? Arrays.copyOf(stored, stored.length - Integer.BYTES) : stored;
-    if (width == row.length()) return bytes;
+    if (width == schema.length()) return bytes;
     UnsafeRow narrow = Rows.row(bytes, width);
-    Object[] values = new Object[row.length()];
-    for (int i = 0; i < width; i++) values[i] = narrow.isNullAt(i) ? null : narrow.get(i, row.apply(i).dataType());
-    return columns(row.length()).bytes(new GenericInternalRow(values));
+    Object[] values = new Object[schema.length()];
+    for (int i = 0; i < width; i++) values[i] = narrow.isNullAt(i) ? null : narrow.get(i, schema.apply(i).dataType());
+    return columns(schema.length()).bytes(new GenericInternalRow(values));
   }
 
   /** Returns the number of original columns. Every stored row has at least these. */
@@ -63,8 +63,8 @@ public final class EvolvingRowCodec implements Serializable {
 
   private Columns columns(int width) {
     if (columns[width] == null)
-      columns[width] = normalised ? Columns.key(row, IntStream.range(0, width).toArray())
-          : Columns.first(row, width);
+      columns[width] = normalized ? Columns.key(schema, IntStream.range(0, width).toArray())
+          : Columns.first(schema, width);
     return columns[width];
   }
 }

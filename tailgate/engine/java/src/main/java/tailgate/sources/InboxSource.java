@@ -194,7 +194,7 @@ public final class InboxSource {
     private final Set<String> tables;
     private long entry;
     private DataInputStream in;
-    private boolean told;
+    private boolean clockSent;
     private InternalRow row;
 
     Reader(Range range) {
@@ -204,8 +204,8 @@ public final class InboxSource {
     }
 
     @Override public boolean next() throws IOException {
-      if (!told) {
-        told = true;
+      if (!clockSent) {
+        clockSent = true;
         row = row(null, null, CLOCK.getBytes(StandardCharsets.UTF_8), 0, range.clock, range.clock, null);
         return true;
       }

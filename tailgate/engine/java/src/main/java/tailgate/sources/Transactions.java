@@ -142,9 +142,9 @@ final class Transactions {
 
   /** Returns and clears the reasons why incomplete transactions were admitted. */
   List<String> warnings() {
-    List<String> told = List.copyOf(warnings);
+    List<String> taken = List.copyOf(warnings);
     warnings.clear();
-    return told;
+    return taken;
   }
 
   // ---- reading ----------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ public final class CircuitDriver {
   private final Map<List<Integer>, RocksDBStateStoreProvider> stores = new HashMap<>();
   private Circuit running;
   private StateIds ids, next;
-  private List<Sent> told = List.of();
+  private List<Sent> statistics = List.of();
   private final Map<Integer, Map<Long, Long>> held = new TreeMap<>();  // per node and partition
 
   /** @param path folder of the state; @param ids what {@link #ids} said of the last tick there, empty for no state */
@@ -68,14 +68,14 @@ public final class CircuitDriver {
     List<InternalRow> batch = rows(records);
     List<Sent> sent = partitions == 1 ? whole(batch, time) : levels(batch, time);
     next = ids.after(sent.stream().filter(s -> s.kind() == Sent.STATE).map(Sent::committed).toList());
-    told = sent.stream().filter(s -> s.kind() == Sent.STATISTICS).toList();
+    statistics = sent.stream().filter(s -> s.kind() == Sent.STATISTICS).toList();
     return bytes(sent.stream().filter(s -> s.kind() == Node.Edge.RELATION).toList());
   }
 
   /** The last tick enters the log. */
   public void commit() {
     ids = next;
-    for (Sent s : told)
+    for (Sent s : statistics)
       held.computeIfAbsent(s.to(), n -> new TreeMap<>())
           .put(s.n(), java.nio.ByteBuffer.wrap(s.bytes()).getLong(Long.BYTES * Statistics.ENTRIES));
   }

@@ -113,24 +113,24 @@ class JoinTest {
       r.tick(arrow("left", LEFT, part(left, t, ticks)), arrow("right", RIGHT, part(right, t, ticks)));
       if (t == 2) r.restart();
     }
-    String told = "keyed " + keyed + ", null-safe " + nullSafe + ", conditional " + conditional
+    String description = "keyed " + keyed + ", null-safe " + nullSafe + ", conditional " + conditional
         + ", append-only " + leftAppendOnly + rightAppendOnly;
     for (int i = 0; i < KINDS.size(); i++)
       assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i),
-          KINDS.get(i) + ", " + told);
+          KINDS.get(i) + ", " + description);
     if (leftAppendOnly || rightAppendOnly) return;
     // one side goes, and then the other, and nothing is left that would come back with it
     r.tick(arrow("right", RIGHT, gone(sum(right))));
     for (int i = 0; i < KINDS.size(); i++)
       assertEquals(join(KINDS.get(i), sum(left), new Bag(), matches), r.relation(1 + i),
-          KINDS.get(i) + " without right, " + told);
+          KINDS.get(i) + " without right, " + description);
     r.tick(arrow("left", LEFT, gone(sum(left))));
-    for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag(), r.relation(1 + i), KINDS.get(i) + " of nothing, " + told);
+    for (int i = 0; i < KINDS.size(); i++) assertEquals(new Bag(), r.relation(1 + i), KINDS.get(i) + " of nothing, " + description);
     r.tick(arrow("right", RIGHT, part(right, 0, 1)));
     r.tick(arrow("left", LEFT, part(left, 0, 1)));
     for (int i = 0; i < KINDS.size(); i++)
       assertEquals(join(KINDS.get(i), sum(left), sum(right), matches), r.relation(1 + i),
-          KINDS.get(i) + " again, " + told);
+          KINDS.get(i) + " again, " + description);
   }
 
   @ParameterizedTest
