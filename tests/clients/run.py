@@ -102,7 +102,7 @@ def main(names: list[str]) -> int:
         "--listen",
         f"127.0.0.1:{port}",
     ]
-    tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready")
+    tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready postgresql=")
     passed = True
     try:
         control.start()

@@ -29,6 +29,11 @@ def disk_full(failure: BaseException) -> bool:
     return False
 
 
+def state_lost(failure: BaseException) -> bool:
+    """Returns whether state that the log names is missing or damaged. State that has no space to be opened is neither."""
+    return caused(failure, "tailgate.state.StateLost") is not None and not disk_full(failure)
+
+
 def _exception(failure: BaseException) -> Any:
     """Returns the exception of the JVM that a failure stands for, or None."""
     return getattr(failure, "java_exception", None)

@@ -20,7 +20,7 @@ from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
 from tailgate.engine.runtime.ticks.ages import now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
-from tailgate.engine.runtime.ticks.failures import caused, disk_full
+from tailgate.engine.runtime.ticks.failures import caused, disk_full, state_lost
 from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
 from tailgate.engine.runtime.ticks.pacing import Pacing
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
@@ -174,7 +174,7 @@ class TickRunner:
             raise failure
         self.figures.failed()
         self._discard_results()
-        if self.rebuild is not None and caused(failure, "tailgate.state.StateLost") is not None:
+        if self.rebuild is not None and state_lost(failure):
             log.warning("state that the log names is missing or damaged: %s", failure)
             self._until_rebuilt(self.rebuild)
             return
