@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gatepath.serving.lookup_plans import AccessPath
+from tailgate.gateway.serving.lookup_plans import AccessPath
 from tailgate.lake.types import Field
 from tailgate.values import raw
 
