@@ -67,6 +67,10 @@ FACTS: dict[str, Facts] = {
     )
 }
 
+FRACTIONAL = ("time", "timestamp", "timestamptz", "interval")  # types whose modifier is the number of fractional digits
+MICROSECONDS = 6  # the largest number of fractional digits of a second
+INTERVAL_FULL_RANGE = 0x7FFF  # the fields in the modifier of an interval that has all of them
+
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
@@ -88,7 +92,8 @@ class Field:
 class Type:
     """A PostgreSQL type with its modifiers.
 
-    - `modifiers`: (precision, scale) of numeric, (length,) of varchar and bpchar, otherwise empty.
+    - `modifiers`: (precision, scale) of numeric, (length,) of varchar and bpchar, (fractional digits of a second,) of a time,
+      timestamp or interval; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
     - `fields`: the fields of a record.
@@ -120,6 +125,8 @@ class Type:
         if self.name == "numeric":
             precision, scale = self.modifiers
             return (precision << 16 | scale & 0x7FF) + 4
+        if self.name == "interval":
+            return INTERVAL_FULL_RANGE << 16 | self.modifiers[0]
         return self.modifiers[0] + 4 if self.name in ("varchar", "bpchar") else self.modifiers[0]
 
     @property
@@ -135,7 +142,8 @@ class Type:
         """Returns the type's name as format_type() prints it."""
         text = self.facts.sql
         if self.modifiers and self.declared:
-            text += "(" + ",".join(map(str, self.modifiers)) + ")"
+            word, space, zone = text.partition(" ") if self.name in FRACTIONAL else (text, "", "")
+            text = word + "(" + ",".join(map(str, self.modifiers)) + ")" + space + zone
         return text + ("[]" if self.is_array else "")
 
     @property

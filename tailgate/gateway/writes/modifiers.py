@@ -3,7 +3,8 @@
 Plans return values of the column's type without modifiers; this module applies the modifiers, a
 whole column at a time.
 
-Source: PostgreSQL 15, src/backend/utils/adt/varchar.c (varchar, bpchar, on assignment), numeric.c (apply_typmod).
+Source: PostgreSQL 15, src/backend/utils/adt/varchar.c (varchar, bpchar, on assignment), numeric.c (apply_typmod),
+timestamp.c (AdjustTimestampForTypmod).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
-from tailgate.lake.types import NUMERIC_PRECISION, Field, Type, arrow_schema
+from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Field, Type, arrow_schema
+from tailgate.sql.functions.casts import EPOCH
 
 
 def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
@@ -29,6 +31,8 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
             return _text(values, type)
         if type.name == "numeric":
             return _numeric(values, type)
+        if type.name in FRACTIONAL and type.modifiers:
+            return _rounded(values, type)
     return values if values.type == type.arrow else values.cast(type.arrow)
 
 
@@ -41,6 +45,24 @@ def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
             raise StringDataRightTruncation(f"value too long for type {type}")
         values = pc.utf8_slice_codeunits(values, 0, length)
     return pc.utf8_rpad(values, length) if type.name == "bpchar" else values
+
+
+def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds times, timestamps or intervals to the fractional digits of their type."""
+    if type.modifiers[0] == MICROSECONDS:
+        return values.cast(type.arrow)
+    if type.name == "interval":
+        parts = [pc.struct_field(values, name) for name in ("months", "days", "micros")]
+        rows = pc.make_struct(*parts[:2], _round(parts[2], type), field_names=["months", "days", "micros"])
+        return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
+    epoch = 0 if type.name == "time" else EPOCH
+    return pc.add(_round(pc.subtract(values.cast(type.arrow).cast(pa.int64()), epoch), type), epoch).cast(type.arrow)
+
+
+def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds microseconds half away from zero, as AdjustTimestampForTypmod() does."""
+    unit = 10 ** (MICROSECONDS - type.modifiers[0])
+    return pc.multiply(pc.divide(pc.add(micros, pc.multiply(pc.sign(micros), unit // 2)), unit), unit)
 
 
 def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

@@ -8,7 +8,7 @@ Source: PostgreSQL 15, catalog pg_cast.
 
 from __future__ import annotations
 
-from tailgate.lake.types import Type, numeric
+from tailgate.lake.types import MICROSECONDS, Type, numeric
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 
@@ -168,9 +168,28 @@ OTHERS = (
 
 ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *OTHERS)
 
+# Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
+EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970
+DIGITS = f"{{length}} - {MICROSECONDS}"
+
+
+def _rounded_timestamp(spark_micros: str, spark_type: str, duckdb_type: str) -> tuple[str, str]:
+    return (
+        f"CAST(timestamp_micros(round({spark_micros} - {EPOCH}, {DIGITS}) + {EPOCH}) AS {spark_type})",
+        f"CAST(make_timestamp(round(epoch_us({{0}}) - {EPOCH}, {DIGITS}) + {EPOCH}) AS {duckdb_type})",
+    )
+
+
 # the casts of values to the modifiers of their types: {length}, {precision} and {scale}
 LENGTHS = {
     "varchar": ("left({0}, {length})", "left({0}, {length})"),
     "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),
     "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
+    "time": (f"round({{0}}, {DIGITS})", f"round({{0}}, {DIGITS})"),
+    "timestamp": _rounded_timestamp("unix_micros(CAST({0} AS TIMESTAMP))", "TIMESTAMP_NTZ", "TIMESTAMP"),
+    "timestamptz": _rounded_timestamp("unix_micros({0})", "TIMESTAMP", "TIMESTAMPTZ"),
+    "interval": (
+        strict(f"CAST(named_struct('months', {{0}}.months, 'days', {{0}}.days, 'micros', round({{0}}.micros, {DIGITS})) AS {{type}})", 1),
+        strict(f"{{'months': {{0}}.months, 'days': {{0}}.days, 'micros': round({{0}}.micros, {DIGITS})}}", 1),
+    ),
 }

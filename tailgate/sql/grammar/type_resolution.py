@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
-from tailgate.lake.types import FACTS, NUMERIC_PRECISION, Type
+from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, Type
 from tailgate.sql.grammar.names import position
 
 # more names of types in PostgreSQL's catalog
@@ -71,7 +71,7 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
                 raise InvalidParameterValue(f"length for type {word} cannot exceed {LENGTHS_MAX}", position=at)
             return modifiers
         case "timestamp" | "timestamptz" | "time" | "interval":
-            if modifiers[0] < 6:
-                raise FeatureNotSupported(f"{name}({modifiers[0]}) is not supported", hint="Times keep microseconds.", position=at)
-            return ()
+            if len(modifiers) > 1:
+                raise InvalidParameterValue("invalid type modifier", position=at)
+            return (min(modifiers[0], MICROSECONDS),)
     raise FeatureNotSupported(f'type modifier is not allowed for type "{name}"', position=at)

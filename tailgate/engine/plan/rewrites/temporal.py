@@ -145,6 +145,8 @@ def _exact(source: Type, target: Type) -> bool:
     """Returns whether a cast preserves every possible tick time."""
     if source.name == target.name == "numeric":
         return not target.modifiers or target.modifiers[1] >= MILLISECONDS
+    if target.modifiers and target.modifiers[0] < MILLISECONDS:
+        return False
     return (source.name, target.name) in EXACT
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
+from tailgate.lake.types import FRACTIONAL, NUMERIC, TEXT, UNKNOWN, Type, numeric
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
@@ -77,7 +77,7 @@ def coerce(
         if isinstance(scalar, Literal):
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
-            base = bare_type(target) if context == "explicit" and target.name in LENGTHS else target
+            base = bare_type(target) if target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS) else target
             value = literal(str(scalar.value), base, scalar.position, fields=fields)
             return _modified(value, target) if base is not target else value
         return None

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
 from tailgate.lake.types import Type
-from tailgate.sql.grammar.names import name
+from tailgate.sql.grammar.names import name, position
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
@@ -218,7 +218,10 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
         precision = min(int(node.expressions[0].name), MICROSECONDS)
         node.set("expressions", [])
         return resolve(node), precision
-    return resolve(node), None
+    type = resolve(node)
+    if type.name == "interval" and type.modifiers:
+        raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint="Use interval.", position=position(node))
+    return type, None
 
 
 def _kafka(cursor: Parser, supported: dict[str, str]) -> KafkaTopic:
