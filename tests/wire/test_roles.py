@@ -308,3 +308,23 @@ def test_roles_of_an_older_catalog(live: Live) -> None:
     catalog = decode_catalog(data)
     assert not catalog.has_roles
     assert {i.owner for i in catalog.items.values()} == {OPERATOR.id}
+
+
+def test_only_superusers_set_the_log_of_statements(live: Live, operator: psycopg.Connection) -> None:
+    operator.execute("set log_statement = 'all'")
+    operator.execute("reset log_statement")
+    with signed_in(live, "bob") as bob:
+        for statement in (
+            "set log_statement = 'all'",
+            "set local log_statement to default",
+            "select set_config('log_statement', 'all', false)",
+            "reset log_statement",
+        ):
+            with pytest.raises(errors.InsufficientPrivilege, match='permission denied to set parameter "log_statement"'), bob.transaction():
+                bob.execute(statement)
+        with pytest.raises(errors.InsufficientPrivilege, match='permission denied to set parameter "log_min_duration_statement"'):
+            bob.execute("set log_min_duration_statement = 0")
+        bob.execute("reset all")
+        assert bob.execute("show log_statement").fetchone() == ("none",)
+    with pytest.raises(psycopg.OperationalError, match='permission denied to set parameter "log_statement"'):
+        psycopg.connect(host=live.host, port=live.port, user="bob", dbname="shop", options="-c log_statement=all")

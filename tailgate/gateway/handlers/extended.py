@@ -8,12 +8,13 @@ as its result columns stay the same.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Sequence
 
 from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.execute import queries
-from tailgate.gateway.handlers import delivery, dispatch
+from tailgate.gateway.handlers import delivery, dispatch, statement_log
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import CopyOut
@@ -155,6 +156,7 @@ def _bind(
         values = decoded(message, types, style)
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats, value_bytes=sum(len(data) for data in parameters if data is not None))
+    portal.statement = message.statement
     if queries.is_poll(bound):
         portal.key = (statement.raw, style, session_catalog.scope, statement.oids, parameters, codes, formats)
     session.portals.drop("" if not message.portal else message.portal)
@@ -198,10 +200,25 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
             portal.exhausted = True
             session.out.write(answer)
             session.execution.activity.lane = "memory"
+            began = session.execution.activity.clock
             session.statement_ended()
+            if session.settings.logs:
+                seconds = session.execution.activity.clock - began
+                statement_log.answered(session, statement_log.execution(portal), portal.bound.text.encode(), seconds)
             return None
     session.execution.activity.lane = lane_of(portal.bound)
-    return _execute(session, portal, message.max_rows, request)
+    return _logged(session, portal, message.max_rows, request)
+
+
+async def _logged(session: Session, portal: Portal, max_rows: int, request: Request | None) -> None:
+    """Executes a portal, and logs it if the settings say so."""
+    began, logged = session.execution.activity.clock, False
+    what, text = statement_log.execution(portal), portal.bound.text
+    if session.settings.logs:
+        logged = statement_log.started(session, (portal.bound.statement,), what, text.encode())
+    await _execute(session, portal, max_rows, request)
+    if session.settings.logs:
+        statement_log.ended(session, what, text.encode(), time.monotonic() - began, logged=logged)
 
 
 def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:

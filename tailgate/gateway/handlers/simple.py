@@ -7,12 +7,13 @@ Query ──► [an answer in memory] ──► send
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable
 
 from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.execute import committing, queries
-from tailgate.gateway.handlers import delivery, dispatch
+from tailgate.gateway.handlers import delivery, dispatch, statement_log
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import Result
@@ -41,9 +42,11 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 
 
 async def _query(session: Session, raw: bytes) -> None:
-    position = 0
+    position, began, logged = 0, session.execution.activity.clock, False
     try:
         parts = await session.gateway.texts.read(utf8(raw), session.settings.dialect)
+        if session.settings.logs:
+            logged = statement_log.started(session, (statement for statement, _ in parts), "statement", raw)
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)
         session.portals.drop("")
@@ -59,6 +62,8 @@ async def _query(session: Session, raw: bytes) -> None:
         if session.transaction.state is State.IMPLICIT:
             position = 0
             await committing.commit(session)
+        if session.settings.logs:
+            statement_log.ended(session, "statement", raw, time.monotonic() - began, logged=logged)
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError):
             reason = session.execution.interruption()

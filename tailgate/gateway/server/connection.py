@@ -19,7 +19,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Any, cast
 
-from tailgate.gateway.handlers import messages, simple
+from tailgate.gateway.handlers import messages, simple, statement_log
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.protocol.frames import Decoder
 from tailgate.gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, MESSAGE_FACTOR, RECEIVE_BYTES_MAX
@@ -151,7 +151,10 @@ class Connection(asyncio.Protocol):
             if answer is not None and self._transport is not None:
                 session.execution.activity.polled(data[5:-1])
                 self._transport.write(answer)
-                self._gateway.statistics.ended("memory", time.monotonic() - began)
+                seconds = time.monotonic() - began
+                self._gateway.statistics.ended("memory", seconds)
+                if session.settings.logs:
+                    statement_log.answered(session, "statement", data[5:-1].rstrip(b"\0"), seconds)
                 return
         messages = self._decoder.feed(data)
         if messages:

@@ -70,8 +70,11 @@ def _milliseconds(setting: Setting, value: str) -> str:
     if match is None or unit is None:
         raise _wrong(setting, value, 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".' if match else None)
     number = round(float(match[1]) * unit)
-    if not 0 <= number < 2**31:
-        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" (0 .. {2**31 - 1})')
+    low, high = map(int, setting.choices)
+    if not low <= number <= high:
+        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" ({low} .. {high})')
+    if number < 0:
+        return str(number)
     for name, size in reversed(UNITS_MS.items()):
         if number and size >= 1 and number % size == 0:
             return f"{round(number / size)}{name}"

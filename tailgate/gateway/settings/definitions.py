@@ -22,7 +22,8 @@ class Setting:
     """The definition of a setting.
 
     `kind`: how values are checked, a key of CHECKS. `choices`: the values of an enum, or the minimum and maximum of a number.
-    `reported`: clients receive ParameterStatus when it changes. `fixed`: it cannot be changed. `about`: the text in SHOW ALL.
+    `reported`: clients receive ParameterStatus when it changes. `fixed`: it cannot be changed.
+    `superuser`: only superusers change it. `about`: the text in SHOW ALL.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Setting:
     choices: tuple[str, ...] = ()
     reported: bool = False
     fixed: bool = False
+    superuser: bool = False
     about: str = ""
 
 
@@ -86,6 +88,15 @@ _ROWS = (
     Setting("lc_numeric", "C"),
     Setting("lc_time", "C"),
     Setting("lock_timeout", "0", "ms", ("0", _DAY_MS)),
+    Setting(
+        "log_min_duration_statement",
+        "-1",
+        "ms",
+        ("-1", _DAY_MS),
+        superuser=True,
+        about="Sets the minimum execution time above which all statements will be logged.",
+    ),
+    Setting("log_statement", "none", "enum", ("none", "ddl", "mod", "all"), superuser=True, about="Sets the type of statements logged."),
     Setting("max_connections", "10000", fixed=True),
     Setting("max_identifier_length", "63", fixed=True),
     Setting("max_index_keys", "32", fixed=True),

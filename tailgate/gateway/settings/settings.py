@@ -8,15 +8,16 @@ ROLLBACK undoes a SET inside a block. SET LOCAL lasts until the end of the block
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import cast
 
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.settings.checks import CHECKS, UNITS_MS, short
-from tailgate.gateway.settings.definitions import TABLE, find
+from tailgate.gateway.settings.definitions import TABLE, Setting, find
 from tailgate.lake.errors import (
     CantChangeRuntimeParam,
+    InsufficientPrivilege,
     ProgramLimitExceeded,
     UndefinedObject,
 )
@@ -55,6 +56,9 @@ class Settings:
         self.charged: Charge | None = None
         self._marked: Mark | None = None
         self.style = Style()
+        self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
+        self.logs = False  # log_statement or log_min_duration_statement is on
+        self.log_duration_ms = -1
         self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
         self._reset = dict(self._values)
         self._reported: dict[str, str] = {}  # the reported settings that the client last received
@@ -89,6 +93,7 @@ class Settings:
         if setting is not None:
             if setting.fixed:
                 raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
+            self._check_privilege(setting)
             value = CHECKS[setting.kind](setting, short(setting.name, value))
         else:
             short(name, value)
@@ -115,9 +120,15 @@ class Settings:
         key = setting.name.lower() if setting else name.lower()
         if setting is not None and setting.fixed:
             raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
+        if setting is not None:
+            self._check_privilege(setting)
         if local:
             self._local.setdefault(key, self._values.get(key, ""))
         self._put(key, self._reset.get(key, ""))
+
+    def _check_privilege(self, setting: Setting) -> None:
+        if setting.superuser and not self.superuser():
+            raise InsufficientPrivilege(f'permission denied to set parameter "{setting.name}"')
 
     @property
     def as_of(self) -> int | None:
@@ -192,6 +203,10 @@ class Settings:
             self.changed = True
         if key in ("tailgate.as_of", "real_time_recency"):
             self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
+        if key in ("log_statement", "log_min_duration_statement"):
+            duration = self._values["log_min_duration_statement"]
+            self.log_duration_ms = -1 if duration == "-1" else milliseconds(duration)
+            self.logs = self.log_duration_ms >= 0 or self._values["log_statement"] != "none"
         if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output", "datestyle"):
             v = self._values
             order = v["datestyle"].removeprefix("ISO, ")

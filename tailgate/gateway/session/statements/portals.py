@@ -115,6 +115,7 @@ class Portal:
     scroll: bool = True  # False for NO SCROLL
     hold: bool = False  # WITH HOLD
     held: bool = False  # its block was committed: it remains until it is closed
+    statement: str = ""  # the name of its prepared statement
     value_bytes: int = 0  # of the values in the Bind message
 
     @property
