@@ -56,7 +56,7 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
 
 @pytest.mark.spark
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-@pytest.mark.parametrize("share", [pytest.param(24, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(48, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, postgres: str, seed: int) -> None:
     """Evaluates one entry in `share`, in another process: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(JAR), str(seed), str(share)]
