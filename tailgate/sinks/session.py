@@ -1,6 +1,7 @@
 """One session of a sink at its broker: a transactional producer that owns the sink until it is closed, fails or is fenced.
 
     open: init_transactions ──► fences the previous instance, aborts its transaction
+          abort unfinished  ──► aborts what the broker has forgotten (`_abort_unfinished`)
           read progress     ──► the position to continue from
           claim             ──► the first transaction records the owner of the sink
     commit: begin ──► events ──► progress ──► commit          atomic for readers of read_committed
@@ -88,7 +89,24 @@ class Session:
             self._producer = Producer({**PRODUCER, **identity, **self._client})
         with kafka("transactions"):
             self._producer.init_transactions(CALL_TIMEOUT.total_seconds())
+            self._abort_unfinished(self._producer)
         self.progress = progress.newest(self._admin, self._client, self._lake_id, self._sink)
+
+    def _abort_unfinished(self, producer: Producer) -> None:
+        """Aborts a transaction of the sink that init_transactions does not know, if there may be one.
+
+        After a kill, Kafka 4.3 once had a transaction's records, but its coordinator had no transaction. No timeout ends such a
+        transaction, and readers of read_committed wait for it. An aborted transaction over the same partitions ends it.
+        """
+        names = [progress_topic.topic(self._lake_id), self._settings.topic, self._settings.consistency_topic]
+        partitions = [partition for name in names if name for partition in topics.partitions(self._admin, name)]
+        undecided = topics.undecided(self._admin, partitions)
+        if undecided:
+            producer.begin_transaction()
+            for partition in undecided:
+                producer.produce(partition.topic, b"", partition=partition.partition)
+            producer.flush(CALL_TIMEOUT.total_seconds())
+            producer.abort_transaction(CALL_TIMEOUT.total_seconds())
 
     def _reach(self) -> None:
         """Waits until a broker responds. The error contains the reason why a connection failed, not only a timeout."""

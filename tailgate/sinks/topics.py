@@ -1,4 +1,4 @@
-"""Creation of the sink's topic and the progress topic, if they do not exist.
+"""The sink's topic and the progress topic: their creation, if they do not exist, and their undecided records.
 
 A topic has exactly the given name. An existing topic is used as it is; its partitions and
 configuration are not changed.
@@ -7,11 +7,11 @@ configuration are not changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported, not declared
 from confluent_kafka.cimpl import NewTopic
 
 from tailgate.sinks.failures import kafka
@@ -35,6 +35,27 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
         deadline = time.monotonic() + seconds
         while not _exists(admin, name, led=True) and time.monotonic() < deadline:
             time.sleep(LEADER_LOOK.total_seconds())
+
+
+def partitions(admin: AdminClient, name: str) -> list[TopicPartition]:
+    """Returns the partitions of a topic that exists. Raises KafkaException."""
+    seconds = REQUEST_TIMEOUT.total_seconds()
+    description = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+    return [TopicPartition(name, partition.id) for partition in description.partitions]
+
+
+def undecided(admin: AdminClient, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """Returns the partitions that end with records of a transaction that is neither committed nor aborted. Raises KafkaException."""
+    stable, ends = (_ends(admin, partitions, level) for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED))
+    return [partition for partition, before, end in zip(partitions, stable, ends, strict=True) if before < end]
+
+
+def _ends(admin: AdminClient, partitions: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
+    """Returns the end of each partition as a reader of this isolation level sees it."""
+    seconds = REQUEST_TIMEOUT.total_seconds()
+    latest = {partition: OffsetSpec.latest() for partition in partitions}  # type: ignore[no-untyped-call]  # confluent_kafka is not annotated
+    futures = admin.list_offsets(latest, isolation_level=level, request_timeout=seconds)
+    return [futures[partition].result(2 * seconds).offset for partition in partitions]
 
 
 def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:

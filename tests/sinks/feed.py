@@ -136,13 +136,13 @@ def _row_bytes(row: Row) -> bytes:
 # ---- reading the topics --------------------------------------------------------------------------------------------------
 
 
-def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
+def records(address: str, topic: str, partition: int = 0, *, committed: bool = True) -> list[tuple[bytes | None, bytes | None]]:
     """Returns keys and values."""
-    return [(m.key(), m.value()) for m in messages(address, topic, partition)]
+    return [(m.key(), m.value()) for m in messages(address, topic, partition, committed=committed)]
 
 
-def messages(address: str, topic: str, partition: int = 0) -> list[Message]:
-    """Returns the messages that a read_committed consumer reads up to the end of the topic.
+def messages(address: str, topic: str, partition: int = 0, *, committed: bool = True) -> list[Message]:
+    """Returns the messages that a consumer, by default of read_committed, reads up to the end of the topic.
 
     Returns an empty list if the topic does not exist.
     """
@@ -150,7 +150,7 @@ def messages(address: str, topic: str, partition: int = 0) -> list[Message]:
         {
             "bootstrap.servers": address,
             "group.id": "test",
-            "isolation.level": "read_committed",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "log_level": 0,
