@@ -80,14 +80,14 @@ def simple_type(cursor: Cursor) -> exp.DataType:
             return _type("varchar" if varying else "bpchar", token.position, modifiers)
         case "time" | "timestamp":
             cursor.advance()
-            digits = _modifiers(cursor)
+            digits = _precision(cursor)
             zone = cursor.accept_word("with", "time", "zone")
             if not zone:
                 cursor.accept_word("without", "time", "zone")
             return _type(word + ("tz" if zone else ""), token.position, digits)
         case "interval":
             cursor.advance()
-            node = _type("interval", token.position, _modifiers(cursor))
+            node = _type("interval", token.position, _precision(cursor))
             if fields := interval_fields(cursor):
                 node.meta["fields"] = fields
             return node
@@ -127,6 +127,15 @@ def interval_fields(cursor: Cursor) -> str:
 
 def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> exp.DataType:
     return place(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=modifiers or []), position)
+
+
+def _precision(cursor: Cursor) -> list[exp.Expr]:
+    """Parses [( n )], the number of fractional digits."""
+    if not cursor.accept("("):
+        return []
+    digits = exp.Literal.number(cursor.integer())
+    cursor.expect(")")
+    return [digits]
 
 
 def _modifiers(cursor: Cursor) -> list[exp.Expr]:

@@ -81,6 +81,8 @@ class IdentifierFunctions(FunctionGroup):
             if oid in (1083, 1114, 1184, 1266):
                 first, _, rest = text.partition(" ")
                 return f"{first}({typmod}) {rest}"
+            if oid == 1186 and typmod & 0xFFFF != 0xFFFF:  # the high bits are the fields, which are all of them
+                return f"{text}({typmod & 0xFFFF})"
             if oid in (1560, 1562):
                 return f"{text}({typmod})"
         return text
