@@ -62,7 +62,8 @@ def writes(statement: ParsedStatement) -> bool:
 
 
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
-    """Resolves the names of a statement, and determines the columns and parameters that Describe returns."""
+    """Resolves the names of a statement, and determines the columns and parameters of Describe. Raises 25P02 in a failed block."""
+    check_failed(session, statement)
     statement = targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
     bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     executor = EXECUTORS.get(type(statement))

@@ -8,7 +8,6 @@ as its result columns stay the same.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Sequence
 
 from tailgate.gateway.answers.answers import Request
@@ -60,7 +59,6 @@ async def _parse(session: Session, message: m.Parse) -> None:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
     empty: tuple[ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))
     statement, text = parts[0] if parts else empty
-    dispatch.check_failed(session, statement)
     bound = await dispatch.bind_at(session, statement, text, message.parameter_oids)
     if isinstance(statement, s.Select):
         session.gateway.remember(message.text, message.parameter_oids, session.naming.seen.scope, bound)
@@ -212,13 +210,11 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
 
 async def _logged(session: Session, portal: Portal, max_rows: int, request: Request | None) -> None:
     """Executes a portal, and logs it if the settings say so."""
-    began, logged = session.execution.activity.clock, False
-    what, text = statement_log.execution(portal), portal.bound.text
-    if session.settings.logs:
-        logged = statement_log.started(session, (portal.bound.statement,), what, text.encode())
+    bound, what = portal.bound, statement_log.execution(portal)
+    logged = statement_log.started(session, (bound.statement,), what, bound.text.encode())
     await _execute(session, portal, max_rows, request)
-    if session.settings.logs:
-        statement_log.ended(session, what, text.encode(), time.monotonic() - began, logged=logged)
+    if logged is not None:
+        logged.ended()
 
 
 def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:

@@ -7,20 +7,14 @@ Query ──► [an answer in memory] ──► send
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable
 
-from tailgate.gateway.answers.answers import Request
-from tailgate.gateway.encode.rows import description
 from tailgate.gateway.execute import committing, queries
 from tailgate.gateway.handlers import delivery, dispatch, statement_log
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
-from tailgate.gateway.results.copying import Result
-from tailgate.gateway.results.rows import TableRows
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.statements.statistics import lane_of
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
@@ -42,11 +36,10 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 
 
 async def _query(session: Session, raw: bytes) -> None:
-    position, began, logged = 0, session.execution.activity.clock, False
+    position = 0
     try:
         parts = await session.gateway.texts.read(utf8(raw), session.settings.dialect)
-        if session.settings.logs:
-            logged = statement_log.started(session, (statement for statement, _ in parts), "statement", raw)
+        logged = statement_log.started(session, (statement for statement, _ in parts), "statement", raw)
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)
         session.portals.drop("")
@@ -54,7 +47,6 @@ async def _query(session: Session, raw: bytes) -> None:
         for statement, text in parts:
             position = text.position
             await session.naming.catch_up()  # with changes of the previous statement
-            dispatch.check_failed(session, statement)
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)
             await _run(session, statement, text, raw)
@@ -62,8 +54,8 @@ async def _query(session: Session, raw: bytes) -> None:
         if session.transaction.state is State.IMPLICIT:
             position = 0
             await committing.commit(session)
-        if session.settings.logs:
-            statement_log.ended(session, "statement", raw, time.monotonic() - began, logged=logged)
+        if logged is not None:
+            logged.ended()
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError):
             reason = session.execution.interruption()
@@ -82,26 +74,11 @@ async def _run(session: Session, statement: ParsedStatement, text: s.StatementTe
     if bound.parameters:
         at = text.text.find("$")
         raise e.UndefinedParameter("there is no parameter $1", position=at if at >= 0 else None)
-    formats = (0,) * len(bound.columns or ())
     if queries.reads_newest(session, bound):
-        result = await _answer(session, bound, formats, raw)
-        if result is None:
-            return
-    else:
-        result = await dispatch.begin(session, bound, ())
+        await delivery.deliver_newest(session, bound, raw)
+        return
+    result = await dispatch.begin(session, bound, ())
+    formats = (0,) * len(bound.columns or ())
     if isinstance(statement, s.Fetch) and bound.columns is not None:
         formats = session.portals.formats(statement.cursor) or formats
     await delivery.deliver(session, result, formats, describe=True)
-
-
-async def _answer(session: Session, bound: Bound, formats: tuple[int, ...], raw: bytes) -> Result | None:
-    """Sends the answer to a SELECT at the newest time, or returns its rows if they are too large for the cache."""
-    assert bound.prepared is not None
-    columns, style, scope = bound.prepared.columns, session.settings.style, session.naming.seen.scope
-    request = Request((raw, style, scope), session.access.authorize(bound.prepared), (), formats, style, scope=scope)
-    request.text = raw if bound.position == 0 else None
-    answer = await session.gateway.answers.get(request)
-    if not isinstance(answer, bytes):
-        return TableRows(columns, answer)
-    session.out.write(backend.row_description(description(columns), formats) + answer)
-    return None

@@ -8,6 +8,7 @@ A line has the text with secrets masked as in pg_stat_activity, and never the va
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 
 from tailgate.gateway.session.activity import shown
@@ -25,20 +26,30 @@ MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
 SELECTED = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
 
 
-def started(session: Session, statements: Iterable[ParsedStatement], what: str, text: bytes) -> bool:
-    """Logs a text before it runs, if log_statement selects one of its statements. Returns whether it did."""
+class LoggedText:
+    """A text that runs: `ended` logs its duration.
+
+    `what` names the message, "statement" or `execution(portal)`.
+    """
+
+    def __init__(self, session: Session, what: str, text: bytes, *, logged: bool) -> None:
+        self._session, self._what, self._text, self._logged = session, what, text, logged
+        self._began = session.execution.activity.clock
+
+    def ended(self) -> None:
+        """Logs the duration of a successful text if it took log_min_duration_statement."""
+        _log_duration(self._session, self._what, self._text, time.monotonic() - self._began, logged=self._logged)
+
+
+def started(session: Session, statements: Iterable[ParsedStatement], what: str, text: bytes) -> LoggedText | None:
+    """Logs a text before it runs, if log_statement selects one of its statements. Returns None if the settings log nothing."""
+    if not session.settings.logs:
+        return None
     levels = SELECTED[session.settings["log_statement"]]
-    if not levels or not any(_level(session, statement) in levels for statement in statements):
-        return False
-    _write(session, f"{what}: {_text(text)}")
-    return True
-
-
-def ended(session: Session, what: str, text: bytes, seconds: float, *, logged: bool) -> None:
-    """Logs a successful statement if it took log_min_duration_statement. `logged`: its text is in the log already."""
-    limit_ms = session.settings.log_duration_ms
-    if 0 <= limit_ms <= seconds * 1000:
-        _write(session, f"duration: {seconds * 1000:.3f} ms" + ("" if logged else f"  {what}: {_text(text)}"))
+    logged = bool(levels) and any(_level(session, statement) in levels for statement in statements)
+    if logged:
+        _write(session, f"{what}: {_text(text)}")
+    return LoggedText(session, what, text, logged=logged)
 
 
 def answered(session: Session, what: str, text: bytes, seconds: float) -> None:
@@ -46,12 +57,19 @@ def answered(session: Session, what: str, text: bytes, seconds: float) -> None:
     logged = session.settings["log_statement"] == "all"
     if logged:
         _write(session, f"{what}: {_text(text)}")
-    ended(session, what, text, seconds, logged=logged)
+    _log_duration(session, what, text, seconds, logged=logged)
 
 
 def execution(portal: Portal) -> str:
     """Returns how a line names the Execute of a portal."""
     return f"execute {portal.statement or '<unnamed>'}" + (f"/{portal.name}" if portal.name else "")
+
+
+def _log_duration(session: Session, what: str, text: bytes, seconds: float, *, logged: bool) -> None:
+    """Logs the duration of a text if it reaches the limit. `logged`: the text itself is in the log already."""
+    limit_ms = session.settings.log_duration_ms
+    if 0 <= limit_ms <= seconds * 1000:
+        _write(session, f"duration: {seconds * 1000:.3f} ms" + ("" if logged else f"  {what}: {_text(text)}"))
 
 
 def _level(session: Session, statement: ParsedStatement) -> str:
