@@ -147,6 +147,7 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
             (checkpoints, "RECENT_MS", data.draw(st.sampled_from([0, 60_000]))),
             (checkpoints, "SPACING_MS", 10),
             (maintenance, "COMMITS_MAX", 2),
+            (maintenance, "COMMITS_DUE", data.draw(st.sampled_from([1, 16]))),
             (maintenance, "SMALL_FILES", 2),
             (maintenance, "GRACE_S", -1.0),
             (merging, "FEW_ROWS", data.draw(st.sampled_from([0, 2, 20_000]))),

@@ -290,6 +290,26 @@ def test_engines_that_do_not_live_long_remove_old_files(lake: Lake, monkeypatch:
     history.check(Lake(lake.path), relation)
 
 
+def test_a_busy_table_does_not_wait_for_the_turn_of_idle_tables(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The unneeded files of a table that changes in every round are removed, however many tables there are."""
+    monkeypatch.setattr(maintenance, "GRACE_S", -1.0)
+    monkeypatch.setattr(maintenance, "COMMITS_DUE", 4)
+    monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
+    monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
+    *idle, busy = (item(id, SMALL, (0,)) for id in range(16384, 16464, 2))
+    writer = open_epoch(lake)
+    history = History()
+    add(writer, *idle, busy)
+    follower = Follower(lake, writer.epoch)
+    rounds = 20
+    for i in range(rounds):
+        history.append(writer, {busy.id: changes(busy, [([0, str(i)], 1)] + ([([0, str(i - 1)], -1)] if i else []))})
+        follower.round()
+        maintenance.tend(lake, writer.epoch)
+    assert len(list(table_path(lake, busy.id).glob("*.parquet"))) <= 4 + 2 < rounds
+    history.check(Lake(lake.path), busy)
+
+
 def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from tailgate.lake.catalog import Change
     from tailgate.lake.writer import retention

@@ -19,12 +19,13 @@ NAME = "sweep.json"
 
 @dataclass
 class SweepState:
-    """`age`: of the last sweep. `table`: the last table that was maintained. `unneeded`: when each file, by its path below the lake, was
-    first seen as unneeded.
+    """`age`: of the last sweep. `table`: the last table that was maintained in turn. `maintained`: by table, the version at its last
+    maintenance. `unneeded`: when each file, by its path below the lake, was first seen as unneeded.
     """
 
     age: int = 0
     table: str = ""
+    maintained: dict[str, int] = field(default_factory=dict)
     unneeded: dict[str, int] = field(default_factory=dict)
 
     def save(self, lake: Lake) -> None:
