@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from tailgate.engine.ddl.history import split_retention
@@ -66,6 +67,11 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         if not base.ready:
             raise ObjectNotInPrerequisiteState(f'{base.kind} "{base.name}" is still being filled', hint="Create the view when it is ready.")
     return view
+
+
+def with_errors(view: MaterializedView) -> tuple[MaterializedView, ViewErrors]:
+    """Returns a new view that waits for its fill, and the relation of its errors."""
+    return replace(view, ready=False), errors_item(view)
 
 
 def errors_item(view: MaterializedView) -> ViewErrors:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.ddl.view import with_errors
 from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
 from tailgate.sql.statements import CreateKsqldbItem
 
 NO_ACCESS: Mapping[str, str] = {}
-
-
-Filled = Callable[[MaterializedView], tuple[MaterializedView, Item]]
 
 
 class KsqldbItems:
@@ -30,13 +28,13 @@ class KsqldbItems:
         self._engine, self._endpoints, self._registry = engine, endpoints, registry
         self._producers = producing.Producers()
 
-    def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, filled: Filled) -> tuple[Item, ...]:
-        """Returns the items of CREATE STREAM or TABLE. `filled`: returns a view that is ready to be filled, and its errors."""
+    def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the items of CREATE STREAM or TABLE."""
         if isinstance(statement.statement, CreateItem):
             source, letters = ddl.declared_source(statement.statement, text, catalog, self._registry, self._endpoints)
             with self._topic(statement.statement):
                 return on_channel(self._engine, source, None, catalog), letters
-        view, errors = filled(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
         after = catalog.apply(Change(put=(view, errors)))
         partitions = self._partitions(statement.statement, catalog)
         return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)

@@ -16,25 +16,22 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
-from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
+from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
-from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Source
+from tailgate.lake.catalog import Catalog, Change, Connection, MaterializedView, Sink
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
-from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import DuplicateColumn, DuplicateTable, FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
@@ -81,8 +78,6 @@ NO_ENDPOINTS = Endpoints()
 
 Answer = dict[str, Any]
 Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
-Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection | CreateKsqldbItem
-Creation = Items | CreateFunction
 Dropping = Drop | DropFunction | DropSchema
 Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
 
@@ -95,6 +90,7 @@ class Statements:
         self._attending = Attending(installation)
         self._registry = ddl.Registry(engine.vault)
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
+        self._new_items = NewItems(engine, self._registry, self._ksqldb)
 
     # ---- called by the control interface ---------------------------------------------------------
 
@@ -131,7 +127,7 @@ class Statements:
             case RefreshSchema():
                 return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
-                self._validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
+                self._new_items.validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
@@ -171,19 +167,12 @@ class Statements:
             tag = f"CREATE {statement.statement.type.upper()}"
         with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
-            owner = _owner(creator, catalog)
-            schema = catalog.home(statement.name)
-            old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
-            if isinstance(statement, CreateFunction):
-                items = self._installation.numbered(ddl.create_function(statement, text, catalog, owner))
-            elif old is not None and statement.if_not_exists:
+            owner, old = _owner(creator, catalog), existing(statement, catalog)
+            if old is not None and not isinstance(statement, CreateFunction) and statement.if_not_exists:
                 return self._answer(tag, notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
-            elif old is not None and isinstance(statement, CreateView) and statement.replace:
-                items = ddl.replace_view(statement, text, catalog, old)
-                items = self._installation.numbered(items)
-            else:
-                items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
+            items = self._new_items.of(statement, text, catalog, owner, old)
             ddl.check_definitions(items, catalog)
+            items = self._installation.numbered(items)
             fill = tuple(i for i in items if not i.ready)
             header = self._installation.install(Change(put=items), fill, check=lambda: check_canceled(client))
             self._installation.awaited.update(i.id for i in fill)
@@ -240,41 +229,6 @@ class Statements:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
 
-    def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
-        """Returns the new items of a CREATE statement, without owners."""
-        match statement:
-            case CreateSecret():
-                return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
-            case CreateConnection():
-                item = ddl.create_connection(statement, text, catalog)
-                if statement.validate:
-                    self._validate(item)
-                return (item,)
-            case CreateSource():
-                source, letters = ddl.create_source(statement, text, catalog, self._registry)
-                return self._on_channel(source, ddl.start_of(statement), catalog), letters
-            case CreateKsqldbItem():
-                return self._ksqldb.items(statement, text, catalog, self._filled)
-            case CreateView():
-                view = ddl.create_view(statement, text, catalog)
-                return self._filled(view) if isinstance(view, MaterializedView) else (view,)
-            case CreateSink():
-                query_view = ddl.sink_view(statement, catalog)
-                if query_view is None:
-                    return (ddl.create_sink(statement, text, catalog),)
-                items = self._filled(query_view)
-                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
-            case CreateTable():
-                return (ddl.create_table(statement, text, catalog),)
-            case CreateSubscription():
-                return (ddl.create_subscription(statement, text, catalog),)
-
-    def _filled(self, view: MaterializedView) -> tuple[MaterializedView, Item]:
-        """Returns a materialized view that is ready to be filled, and its errors relation."""
-        (item,) = self._installation.numbered((replace(view, ready=False),))
-        assert isinstance(item, MaterializedView)
-        return item, ddl.errors_item(item)
-
     def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
         with turn(self._installation, client):
@@ -296,20 +250,6 @@ class Statements:
             **self._answer("ALTER SOURCE"),
             "notices": [*all_notices, *(notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
         }
-
-    def _on_channel(self, source: Source, start: StartOffsets | StartTime | None, catalog: Catalog) -> Source:
-        """Returns the source with the channel it reads."""
-        return on_channel(self._engine, source, start, catalog)
-
-    def _validate(self, connection: Connection) -> None:
-        """Connects to a broker or registry.
-
-        Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
-        """
-        if connection.type == "kafka":
-            kafka.listed(connection.brokers, self._engine.opened(connection.settings))
-        else:
-            self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
 
     # ---- dropping and explaining -----------------------------------------------------------------
 

@@ -1,0 +1,102 @@
+"""Makes the items of CREATE statements. Views among them are not ready: the installation prepares and fills them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine import ddl
+from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.ddl.view import with_errors
+from tailgate.engine.runtime.control.channels import on_channel
+from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView
+from tailgate.lake.catalog.secrets import settings
+from tailgate.sql.statements import (
+    CreateConnection,
+    CreateFunction,
+    CreateKsqldbItem,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    Name,
+)
+
+Creation = (
+    CreateSource
+    | CreateView
+    | CreateSink
+    | CreateTable
+    | CreateSubscription
+    | CreateSecret
+    | CreateConnection
+    | CreateKsqldbItem
+    | CreateFunction
+)
+
+
+class NewItems:
+    """The items of CREATE statements. Asks brokers and registries about sources and connections. Thread safe."""
+
+    def __init__(self, engine: Engine, registry: SchemaLookup, ksqldb: KsqldbItems) -> None:
+        self._engine, self._registry, self._ksqldb = engine, registry, ksqldb
+
+    def of(self, statement: Creation, text: str, catalog: Catalog, owner: int, old: Item | None) -> tuple[Item, ...]:
+        """Returns the items to put into the catalog, the one that the statement names first. `old`: the item that has this name."""
+        if isinstance(statement, CreateFunction):
+            return ddl.create_function(statement, text, catalog, owner)
+        if old is not None and isinstance(statement, CreateView) and statement.replace:
+            return ddl.replace_view(statement, text, catalog, old)
+        return tuple(replace(item, owner=owner) for item in self._created(statement, text, catalog))
+
+    def _created(self, statement: Creation, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns new items without owners."""
+        match statement:
+            case CreateSecret():
+                return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
+            case CreateConnection():
+                connection = ddl.create_connection(statement, text, catalog)
+                if statement.validate:
+                    self.validate(connection)
+                return (connection,)
+            case CreateSource():
+                source, letters = ddl.create_source(statement, text, catalog, self._registry)
+                return on_channel(self._engine, source, ddl.start_of(statement), catalog), letters
+            case CreateKsqldbItem():
+                return self._ksqldb.items(statement, text, catalog)
+            case CreateView():
+                view = ddl.create_view(statement, text, catalog)
+                return with_errors(view) if isinstance(view, MaterializedView) else (view,)
+            case CreateSink():
+                query_view = ddl.sink_view(statement, catalog)
+                if query_view is None:
+                    return (ddl.create_sink(statement, text, catalog),)
+                items = with_errors(query_view)
+                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
+            case CreateTable():
+                return (ddl.create_table(statement, text, catalog),)
+            case CreateSubscription():
+                return (ddl.create_subscription(statement, text, catalog),)
+            case CreateFunction():
+                raise AssertionError("`of` makes functions")
+
+    def validate(self, connection: Connection) -> None:
+        """Connects to a broker or registry.
+
+        Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
+        """
+        if connection.type == "kafka":
+            kafka.listed(connection.brokers, self._engine.opened(connection.settings))
+        else:
+            self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
+
+
+def existing(statement: Creation, catalog: Catalog) -> Item | None:
+    """Returns the item that has the name of the new item, in the schema where it will be. Functions share no names with it."""
+    if isinstance(statement, CreateFunction):
+        return None
+    return catalog.find(Name(statement.name.name, catalog.home(statement.name).name))
