@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.engine.plan.views.replacements import switch
+from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
@@ -175,21 +176,23 @@ class Installation:
         return total([mirror.conform(rows, schema)], schema)
 
 
-class WithoutKafka(Statements):
-    """The engine's statements without a broker.
-
-    Sources have a channel; connections are not validated.
-    """
-
-    def __init__(self, engine: Engine, *, fills: bool = True) -> None:
-        self.installation = Installation(engine, fills=fills)
-        super().__init__(engine, self.installation)  # type: ignore[arg-type]
+class ItemsWithoutKafka(NewItems):
+    """The items of CREATE statements without a broker: sources have a channel; connections are not validated."""
 
     def _on_channel(self, source: Source, start: object, catalog: Catalog) -> Source:
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}")
 
-    def _validate(self, connection: Item) -> None:
+    def validate(self, connection: Item) -> None:
         pass
+
+
+class WithoutKafka(Statements):
+    """The engine's statements without a broker."""
+
+    def __init__(self, engine: Engine, *, fills: bool = True) -> None:
+        self.installation = Installation(engine, fills=fills)
+        super().__init__(engine, self.installation)  # type: ignore[arg-type]
+        self._new_items = ItemsWithoutKafka(engine, self._registry, self._ksqldb)  # type: ignore[arg-type]
 
     def close(self) -> None:
         self.installation.close()

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tailgate.engine import ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
+from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.engine.ddl.view import with_errors
 from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Source
 from tailgate.lake.catalog.secrets import settings
 from tailgate.sql.statements import (
     CreateConnection,
@@ -65,7 +66,7 @@ class NewItems:
                 return (connection,)
             case CreateSource():
                 source, letters = ddl.create_source(statement, text, catalog, self._registry)
-                return on_channel(self._engine, source, ddl.start_of(statement), catalog), letters
+                return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateKsqldbItem():
                 return self._ksqldb.items(statement, text, catalog)
             case CreateView():
@@ -83,6 +84,10 @@ class NewItems:
                 return (ddl.create_subscription(statement, text, catalog),)
             case CreateFunction():
                 raise AssertionError("`of` makes functions")
+
+    def _on_channel(self, source: Source, start: StartOffsets | StartTime | None, catalog: Catalog) -> Source:
+        """Returns the source with the channel it reads."""
+        return on_channel(self._engine, source, start, catalog)
 
     def validate(self, connection: Connection) -> None:
         """Connects to a broker or registry.
