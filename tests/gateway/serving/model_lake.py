@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
@@ -28,6 +29,7 @@ class ModelLake:
         self.writer = open_epoch(self.lake)
         self.now: dict[int, Counter[Row]] = {}
         self.at: dict[int, dict[int, Counter[Row]]] = {}  # time → relation → rows with their multiplicity
+        self._noted = threading.Lock()  # held while a tick is in the log and not yet in `at`
         self.items: dict[int, Item] = {}
         self.schemas: dict[int, pa.Schema] = {}
         self._note()
@@ -68,8 +70,14 @@ class ModelLake:
                 if not self.now[relation][row]:
                     del self.now[relation][row]
             sections.append((relation, self.table(relation, lines)))
-        self.writer.append(sections)
-        return self._note()
+        with self._noted:
+            self.writer.append(sections)
+            return self._note()
+
+    def rows(self, relation: int, time: int) -> Counter[Row]:
+        """Returns the rows of a relation at the time of a tick that another thread appends."""
+        with self._noted:
+            return self.at[time][relation]
 
     def table(self, relation: int, lines: Iterable[tuple[Row, int]]) -> pa.Table:
         schema = self.schemas[relation]

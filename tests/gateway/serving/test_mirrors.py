@@ -108,7 +108,7 @@ def test_one_time_for_all_relations(model: ModelLake, run) -> None:
                         first = connection.execute(f"SELECT c0 FROM r{a.id}").fetchall()
                         await asyncio.sleep(0.002)
                         second = connection.execute(f"SELECT c0 FROM r{b.id}").fetchall()
-                        assert first == second == list(model.at[snapshot.time][a.id])
+                        assert first == second == list(model.rows(a.id, snapshot.time))
                         numbers.add(first[0][0])
                     cursor = server._sandbox.cursor()
                     assert len(cursor.execute(f"SELECT c0 FROM r{a.id} UNION SELECT c0 FROM r{b.id}").fetchall()) == 1

@@ -30,7 +30,7 @@ from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Scalar
+from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
@@ -79,8 +79,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         # A type's name in the form of a function is a cast, if that cast exists.
         return cast(operands[0], type, binder.parameters, at)
     if name in ("concat", "concat_ws", "format"):
-        operands = [_as_text(binder, g, n) for g, n in zip(operands, nodes, strict=True)]
-    if name in ("quote_literal", "quote_nullable") and len(operands) == 1:
+        first = 0 if name == "concat" else 1  # the first argument of the others is a text, the rest has any type
+        operands[first:] = [_as_text(binder, g, n) for g, n in zip(operands[first:], nodes[first:], strict=True)]
+    if name in ("quote_literal", "quote_nullable") and len(operands) == 1 and operands[0].type != UNKNOWN:
         operands = [_as_text(binder, operands[0], nodes[0])]
     if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
         operands[0] = elements_as_text(operands[0], at) or operands[0]
@@ -98,7 +99,12 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
 
 
 def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
-    """Returns an argument of concat as text, as its type's output function prints it."""
+    """Returns an argument of concat as text, as its type's output function prints it.
+
+    A parameter gets no type from its use here. If nothing else gives it one, the result is 42P18.
+    """
+    if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
+        return Call(PADDED, (scalar,), TEXT)
     if scalar.type.name == "bpchar" and not scalar.type.is_array:
         return Call(PADDED, (scalar,), TEXT)
     return printed(binder, scalar, node)
