@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tailgate.gateway.freshness.lags import ANSWER_AGE_MAX_MS, BACKFILL, ERRORS, NO_ENGINE, Lags
-from tailgate.gateway.freshness.sketch import BUCKETS_MAX, Sketch, Window
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, Table
 from tailgate.lake.types import INT8, Field
+from tailgate.operations.sketch import BUCKETS_MAX, Sketch, Window
 
 NOW = 1_800_000_000_000
 COLUMNS = (Field("id", INT8),)

@@ -51,6 +51,11 @@ class CatalogSession:
         gateway = self._session.gateway
         return [*gateway.internal_errors.rows(), *gateway.peers.internal_errors()]
 
+    def statements(self) -> list[dict[str, Any]]:
+        """Returns the statistics of the statements of all gateways of the lake on this machine."""
+        gateway = self._session.gateway
+        return [*gateway.statement_rows(self._requester), *gateway.peers.statements(self._requester)]
+
     def freshness(self) -> list[dict[str, Any]]:
         """Returns the freshness lag of the relations that the role may read."""
         session = self._session

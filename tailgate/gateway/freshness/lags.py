@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailgate.gateway.freshness.sketch import Window
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
 from tailgate.lake.readers.failed import failure
+from tailgate.operations.sketch import Window
 
 ANSWER_AGE_MAX_MS = 2_000  # an older answer of the engine says nothing about the present
 NO_ENGINE = "the engine does not answer"

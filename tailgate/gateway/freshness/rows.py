@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from tailgate.gateway.freshness.lags import Lags, relations
-from tailgate.gateway.freshness.sketch import Sketch
 from tailgate.lake.catalog import Catalog, Item
+from tailgate.operations.sketch import Sketch
 
 QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 

@@ -42,6 +42,7 @@ async def deliver_newest(session: Session, bound: Bound, raw: bytes) -> None:
     request.text = raw if bound.position == 0 else None
     answer = await session.gateway.answers.get(request)
     if isinstance(answer, bytes):
+        session.execution.activity.rows = backend.rows_sent(answer)
         session.out.write(backend.row_description(description(columns), formats) + answer)
     else:
         await deliver(session, TableRows(columns, answer), formats, describe=True)
@@ -50,7 +51,7 @@ async def deliver_newest(session: Session, bound: Bound, raw: bytes) -> None:
 async def deliver(session: Session, result: Result, formats: Sequence[int], *, describe: bool = False, limit: int | None = None) -> bool:
     """Sends a result, or up to `limit` rows of it. Returns whether it is complete. `describe`: sends a RowDescription first."""
     if isinstance(result, str):
-        session.out.write(backend.command_complete(result))
+        complete(session, result)
         return True
     if isinstance(result, CopyOut):
         await _copy(session, result)
@@ -60,7 +61,7 @@ async def deliver(session: Session, result: Result, formats: Sequence[int], *, d
         session.out.write(backend.row_description(description(result.columns), formats))
     if isinstance(result, TailRows) and limit is None:
         count = await _follow(session, result, encoder.form, encoder.data_rows)
-        session.out.write(backend.command_complete(tag(result, count)))
+        complete(session, tag(result, count))
         return True
     count = 0
     session.execution.following = isinstance(result, TailRows)
@@ -85,8 +86,14 @@ async def deliver(session: Session, result: Result, formats: Sequence[int], *, d
         session.execution.following = False
     if limit is not None and count == limit and not (result.ended and isinstance(result, TailRows)):
         return False
-    session.out.write(backend.command_complete(tag(result, count)))
+    complete(session, tag(result, count))
     return True
+
+
+def complete(session: Session, tag: str) -> None:
+    """Sends a CommandComplete, and counts its rows."""
+    session.execution.activity.rows = backend.rows_of(tag)
+    session.out.write(backend.command_complete(tag))
 
 
 async def _copy(session: Session, copy: CopyOut) -> None:
@@ -106,7 +113,8 @@ async def _copy(session: Session, copy: CopyOut) -> None:
                 count += table.num_rows
     finally:
         await rows.close()
-    session.out.write(encoder.end() + backend.COPY_DONE + backend.command_complete(f"COPY {count}"))
+    session.out.write(encoder.end() + backend.COPY_DONE)
+    complete(session, f"COPY {count}")
 
 
 async def _follow(

@@ -20,9 +20,9 @@ from tailgate.gateway.results.copying import CopyOut
 from tailgate.gateway.results.rows import TableRows, tag
 from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
 from tailgate.gateway.session.statements.portals import Bound, Portal, Statement
-from tailgate.gateway.session.statements.statistics import lane_of
 from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
@@ -190,6 +190,7 @@ def describe(session: Session, message: m.Describe) -> None:
 def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     portal = session.portals.find(message.portal)
     session.execution.activity.asked(portal.bound.text.encode())
+    session.execution.activity.portal = portal
     dispatch.check_failed(session, portal.bound.statement)
     request = _request(session, portal, message.max_rows)
     if request is not None:
@@ -198,6 +199,7 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
             portal.exhausted = True
             session.out.write(answer)
             session.execution.activity.lane = "memory"
+            session.execution.activity.rows = backend.rows_sent(answer)
             began = session.execution.activity.clock
             session.statement_ended()
             if session.settings.logs:
@@ -255,6 +257,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
         answer = await session.gateway.answers.get(request)
         if isinstance(answer, bytes):
             portal.exhausted = True
+            session.execution.activity.rows = backend.rows_sent(answer)
             session.out.write(answer)
             return
         if answer is not None:

@@ -14,8 +14,8 @@ from tailgate.gateway.handlers import delivery, dispatch, statement_log
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.gateway.session.statements.statistics import lane_of
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
@@ -48,6 +48,7 @@ async def _query(session: Session, raw: bytes) -> None:
             position = text.position
             await session.naming.catch_up()  # with changes of the previous statement
             if len(parts) > 1:
+                session.execution.activity.part = text.text.encode()
                 session.transaction.move(Move.IMPLY)
             await _run(session, statement, text, raw)
             session.statement_ended()

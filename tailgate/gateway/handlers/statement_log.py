@@ -11,11 +11,11 @@ import logging
 import time
 from collections.abc import Iterable
 
-from tailgate.gateway.session.activity import shown
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LongWrite, ParsedStatement
 from tailgate.gateway.session.statements.portals import Portal
 from tailgate.sql import statements as s
+from tailgate.sql.lexer.secret_masking import mask_secrets
 from tailgate.sql.statements.kinds import KINDS, Place
 from tailgate.sql.statements.statement import Prepare
 
@@ -86,7 +86,7 @@ def _level(session: Session, statement: ParsedStatement) -> str:
 
 
 def _text(text: bytes) -> str:
-    return shown(text[:LOGGED_BYTES_MAX].decode(errors="ignore"))
+    return mask_secrets(text[:LOGGED_BYTES_MAX].decode(errors="ignore"))
 
 
 def _write(session: Session, message: str) -> None:

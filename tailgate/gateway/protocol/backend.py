@@ -82,6 +82,24 @@ def command_complete(tag: str) -> bytes:
     return frame(b"C", string(tag))
 
 
+SELECTED = b"SELECT "  # the tag of a SELECT, before its number of rows
+
+
+def rows_of(tag: str) -> int:
+    """Returns the number of rows in a command tag, or 0 for a command without one.
+
+    >>> rows_of("INSERT 0 5"), rows_of("SELECT 12"), rows_of("BEGIN")
+    (5, 12, 0)
+    """
+    count = tag.rpartition(" ")[2]
+    return int(count) if count.isdigit() else 0
+
+
+def rows_sent(answer: bytes) -> int:
+    """Returns the number of rows of a complete answer to a SELECT, from its CommandComplete."""
+    return rows_of(answer[answer.rfind(SELECTED) :].partition(b"\0")[0].decode())
+
+
 def copy_data(row: bytes) -> bytes:
     return frame(b"d", row)
 

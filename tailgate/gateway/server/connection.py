@@ -149,10 +149,9 @@ class Connection(asyncio.Protocol):
             began = time.monotonic()
             answer = simple.ready_answer(session, data[5:-1])
             if answer is not None and self._transport is not None:
-                session.execution.activity.polled(data[5:-1])
                 self._transport.write(answer)
                 seconds = time.monotonic() - began
-                self._gateway.statistics.ended("memory", seconds)
+                session.polled(data[5:-1], answer, seconds)
                 if session.settings.logs:
                     statement_log.answered(session, "statement", data[5:-1].rstrip(b"\0"), seconds)
                 return

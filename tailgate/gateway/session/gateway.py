@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from tailgate.gateway.answers.answers import Answers
 from tailgate.gateway.control import Control
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Budget, Cache
+from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.security.tls import Tls
 from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.serving.service import Serving
@@ -37,9 +40,9 @@ class Gateway:
         self.internal_errors = InternalErrors(mask_literals)
         self.secret = peers.secret(lake)
         self.sessions = Sessions(lambda: serving.progress.catalog)
-        self.peers = Peers(lake, self.sessions, self.internal_errors, self.background)
+        self.statistics = StatementStatistics(self.budget)
+        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self.background)
         self.answers = Answers(serving, self.background)
-        self.statistics = StatementStatistics()
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
         self._role_budgets: dict[int, Budget] = {}
@@ -49,6 +52,16 @@ class Gateway:
         """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id."""
         if not self.sessions.cancel(process, secret):
             self.peers.cancel(process, secret)
+
+    def statement_rows(self, requester: Requester) -> list[dict[str, Any]]:
+        """Returns the rows of tailgate.statements of this gateway: of the roles whose sessions the requester may see."""
+        catalog = self.serving.progress.catalog
+        roles, acting = catalog.all_roles(), catalog.acting(requester.role)
+
+        def name(role: int) -> str | None:
+            return roles[role].name if role in roles and (requester.superuser or role in acting) else None
+
+        return self.statistics.templates.rows(os.getpid(), name)
 
     def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         """Returns the catalog as seen along a search path: one object for all sessions with this path."""

@@ -1,6 +1,7 @@
-"""Requests to the other gateways of a lake on this machine, about their sessions.
+"""Requests to the other gateways of a lake on this machine, about their sessions and statements.
 
     pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
+    tailgate.statements                   ──► {"do": "statements"} to each ──► rows
     pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
     CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
 
@@ -16,7 +17,7 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,22 @@ REQUEST_BYTES_MAX = 4096  # a request has about 200 bytes; it is read before its
 CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses keys cannot cause unlimited work
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
+StatementRows = Callable[[Requester], list[dict[str, Any]]]  # the rows of tailgate.statements that a role may see
+
 log = logging.getLogger("tailgate.gateway")
 
 
 class Peers:
-    """The client and the server for requests between gateways. `own`: the sessions of this gateway."""
+    """The client and the server for requests between gateways.
 
-    def __init__(self, lake: Lake, own: Sessions, internal_errors: InternalErrors, background: Background) -> None:
+    `own`: the sessions of this gateway. `statements`: returns its rows of tailgate.statements that a role may see.
+    """
+
+    def __init__(
+        self, lake: Lake, own: Sessions, internal_errors: InternalErrors, statements: StatementRows, background: Background
+    ) -> None:
         self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
+        self._statements = statements
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
         self._file: Path | None = None
@@ -80,6 +89,11 @@ class Peers:
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all other gateways."""
         return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
+
+    def statements(self, requester: Requester) -> list[dict[str, Any]]:
+        """Returns the rows of tailgate.statements of all other gateways."""
+        request = {"do": "statements", **_requester_fields(requester)}
+        return [row for answer in self._wait(self._ask(request)) for row in answer.get("rows", ())]
 
     def signal(self, process: int, requester: Requester, *, terminate: bool) -> bool:
         """Signals a session of another gateway. Returns False if none has the process id, and raises 42501 if the role may not."""
@@ -158,6 +172,8 @@ class Peers:
                 return {"there": exists}
             case "internal errors":
                 return {"rows": self._internal_errors.rows()}
+            case "statements":
+                return {"rows": self._statements(_requester_of(request))}
             case "cancel":
                 self._own.cancel(request["process"], bytes.fromhex(request["secret"]))
         return {}

@@ -13,13 +13,14 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from tailgate.gateway.resources.concurrency import Requester
-from tailgate.gateway.session.activity import QUERY_BYTES_MAX, shown
+from tailgate.gateway.session.activity import QUERY_BYTES_MAX
 from tailgate.gateway.session.client import Client
 from tailgate.gateway.session.execution import Execution
 from tailgate.gateway.session.transactions import State, Transaction
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import InsufficientPrivilege, TooManyConnections
+from tailgate.sql.lexer.secret_masking import mask_secrets
 
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
 
@@ -109,7 +110,7 @@ class Sessions(dict[int, RegisteredSession]):
             "state": state,
             "wait_event_type": None if state == "active" else "Client",
             "wait_event": None if state == "active" else "ClientRead",
-            "query": shown(query),
+            "query": mask_secrets(query),
         }
 
     def _may_see(self, session: RegisteredSession, requester: Requester) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from tailgate.gateway.control import Control
@@ -33,7 +34,7 @@ from tailgate.gateway.session.naming import Naming
 from tailgate.gateway.session.output import Out
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.statements.portals import Portals, Statements
-from tailgate.gateway.session.statements.statistics import SUCCESS
+from tailgate.gateway.session.statements.templates import SUCCESS, Call
 from tailgate.gateway.session.subscription_readers import SubscriptionReaders
 from tailgate.gateway.session.transactions import Move, State, Transaction
 from tailgate.gateway.settings.settings import Settings, milliseconds
@@ -118,8 +119,15 @@ class Session:
     def statement_ended(self, sqlstate: str = SUCCESS) -> None:
         """Counts the statement that has ended. The next one of the same message begins now."""
         activity, now = self.execution.activity, time.monotonic()
-        self.gateway.statistics.ended(activity.lane, now - activity.clock, sqlstate)
-        activity.clock, activity.lane = now, "unknown"
+        text, portal = activity.query if activity.part is None else activity.part, activity.portal
+        call = Call(self.client.role, activity.lane, text, now - activity.clock, sqlstate, activity.rows)
+        self.gateway.statistics.ended(call if portal is None else replace(call, types=portal.bound.parameters, values=portal.values))
+        activity.next(now)
+
+    def polled(self, text: bytes, answer: bytes, seconds: float) -> None:
+        """Counts a SELECT that was answered from memory, outside a transaction."""
+        self.execution.activity.polled(text)
+        self.gateway.statistics.ended(Call(self.client.role, "memory", text, seconds, rows=backend.rows_sent(answer)))
 
     # --- output
 

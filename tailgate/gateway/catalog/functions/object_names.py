@@ -49,6 +49,9 @@ class Session(Protocol):
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
 
+    def statements(self) -> list[dict[str, Any]]:
+        """Returns the rows of tailgate.statements, of all gateways and of the roles whose sessions the role may see."""
+
     def freshness(self) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.freshness: the freshness lag of the relations that the role may read."""
 

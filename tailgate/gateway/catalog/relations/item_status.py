@@ -79,7 +79,18 @@ FRESHNESS_FIELDS = (
     *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
 )
 
-OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS}  # relations other than lists of items
+STATEMENTS = f"{SCHEMA}.statements"  # what clients send, of the roles whose sessions the role may see
+STATEMENT_FIELDS = (
+    Field("gateway", INT8),
+    *(Field(name, TEXT) for name in ("role", "lane", "statement")),
+    *(Field(name, INT8) for name in ("calls", "rows", "errors")),
+    *(Field(f"{figure}_ms", FLOAT8) for figure in ("total", "p50", "p95", "max")),
+    Field("slowest_parameters", TEXT),
+    Field("first_at", TIMESTAMPTZ),
+    Field("last_at", TIMESTAMPTZ),
+)
+
+OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS, STATEMENTS: STATEMENT_FIELDS}  # relations other than lists of items
 
 
 def relations() -> dict[str, dict[str, str]]:
@@ -94,7 +105,12 @@ def relations() -> dict[str, dict[str, str]]:
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the rows of INTERNAL_ERRORS."""
     of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
-    return [{"process": process, **row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for process, row in of]
+    return with_moments({"process": process, **row} for process, row in of)
+
+
+def with_moments(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns rows whose `first_at` and `last_at`, in ms since the epoch, are moments."""
+    return [{**row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for row in rows]
 
 
 def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[list[Any]]:

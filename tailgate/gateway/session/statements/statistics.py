@@ -1,48 +1,21 @@
-"""Statistics of statements: number, duration and SQLSTATE, by lane.
-
-memory      answered from memory: cached results and look-ups by key
-query       SELECT, COPY TO, cursors           catalog     queries of the system catalog
-follow      TAIL, SUBSCRIBE, subscriptions     write       INSERT, UPDATE, DELETE, COPY FROM
-definition  CREATE, DROP, GRANT, …             session     SET, BEGIN, SHOW, …
-unknown     statements that failed before their kind was known
-"""
+"""Statistics of statements: number, duration and SQLSTATE by lane for metrics, and figures by template."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from tailgate.gateway.session.statements.parsing import LongWrite
-from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.resources.budgets import Budget
+from tailgate.gateway.session.statements.templates import Call, Templates
 from tailgate.operations.metrics import Counter, Histogram
-from tailgate.sql import statements as s
-from tailgate.sql.statements.kinds import KINDS, Place
-
-Lane = Literal["memory", "query", "catalog", "follow", "write", "definition", "session", "unknown"]
-SUCCESS = "00000"
-FOLLOWING = (s.Tail, s.FollowKsqldb, s.FetchSubscription, s.Acknowledge)
-OF_PLACE: dict[Place, Lane] = {Place.QUERY: "query", Place.WRITE: "write", Place.SESSION: "session", Place.CATALOG: "definition"}
-
-
-def lane_of(bound: Bound) -> Lane:
-    """Returns the lane of a statement."""
-    statement = bound.statement
-    if bound.is_catalog:
-        return "catalog"
-    if isinstance(statement, FOLLOWING):
-        return "follow"
-    if isinstance(statement, LongWrite):
-        return "write"
-    kind = KINDS.get(type(statement))
-    return "unknown" if kind is None else OF_PLACE[kind.place]
 
 
 class StatementStatistics:
     """The statistics of all statements of a gateway. Only the event loop changes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.counts, self.durations = Counter(), Histogram()
+        self.templates = Templates(budget)
 
-    def ended(self, lane: Lane, seconds: float, sqlstate: str = SUCCESS) -> None:
+    def ended(self, call: Call) -> None:
         """Counts a statement that has ended."""
-        self.counts.add(lane, sqlstate)
-        self.durations.observe(seconds, lane)
+        self.counts.add(call.lane, call.sqlstate)
+        self.durations.observe(call.seconds, call.lane)
+        self.templates.ended(call)

@@ -1,6 +1,6 @@
 """The distribution of durations in a bounded space: counts in buckets whose limits grow by 5 %.
 
-0 │ ≤ 1 ms │ ≤ 1.05 ms │ ≤ 1.1025 ms │ …      a quantile is right to 5 %; the maximum is exact
+0 │ ≤ 1 │ ≤ 1.05 │ ≤ 1.1025 │ …      a quantile is right to 5 % or one unit; the maximum is exact
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections import deque
 
 GROWTH = 1.05
 LOG_GROWTH = math.log(GROWTH)
-BUCKETS_MAX = 512  # the last one begins at two years
+BUCKETS_MAX = 512  # the last one begins at 18 hours in microseconds, two years in milliseconds
 
 
 class Sketch:
-    """A distribution of milliseconds."""
+    """A distribution of durations, all in one unit."""
 
     __slots__ = ("_counts", "max")
 
@@ -22,16 +22,16 @@ class Sketch:
         self._counts: dict[int, int] = {}
         self.max: float | None = None
 
-    def add(self, milliseconds: float) -> None:
+    def add(self, duration: float) -> None:
         """Counts a value."""
-        bucket = 0 if milliseconds <= 0 else min(BUCKETS_MAX, max(1, math.ceil(math.log(milliseconds) / LOG_GROWTH) + 1))
+        bucket = 0 if duration <= 0 else min(BUCKETS_MAX, max(1, math.ceil(math.log(duration) / LOG_GROWTH) + 1))
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
-        self.peak(milliseconds)
+        self.peak(duration)
 
-    def peak(self, milliseconds: float) -> None:
+    def peak(self, duration: float) -> None:
         """Raises the maximum without counting a value."""
-        if self.max is None or milliseconds > self.max:
-            self.max = milliseconds
+        if self.max is None or duration > self.max:
+            self.max = duration
 
     def merge(self, other: Sketch) -> None:
         """Adds the values of another sketch. The other may change meanwhile."""

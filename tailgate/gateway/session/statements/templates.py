@@ -1,0 +1,160 @@
+"""Statistics of statements by role, lane and template: the rows of `tailgate.statements`.
+
+text ──┬─ sent lately ──────────────────────────────────────────────────────────────────┬──► Figures
+       └─► key: the text with its plain literals replaced ──► template: `mask_literals` ─┘
+           clients send thousands of texts that differ       computed once for each key
+           in their literals only
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailgate.gateway.resources.budgets import Budget, Cache
+from tailgate.gateway.session.statements.lanes import Lane
+from tailgate.lake.types import Type
+from tailgate.operations.sketch import Sketch
+from tailgate.sql.lexer.literal_masking import mask_literals
+from tailgate.sql.lexer.secret_masking import mask_secrets
+
+TEXT_BYTES_MAX = 1024  # of a text that is read for its template
+TEMPLATES_MAX = 1_000  # with at most about 8 KB each; those that were used longest ago are removed
+TEXTS_MAX = 2_000  # texts of at most 1 KB that are found without their template
+SUCCESS = "00000"
+KEYS_BYTES = 4 << 20  # of the cache from texts to templates
+PARAMETERS_MAX = 20  # parameters that the shape of a call shows
+
+_LITERALS = re.compile(rb"'(?:[^']|'')*'|\b\d{1,18}\b")
+_NOT_PLAIN = re.compile(rb"[\"`\\$]|--|/\*|\b[eEbBxXuUnN]&?'")  # such a text is its own key
+
+
+@dataclass(slots=True)
+class Call:
+    """A statement that has ended. `text`: its text, or its start. `types`, `values`: those of its parameters."""
+
+    role: int
+    lane: Lane
+    text: bytes
+    seconds: float
+    sqlstate: str = SUCCESS
+    rows: int = 0
+    types: Sequence[Type] = ()
+    values: Sequence[object] = ()
+
+
+@dataclass(slots=True)
+class Figures:
+    """The statistics of one template. Durations are in microseconds, times in seconds since the epoch."""
+
+    first_at: float
+    last_at: float
+    calls: int = 0
+    errors: int = 0
+    rows: int = 0
+    total: float = 0.0
+    durations: Sketch = field(default_factory=Sketch)
+    slowest: str | None = None
+
+    def add(self, call: Call, now: float) -> None:
+        duration = call.seconds * 1e6
+        if self.durations.max is None or duration > self.durations.max:
+            self.slowest = shape(call.types, call.values)
+        self.calls += 1
+        self.errors += call.sqlstate != SUCCESS
+        self.rows += call.rows
+        self.total += duration
+        self.durations.add(duration)
+        self.last_at = now
+
+
+class Templates:
+    """The statistics of a gateway's statements. Only the event loop changes them; other threads read them."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._keys: Cache[bytes, str] = Cache(budget, KEYS_BYTES)
+        self._figures: dict[tuple[int, Lane, str], Figures] = {}  # by role, lane and template
+        self._by_text: dict[tuple[int, Lane, bytes], Figures] = {}  # the same, for texts that are sent repeatedly
+
+    def ended(self, call: Call) -> None:
+        """Counts a statement that has ended."""
+        key = call.role, call.lane, call.text
+        figures = self._by_text.get(key)
+        if figures is None:
+            figures = self._find(call)
+            if len(self._by_text) >= TEXTS_MAX:
+                self._by_text.clear()
+            if len(call.text) <= TEXT_BYTES_MAX:
+                self._by_text[key] = figures
+        figures.add(call, time.time())
+
+    def _find(self, call: Call) -> Figures:
+        """Returns the statistics of the template of a text that is new or has not been sent lately."""
+        key = call.role, call.lane, self._template(call.text[:TEXT_BYTES_MAX])
+        figures = self._figures.get(key)
+        if figures is None:
+            if len(self._figures) >= TEMPLATES_MAX:
+                for oldest in sorted(self._figures, key=lambda k: self._figures[k].last_at)[: TEMPLATES_MAX // 20]:
+                    del self._figures[oldest]
+                self._by_text.clear()
+            now = time.time()
+            figures = self._figures[key] = Figures(now, now)
+        return figures
+
+    def rows(self, process: int, name: Callable[[int], str | None]) -> list[dict[str, Any]]:
+        """Returns a row for each template. `name`: returns the name of a role, or None to leave out its statements."""
+        listed = []
+        for (role, lane, template), figures in list(self._figures.items()):
+            if (user := name(role)) is not None:
+                listed.append({"gateway": process, "role": user, "lane": lane, "statement": template} | _columns(figures))
+        return listed
+
+    def _template(self, text: bytes) -> str:
+        key = text if _NOT_PLAIN.search(text) else _LITERALS.sub(b"?", text)
+        template = self._keys.get(key)
+        if template is None:
+            template = mask_literals(mask_secrets(text.rstrip(b"\0").decode(errors="ignore")))
+            self._keys.put(key, template, len(key) + len(template))
+        return template
+
+
+def shape(types: Sequence[Type], values: Sequence[object]) -> str | None:
+    """Returns the types of parameters and the lengths of their values, without the values.
+
+    >>> from tailgate.lake.types import INT8, TEXT
+    >>> shape((INT8, TEXT, TEXT), (7, "Berlin", None))
+    'bigint, text of 6 characters, NULL'
+    """
+    parts = [_shape(type, value) for type, value in zip(types[:PARAMETERS_MAX], values, strict=False)]
+    return ", ".join(parts + ["…"] * (len(types) > PARAMETERS_MAX)) or None
+
+
+def _shape(type: Type, value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            return f"{type} of {len(value)} characters"
+        case bytes():
+            return f"{type} of {len(value)} bytes"
+        case list() | tuple():
+            return f"{type} of {len(value)} elements"
+        case _:
+            return str(type)
+
+
+def _columns(figures: Figures) -> dict[str, Any]:
+    quantiles = {"p50_ms": figures.durations.quantile(0.5), "p95_ms": figures.durations.quantile(0.95), "max_ms": figures.durations.max}
+    return {
+        "calls": figures.calls,
+        "rows": figures.rows,
+        "errors": figures.errors,
+        "total_ms": figures.total / 1000,
+        **{column: None if value is None else value / 1000 for column, value in quantiles.items()},
+        "slowest_parameters": figures.slowest,
+        "first_at": int(figures.first_at * 1000),
+        "last_at": int(figures.last_at * 1000),
+    }
