@@ -141,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     _secrets(sinks)
     _metrics(sinks)
 
-    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _verify)
+    verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _operation("verify"))
     _data(verify)
     backups.add_backup_options(_command(commands, "backup", "copy a lake, also while it is in use, into a folder", backups.backup))
     backups.add_restore_options(_command(commands, "restore", "create a data folder from a backup", backups.restore))
@@ -212,6 +212,10 @@ def _listen(command: argparse.ArgumentParser) -> None:
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
     command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
+    command.add_argument("--http-log", action="store_true", help="log each request")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="the value of a setting with which sessions begin, as for SET"
+    )
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
@@ -244,9 +248,11 @@ def _metrics_address(options: argparse.Namespace) -> Address | None:
 
 
 def _check_listen(options: argparse.Namespace) -> None:
-    """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
+    """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure, and the errors of SET for --set."""
+    from tailgate.gateway.settings.settings import checked_defaults
     from tailgate.lake.errors import InvalidParameterValue
 
+    checked_defaults(options.set)
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
@@ -279,6 +285,7 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
         words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
     if options.http_rate is not None:
         words += ("--http-rate", str(options.http_rate))
+    words += ("--http-log",) * options.http_log + tuple(word for setting in options.set for word in ("--set", setting))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -351,9 +358,9 @@ def _gateway(options: argparse.Namespace) -> int:
     memory = parsed(options.memory) if options.memory is not None else None
     http = None
     if options.http is not None:
-        http_host, _, http_port = options.http.rpartition(":")
-        http = HttpOptions(http_host.strip("[]"), int(http_port), frozenset(options.http_origin), options.http_rate)
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, _metrics_address(options)))
+        http = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
+    at = _metrics_address(options)
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, at, tuple(options.set)))
 
 
 def _presto(options: argparse.Namespace) -> int:
@@ -367,18 +374,6 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.sinks.main import run
 
     return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
-
-
-def _verify(options: argparse.Namespace) -> int:
-    from tailgate.lake.folder import Lake
-    from tailgate.lake.readers.verification import findings
-
-    problems = 0
-    for finding in findings(Lake.open(options.data)):
-        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
-        problems += finding.problem is not None
-    print(f"problems: {problems}")
-    return 1 if problems else 0
 
 
 def _config(options: argparse.Namespace) -> int:

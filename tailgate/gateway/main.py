@@ -21,6 +21,7 @@ from tailgate.gateway.server.server import Server
 from tailgate.gateway.server.warm_up import warm
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.settings.settings import checked_defaults
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.folder import Lake
@@ -48,6 +49,7 @@ class Options:
     http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
     metrics: Address | None = None  # where metrics and health checks are served
+    settings: tuple[str, ...] = ()  # NAME=VALUE: the values of settings with which sessions begin
 
 
 def run(options: Options) -> int:
@@ -63,6 +65,7 @@ def run(options: Options) -> int:
 
 
 async def _serve(options: Options) -> None:
+    defaults = checked_defaults(options.settings)
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     memory = options.memory or default()
@@ -75,7 +78,7 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure, defaults=defaults)
     server, http = Server(gateway), None if options.http is None else HttpServer(gateway, options.http)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()

@@ -8,6 +8,7 @@ import os
 import sys
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers.verification import findings
 from tailgate.operations import configuration, doctor, status
 from tailgate.operations.log_entries import entry, newest
 
@@ -47,6 +48,16 @@ def check_environment(options: argparse.Namespace) -> int:
             print(f"{finding.check}: {'ok' if finding.ok else 'PROBLEM'}: {finding.result}")
             if finding.hint is not None:
                 print(f"HINT:  {finding.hint}")
+    return 1 if problems else 0
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Prints the findings of `tailgate verify`. Returns 1 if one is a problem."""
+    problems = 0
+    for finding in findings(Lake.open(options.data)):
+        print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
+        problems += finding.problem is not None
+    print(f"problems: {problems}")
     return 1 if problems else 0
 
 

@@ -64,10 +64,15 @@ GATEWAY = (
     Metric("tailgate_gateway_sessions", "gauge", "sessions", "Sessions that have signed in."),
     Metric(
         "tailgate_gateway_statements_total", "counter", "statements",
-        "Statements by lane and SQLSTATE; 00000 is success. Lanes: memory, query, catalog, follow, write, definition, session, unknown.",
+        "Statements by lane and SQLSTATE; 00000 is success. "
+        "Lanes: memory, query, catalog, follow, write, definition, session, endpoint, unknown.",
         ("lane", "sqlstate"),
     ),
     Metric("tailgate_gateway_statement_seconds", "histogram", "seconds", "Duration of statements, from receipt to the answer.", ("lane",)),
+    Metric(
+        "tailgate_gateway_requests_total", "counter", "requests",
+        "Requests over HTTP by endpoint and status; no endpoint if the path or the role has none.", ("endpoint", "status"),
+    ),
     Metric("tailgate_gateway_jobs_waiting", "gauge", "statements", "Statements that wait for a turn.", ("threads",)),
     Metric("tailgate_gateway_jobs_running", "gauge", "statements", "Statements that run on a thread.", ("threads",)),
     Metric("tailgate_gateway_mirror_entry", "gauge", "", "Number of the log entry that the mirrors show."),

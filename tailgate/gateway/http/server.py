@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tailgate.gateway.http.connection import HttpConnection
@@ -23,13 +24,20 @@ STOP_POLL_S = 0.02
 class HttpOptions:
     """The address of the HTTP service and its rules.
 
-    `origins`: the CORS list. `rate`: requests per second of a role, None for the default.
+    `origins`: the CORS list. `rate`: requests per second of a role, None for the default. `logs`: logs each request.
     """
 
     host: str
     port: int
     origins: frozenset[str] = frozenset()
     rate: float | None = None
+    logs: bool = False
+
+    @classmethod
+    def at(cls, address: str, origins: Iterable[str], rate: float | None, *, logs: bool) -> HttpOptions:
+        """Returns the options for an address HOST:PORT."""
+        host, _, port = address.rpartition(":")
+        return cls(host.strip("[]"), int(port), frozenset(origins), rate, logs)
 
 
 class HttpServer:
@@ -38,7 +46,7 @@ class HttpServer:
     def __init__(self, gateway: Gateway, options: HttpOptions) -> None:
         self._gateway, self._options = gateway, options
         self._sockets: list[socket.socket] = []
-        self._service = HttpService(gateway, options.origins, options.rate)
+        self._service = HttpService(gateway, options.origins, options.rate, logs=options.logs)
         self._connections: set[HttpConnection] = set()
         self._servers: list[asyncio.Server] = []
 

@@ -22,6 +22,7 @@ from tailgate.gateway.http.callers import Rates, Tokens, role_of
 from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
 from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
 from tailgate.gateway.http.reading import EndpointReader, Page, Range
+from tailgate.gateway.http.requests import Handled, RequestStatistics
 from tailgate.gateway.http.routes import Routes, query_fields
 from tailgate.gateway.resources.budgets import TASK_BUDGET
 from tailgate.gateway.resources.concurrency import REQUESTER, Requester
@@ -57,8 +58,9 @@ EXPOSED = b"ETag, Link, Tailgate-Time"
 class HttpService:
     """The service of a gateway. `origins`: sites whose pages may read responses; `*` stands for all."""
 
-    def __init__(self, gateway: Gateway, origins: frozenset[str] = frozenset(), rate: float | None = None) -> None:
+    def __init__(self, gateway: Gateway, origins: frozenset[str] = frozenset(), rate: float | None = None, *, logs: bool = False) -> None:
         self._gateway, self._origins = gateway, origins
+        self._statistics = RequestStatistics(gateway, logs=logs)
         self._endpoints = BoundEndpoints(gateway.serving)
         self._reader = EndpointReader(gateway.serving, gateway.answers.lookups)
         self._tokens = Tokens()
@@ -68,14 +70,17 @@ class HttpService:
     async def answer(self, request: Request, peer: Peer) -> Response:
         """Returns the response to a request; every error becomes one."""
         cross_origin = self._cross_origin(request)
+        handled = Handled(request, peer)
         try:
-            response = await self._answer(request, peer)
+            response = await self._answer(request, peer, handled)
         except HttpError as error:
+            handled.sqlstate = error.error.sqlstate
             response = error_response(error.status, error.error, error.fields)
-        except TailgateError as error:
-            response = error_response(status_of(error), self._told(error, request))
         except Exception as error:  # noqa: BLE001  # reported as an internal error
-            response = error_response(500, self._told(error, request))
+            told = self._told(error, request)
+            handled.sqlstate = told.sqlstate
+            response = error_response(status_of(error) if isinstance(error, TailgateError) else 500, told)
+        self._statistics.ended(handled, response)
         if not cross_origin:
             return response
         return replace(response, fields=(*response.fields, *cross_origin))
@@ -89,19 +94,20 @@ class HttpService:
 
     # --- one request
 
-    async def _answer(self, request: Request, peer: Peer) -> Response:
+    async def _answer(self, request: Request, peer: Peer, handled: Handled) -> Response:
         if request.method == "OPTIONS":
             return Response(204, fields=((b"Allow", METHODS),))
         if request.method not in ("GET", "HEAD"):
             raise HttpError(405, FeatureNotSupported(f"method {request.method} is not supported"), (b"Allow", METHODS))
         catalog = self._gateway.serving.progress.catalog
-        role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
+        role = handled.role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
         self._rates.take(role, asyncio.get_running_loop().time())
         REQUESTER.set(Requester(role.id, role.superuser))
         TASK_BUDGET.set(self._gateway.budget_of(role.id, role.superuser))
         if request.path == openapi.PATH:
             return _conditional(request, openapi.document(await self._callable(role, catalog)))
         endpoint, path = self._route(request, catalog)
+        handled.endpoint = endpoint
         bound = await self._endpoints.get(endpoint)
         query = authorize(bound.query.prepared, role, self._gateway.serving.progress.catalog)
         try:
@@ -113,6 +119,7 @@ class HttpService:
         if wants_events(request):
             return await self._follow(request, peer, bound, query, values, rows)
         page = await self._page(bound, query, values, rows)
+        handled.rows = len(page.rows)
         return _response(bound, request, page, rows)
 
     def _route(self, request: Request, catalog: Catalog) -> tuple[Endpoint, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from tailgate.gateway.answers.answers import Answers
@@ -19,6 +19,7 @@ from tailgate.gateway.session.registry import Sessions
 from tailgate.gateway.session.statements.parsing import StatementCache
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.statements.statistics import StatementStatistics
+from tailgate.gateway.settings.settings import NO_DEFAULTS
 from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
@@ -30,9 +31,15 @@ BOUND_BYTES = 32 << 20  # of cached bound statements
 
 
 class Gateway:
-    """The state that all sessions of a process share. `insecure`: clients on other machines are trusted like local ones."""
+    """The state that all sessions of a process share.
 
-    def __init__(self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False) -> None:
+    `insecure`: clients on other machines are trusted like local ones. `defaults`: the values of settings with which sessions begin.
+    """
+
+    def __init__(
+        self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False, defaults: Mapping[str, str] = NO_DEFAULTS
+    ) -> None:
+        self.defaults = defaults
         self.lake, self.serving, self.tls, self.insecure = lake, serving, tls, insecure
         self.memory, self.budget = serving.memory, serving.budget
         self.control = Control(lake)

@@ -52,7 +52,7 @@ class Session:
         self.gateway, self.out = gateway, out
         self.machine = Machine()
         self.client = Client()
-        self.settings = Settings()
+        self.settings = Settings(gateway.defaults)
         self.transaction = Transaction()
         self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.execution = Execution()

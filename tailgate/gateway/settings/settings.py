@@ -8,8 +8,9 @@ ROLLBACK undoes a SET inside a block. SET LOCAL lasts until the end of the block
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import cast
 
 from tailgate.gateway.resources.budgets import Charge
@@ -18,12 +19,14 @@ from tailgate.gateway.settings.definitions import TABLE, Setting, find
 from tailgate.lake.errors import (
     CantChangeRuntimeParam,
     InsufficientPrivilege,
+    InvalidParameterValue,
     ProgramLimitExceeded,
     UndefinedObject,
 )
 from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.values.codec.style import Style
 
+NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 CUSTOM_MAX = 100  # settings with a dot in their name, per session
 MODES = ("isolation", "read_only", "deferrable")  # the initial value of transaction_<mode> is default_transaction_<mode>
 
@@ -39,16 +42,34 @@ def milliseconds(shown: str) -> int:
     return round(int(match[1]) * UNITS_MS[match[2] or "ms"]) if match else 0
 
 
+def checked_defaults(words: Iterable[str]) -> dict[str, str]:
+    """Returns the values of settings by their keys, from words NAME=VALUE.
+
+    Raises 22023 for a word of another form, and the errors of SET.
+    """
+    settings, defaults = Settings(), dict[str, str]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip()
+        setting = find(name)
+        if not equals:
+            raise InvalidParameterValue(f"--set {word} is not NAME=VALUE")
+        if setting is None:
+            raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+        defaults[setting.name.lower()] = settings.set(name, value.strip())
+    return defaults
+
+
 Mark = tuple[dict[str, str], dict[str, str]]
 
 
 class Settings:
-    """The settings of one session.
+    """The settings of one session. `defaults`: values other than PostgreSQL's with which it begins (`checked_defaults`).
 
     `changed`: a reported setting may have changed since `unreported`. `charged`: counts the memory of custom settings.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Mapping[str, str] = NO_DEFAULTS) -> None:
         self._values = {key: row.default for key, row in TABLE.items()}
         self._before: dict[str, str] | None = None  # values at the beginning of the block
         self._local: dict[str, str] = {}  # values that SET LOCAL has replaced, restored at the end of the block
@@ -60,6 +81,8 @@ class Settings:
         self.logs = False  # log_statement or log_min_duration_statement is on
         self.log_duration_ms = -1
         self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
+        for key, value in defaults.items():
+            self._put(key, value)
         self._reset = dict(self._values)
         self._reported: dict[str, str] = {}  # the reported settings that the client last received
 

@@ -4,6 +4,7 @@ memory      answered from memory: cached results and look-ups by key
 query       SELECT, COPY TO, cursors           catalog     queries of the system catalog
 follow      TAIL, SUBSCRIBE, subscriptions     write       INSERT, UPDATE, DELETE, COPY FROM
 definition  CREATE, DROP, GRANT, …             session     SET, BEGIN, SHOW, …
+endpoint    requests of HTTP
 unknown     statements that failed before their kind was known
 """
 
@@ -16,7 +17,7 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.sql import statements as s
 from tailgate.sql.statements.kinds import KINDS, Place
 
-Lane = Literal["memory", "query", "catalog", "follow", "write", "definition", "session", "unknown"]
+Lane = Literal["memory", "query", "catalog", "follow", "write", "definition", "session", "endpoint", "unknown"]
 FOLLOWING = (s.Tail, s.FollowKsqldb, s.FetchSubscription, s.Acknowledge)
 OF_PLACE: dict[Place, Lane] = {Place.QUERY: "query", Place.WRITE: "write", Place.SESSION: "session", Place.CATALOG: "definition"}
 

@@ -1,4 +1,4 @@
-"""Statistics of statements: number, duration and SQLSTATE by lane for metrics, and figures by template."""
+"""Statistics of statements and requests: number, duration and SQLSTATE by lane for metrics, and figures by template."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from tailgate.operations.metrics import Counter, Histogram
 
 
 class StatementStatistics:
-    """The statistics of all statements of a gateway. Only the event loop changes them."""
+    """The statistics of all statements of a gateway. Only the event loop changes them.
+
+    `requests`: the number of requests over HTTP by endpoint and status.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.counts, self.durations = Counter(), Histogram()
+        self.requests = Counter()
         self.templates = Templates(budget)
 
     def ended(self, call: Call) -> None:
