@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 
+import numpy as np
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
@@ -71,6 +72,13 @@ class Histogram:
             distribution = self._values[labels] = Distribution()
         distribution.counts[bisect_left(BUCKETS_S, seconds)] += 1
         distribution.sum += seconds
+
+    def observe_all(self, seconds: np.ndarray, *labels: str) -> None:
+        """Adds many observations."""
+        distribution = self._values.setdefault(labels, Distribution())
+        for bucket, count in enumerate(np.bincount(np.searchsorted(BUCKETS_S, seconds), minlength=len(BUCKETS_S) + 1)):
+            distribution.counts[bucket] += int(count)
+        distribution.sum += float(seconds.sum())
 
     def series(self) -> dict[Labels, Distribution]:
         return dict(self._values)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections import deque
 
+import numpy as np
+
 GROWTH = 1.05
 LOG_GROWTH = math.log(GROWTH)
 BUCKETS_MAX = 512  # the last one begins at 18 hours in microseconds, two years in milliseconds
@@ -27,6 +29,15 @@ class Sketch:
         bucket = 0 if duration <= 0 else min(BUCKETS_MAX, max(1, math.ceil(math.log(duration) / LOG_GROWTH) + 1))
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
         self.peak(duration)
+
+    def add_all(self, durations: np.ndarray) -> None:
+        """Counts many values."""
+        if not len(durations):
+            return
+        buckets = np.clip(np.ceil(np.log(np.maximum(durations, 1e-9)) / LOG_GROWTH) + 1, 1, BUCKETS_MAX).astype(int)
+        for bucket, count in zip(*np.unique(np.where(durations <= 0, 0, buckets), return_counts=True), strict=True):
+            self._counts[int(bucket)] = self._counts.get(int(bucket), 0) + int(count)
+        self.peak(float(durations.max()))
 
     def peak(self, duration: float) -> None:
         """Raises the maximum without counting a value."""

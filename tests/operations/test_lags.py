@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tailgate.gateway.freshness.lags import ANSWER_AGE_MAX_MS, BACKFILL, ERRORS, NO_ENGINE, Lags
@@ -134,6 +135,16 @@ def test_quantiles_are_right_to_five_percent(limit: int) -> None:
     for fraction in (0.5, 0.95, 0.99):
         assert one.quantile(fraction) == pytest.approx(values[int(fraction * len(values)) - 1], rel=0.06, abs=1.0)
     assert one.max == values[-1]
+
+
+def test_many_values_count_as_single_ones() -> None:
+    values = [0.0, 1e-12, 0.5, 1.0, 1.05, 3.0, 3.0, 1e6, 1e15]
+    alone, together = Sketch(), Sketch()
+    for value in values:
+        alone.add(value)
+    together.add_all(np.array(values))
+    together.add_all(np.array([]))
+    assert (alone._counts, alone.max) == (together._counts, together.max)
 
 
 def test_a_sketch_is_bounded() -> None:

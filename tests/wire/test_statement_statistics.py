@@ -9,7 +9,8 @@ import pytest
 from psycopg import errors
 
 from tailgate.gateway.resources.budgets import Budget
-from tailgate.gateway.session.statements.templates import TEMPLATES_MAX, Call, Templates
+from tailgate.gateway.session.statements.statistics import StatementStatistics
+from tailgate.gateway.session.statements.templates import TEMPLATES_MAX, Call
 from tailgate.lake.types import INT8, TEXT
 from tests.wire.live import Live
 from tests.wire.statements import Statements
@@ -80,7 +81,7 @@ def test_others_do_not_see_them(live: Live, statements: Statements) -> None:
 
 def test_the_number_of_templates_is_bounded() -> None:
     """The template that was used longest ago is removed; the slowest call gives the shape of its parameters."""
-    templates = Templates(Budget("the gateway", 1 << 30))
+    templates = StatementStatistics(Budget("the gateway", 1 << 30))
     for number in range(2 * TEMPLATES_MAX):
         templates.ended(Call(1, "query", b"SELECT a FROM used", 0.002, rows=1, types=(INT8, TEXT), values=(number, "x" * 5)))
         templates.ended(Call(1, "query", f"SELECT c{number}".encode(), 0.001))

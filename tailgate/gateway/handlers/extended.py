@@ -8,6 +8,7 @@ as its result columns stay the same.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Sequence
 
 from tailgate.gateway.answers.answers import Request
@@ -189,7 +190,8 @@ def describe(session: Session, message: m.Describe) -> None:
 
 def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     portal = session.portals.find(message.portal)
-    session.execution.activity.asked(portal.bound.text.encode())
+    text = portal.bound.text.encode()
+    session.execution.activity.asked(text)
     session.execution.activity.portal = portal
     dispatch.check_failed(session, portal.bound.statement)
     request = _request(session, portal, message.max_rows)
@@ -198,13 +200,10 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
         if answer is not None:
             portal.exhausted = True
             session.out.write(answer)
-            session.execution.activity.lane = "memory"
-            session.execution.activity.rows = backend.rows_sent(answer)
-            began = session.execution.activity.clock
-            session.statement_ended()
+            seconds = time.monotonic() - session.execution.activity.clock
+            session.gateway.statistics.polled(session.client.role, text, seconds, answer)
             if session.settings.logs:
-                seconds = session.execution.activity.clock - began
-                statement_log.answered(session, statement_log.execution(portal), portal.bound.text.encode(), seconds)
+                statement_log.answered(session, statement_log.execution(portal), text, seconds)
             return None
     session.execution.activity.lane = lane_of(portal.bound)
     return _logged(session, portal, message.max_rows, request)

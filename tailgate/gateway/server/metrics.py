@@ -24,8 +24,8 @@ def connect(metrics: Metrics, gateway: Gateway, connections: Connections) -> Non
 
     metrics.read_one(P + "connections", lambda: len(connections))
     metrics.read_one(P + "sessions", lambda: len(gateway.sessions))
-    metrics.read(P + "statements_total", statistics.counts.series)
-    metrics.read(P + "statement_seconds", statistics.durations.series)
+    metrics.read(P + "statements_total", statistics.counts)
+    metrics.read(P + "statement_seconds", statistics.durations)
     metrics.read(P + "requests_total", statistics.requests.series)
     metrics.read(P + "jobs_waiting", lambda: labeled({name: jobs.turns.waiting for name, jobs in lanes.items()}))
     metrics.read(P + "jobs_running", lambda: labeled({name: jobs.running for name, jobs in lanes.items()}))

@@ -68,7 +68,7 @@ class Gateway:
         def name(role: int) -> str | None:
             return roles[role].name if role in roles and (requester.superuser or role in acting) else None
 
-        return self.statistics.templates.rows(os.getpid(), name)
+        return self.statistics.rows(os.getpid(), name)
 
     def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         """Returns the catalog as seen along a search path: one object for all sessions with this path."""

@@ -127,7 +127,7 @@ class Session:
     def polled(self, text: bytes, answer: bytes, seconds: float) -> None:
         """Counts a SELECT that was answered from memory, outside a transaction."""
         self.execution.activity.polled(text)
-        self.gateway.statistics.ended(Call(self.client.role, "memory", text, seconds, rows=backend.rows_sent(answer)))
+        self.gateway.statistics.polled(self.client.role, text, seconds, answer)
 
     # --- output
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.session.statements.lanes import Lane
@@ -59,7 +61,8 @@ class Figures:
     durations: Sketch = field(default_factory=Sketch)
     slowest: str | None = None
 
-    def add(self, call: Call, now: float) -> None:
+    def ended(self, call: Call) -> None:
+        """Counts a call."""
         duration = call.seconds * 1e6
         if self.durations.max is None or duration > self.durations.max:
             self.slowest = shape(call.types, call.values)
@@ -68,32 +71,46 @@ class Figures:
         self.rows += call.rows
         self.total += duration
         self.durations.add(duration)
-        self.last_at = now
+        self.last_at = time.time()
+
+    def polled(self, durations: np.ndarray, rows: int) -> None:
+        """Counts calls that were answered from memory."""
+        self.calls += len(durations)
+        self.rows += rows
+        self.total += float(durations.sum())
+        self.durations.add_all(durations)
+        self.last_at = time.time()
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns of the statistics."""
+        quantiles = {"p50_ms": self.durations.quantile(0.5), "p95_ms": self.durations.quantile(0.95), "max_ms": self.durations.max}
+        return {
+            "calls": self.calls,
+            "rows": self.rows,
+            "errors": self.errors,
+            "total_ms": self.total / 1000,
+            **{column: None if value is None else value / 1000 for column, value in quantiles.items()},
+            "slowest_parameters": self.slowest,
+            "first_at": int(self.first_at * 1000),
+            "last_at": int(self.last_at * 1000),
+        }
 
 
 class Templates:
-    """The statistics of a gateway's statements. Only the event loop changes them; other threads read them."""
+    """The statistics of a gateway's statements. One thread at a time changes them; `Figures.columns` may be read meanwhile."""
 
     def __init__(self, budget: Budget) -> None:
         self._keys: Cache[bytes, str] = Cache(budget, KEYS_BYTES)
         self._figures: dict[tuple[int, Lane, str], Figures] = {}  # by role, lane and template
         self._by_text: dict[tuple[int, Lane, bytes], Figures] = {}  # the same, for texts that are sent repeatedly
 
-    def ended(self, call: Call) -> None:
-        """Counts a statement that has ended."""
-        key = call.role, call.lane, call.text
-        figures = self._by_text.get(key)
-        if figures is None:
-            figures = self._find(call)
-            if len(self._by_text) >= TEXTS_MAX:
-                self._by_text.clear()
-            if len(call.text) <= TEXT_BYTES_MAX:
-                self._by_text[key] = figures
-        figures.add(call, time.time())
+    def of(self, role: int, lane: Lane, text: bytes) -> Figures:
+        """Returns the statistics of a text's template."""
+        return self._by_text.get((role, lane, text)) or self._find(role, lane, text)
 
-    def _find(self, call: Call) -> Figures:
+    def _find(self, role: int, lane: Lane, text: bytes) -> Figures:
         """Returns the statistics of the template of a text that is new or has not been sent lately."""
-        key = call.role, call.lane, self._template(call.text[:TEXT_BYTES_MAX])
+        key = role, lane, self._template(text[:TEXT_BYTES_MAX])
         figures = self._figures.get(key)
         if figures is None:
             if len(self._figures) >= TEMPLATES_MAX:
@@ -102,15 +119,15 @@ class Templates:
                 self._by_text.clear()
             now = time.time()
             figures = self._figures[key] = Figures(now, now)
+        if len(self._by_text) >= TEXTS_MAX:
+            self._by_text.clear()
+        if len(text) <= TEXT_BYTES_MAX:
+            self._by_text[role, lane, text] = figures
         return figures
 
-    def rows(self, process: int, name: Callable[[int], str | None]) -> list[dict[str, Any]]:
-        """Returns a row for each template. `name`: returns the name of a role, or None to leave out its statements."""
-        listed = []
-        for (role, lane, template), figures in list(self._figures.items()):
-            if (user := name(role)) is not None:
-                listed.append({"gateway": process, "role": user, "lane": lane, "statement": template} | _columns(figures))
-        return listed
+    def listed(self) -> list[tuple[int, Lane, str, Figures]]:
+        """Returns role, lane, template and statistics of all templates."""
+        return [(*key, figures) for key, figures in self._figures.items()]
 
     def _template(self, text: bytes) -> str:
         key = text if _NOT_PLAIN.search(text) else _LITERALS.sub(b"?", text)
@@ -144,17 +161,3 @@ def _shape(type: Type, value: object) -> str:
             return f"{type} of {len(value)} elements"
         case _:
             return str(type)
-
-
-def _columns(figures: Figures) -> dict[str, Any]:
-    quantiles = {"p50_ms": figures.durations.quantile(0.5), "p95_ms": figures.durations.quantile(0.95), "max_ms": figures.durations.max}
-    return {
-        "calls": figures.calls,
-        "rows": figures.rows,
-        "errors": figures.errors,
-        "total_ms": figures.total / 1000,
-        **{column: None if value is None else value / 1000 for column, value in quantiles.items()},
-        "slowest_parameters": figures.slowest,
-        "first_at": int(figures.first_at * 1000),
-        "last_at": int(figures.last_at * 1000),
-    }
