@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from testing.engine_process import until
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 RECORDS_MAX = 50_000  # of a tick
+BACKLOG = 40_000  # records
 BYTES_MAX = 32 << 20  # of a tick
 VALUE, OFFSET = 1, 4  # columns
 
@@ -30,13 +32,13 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 class Feed:
-    """A feed of one topic with one partition, used as the tick loop uses it."""
+    """A feed of one topic with one partition, used as the tick loop uses it. `others`: empty topics that it reads, too."""
 
-    def __init__(self, session: Any, kafka: Kafka, topic: str, start: int = 0) -> None:
+    def __init__(self, session: Any, kafka: Kafka, topic: str, start: int = 0, others: Sequence[str] = ()) -> None:
         self._jvm, self._topic = session._jvm, topic
-        reader = self._jvm.tailgate.sources.KafkaReader("r", kafka.address, [topic], {})
+        reader = self._jvm.tailgate.sources.KafkaReader("r", kafka.address, [topic, *others], {})
         self._stream = reader.stream(f"/nowhere/{topic}")
-        self._start = self._stream.deserializeOffset(json.dumps({topic: {"0": start}}))
+        self._start = self._stream.deserializeOffset(json.dumps({topic: {"0": start}, **{other: {"0": 0} for other in others}}))
 
     def end(self) -> Any:
         """Returns the position after what a tick would read now."""
@@ -171,6 +173,21 @@ def test_the_queue_is_bounded(feed: Feed, kafka: Kafka, name: str, session: Any)
     held = session._jvm.tailgate.sources.KafkaFeed.queuedBytes
     until(lambda: held() >= 2 * BYTES_MAX)
     assert held() < 2 * BYTES_MAX + (20 << 20), "two ticks and one poll"
+
+
+def test_an_empty_topic_does_not_delay_another_one(session: Any, kafka: Kafka, name: str) -> None:
+    """The broker waits for records of the empty topic only if a request asks for nothing else."""
+    kafka.create_topic(name)
+    kafka.create_topic("empty")
+    produce(kafka, name, *(b"v" * 500 for _ in range(BACKLOG)))  # 20 requests of 1 MB
+    began = time.monotonic()
+    feed = Feed(session, kafka, name, others=["empty"])
+    try:
+        feed.until(BACKLOG)
+        assert time.monotonic() - began < 5.0  # with a wait for each request: 10 s
+    finally:
+        feed.stop()
+        until(lambda: feeds(session) == 0)
 
 
 def test_deleted_records_fail_the_feed(session: Any, kafka: Kafka, name: str) -> None:

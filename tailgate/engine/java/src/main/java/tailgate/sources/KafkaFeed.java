@@ -46,12 +46,15 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final long QUEUES_BYTES_MAX = 128L << 20;
   private static final AtomicLong QUEUES_BYTES = new AtomicLong();
   private static final long ROOM_MS = 50;  // longest wait for room, which other feeds do not announce
-  private static final int POLL_RECORDS_MAX = 1_000;
+  // A poll takes all records that the consumer has, unless a fetch brings more. For what it leaves, the next request asks for
+  // the other partitions only; the broker waits up to 500 ms for a record of these, and no other request is sent meanwhile.
+  private static final int POLL_RECORDS_MAX = TICK_RECORDS_MAX;
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
   // pause before the next poll at an ordinary rate, so that a poll returns several records
   private static final long PAUSE_MS = 4;
+  private static final int PAUSE_RECORDS_MAX = 1_000;  // a poll with more of them is followed by the next at once
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
   private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
@@ -154,7 +157,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
         probe(consumer);
         probed = System.nanoTime();
       }
-      if (!records.isEmpty() && records.count() < POLL_RECORDS_MAX) Thread.sleep(PAUSE_MS);
+      if (!records.isEmpty() && records.count() < PAUSE_RECORDS_MAX) Thread.sleep(PAUSE_MS);
     }
   }
 
