@@ -73,12 +73,12 @@ class Fields:
     def number(self, text: str, month_name: bool, earlier_mask: int) -> int:
         """Decodes a number by the fields of the date that are known."""
         value, rest = d.integer(text)
-        if rest.startswith("."):
+        if rest == text or (rest and not rest.startswith(".")):
+            raise BadFormat
+        if rest:
             if len(text) - len(rest) > 2:
                 return self.run_together(text, earlier_mask | DATE)
             self.micros = _micros(rest)
-        elif rest or rest == text:
-            raise BadFormat
         earlier_mask &= DATE
         if len(text) == 3 and earlier_mask == YEAR and 1 <= value <= 366:
             self.day_of_year = value
@@ -112,9 +112,7 @@ class Fields:
         if point:
             self.micros = _micros(point + fraction)
         elif earlier_mask & DATE != DATE and len(text) >= 6:
-            self.year, self.month, self.day = int(text[:-4]), int(text[-4:-2]), int(text[-2:])
-            if self.year >= 2**31:
-                raise FieldOverflow
+            self.year, self.month, self.day = d.wrapped_integer(text[:-4]), int(text[-4:-2]), int(text[-2:])
             self.short_year = self.short_year or len(text) == 6
             return DATE
         if earlier_mask & TIME != TIME and len(digits) in (4, 6):
@@ -143,19 +141,19 @@ class Fields:
     def labelled(self, text: str) -> int:
         """Decodes a number whose field the word before it said, as in `y2021`."""
         unit, self.unit = self.unit, ""
+        value, rest = d.integer(text)
         if unit == "time":
             mask = self.run_together(text, self.mask | DATE)
             if mask != TIME:
                 raise BadFormat
             return mask
-        value, rest = d.integer(text)
-        if rest and not rest.startswith("."):
+        if rest and not (rest.startswith(".") and unit in ("julian", "second")):
             raise BadFormat
         if unit == "julian":
             self.julian_day(value)
             if not rest:
                 return DATE
-            self._set_time(int(float(rest) * DAY_MICROS))
+            self._set_time(int(d.fraction(rest) * DAY_MICROS))
             return DATE | TIME
         if unit == "month" and self.mask & MONTH and self.mask & HOUR:
             unit = "minute"

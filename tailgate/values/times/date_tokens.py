@@ -116,6 +116,11 @@ def long_integer(text: str) -> tuple[int, str]:
     return value, text[match.end() :]
 
 
+def wrapped_integer(digits: str) -> int:
+    """Returns the 32 bits that C's atoi makes of digits: 64 bits at most, of which the upper half is lost."""
+    return (min(int(digits[:64]), 2**63 - 1) + 2**31) % 2**32 - 2**31
+
+
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _FRACTION = re.compile(r"\.\d*", re.ASCII)
 

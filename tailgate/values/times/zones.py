@@ -52,7 +52,7 @@ UTC_NAMES = {"utc": "UTC", "gmt": "GMT", "zulu": "Zulu", "z": "UTC"}
 _OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?")
 _EPOCH = datetime(1970, 1, 1)
 _FIRST, _LAST = -62_135_510_400, 253_402_214_400  # seconds of years 1 and 9999, a day inside what datetime can hold
-POSIX = re.compile(r"(?:[A-Za-z]{3,}|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+POSIX = re.compile(r"(?:[A-Za-z]+|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ public final class TimeZones {
   private static final Map<String, Integer> MINUTES_BY_ABBREVIATION = new HashMap<>();  // east of UTC
   private static final Map<String, ZoneId> ZONES_BY_NAME = new HashMap<>();  // names in lower case
   private static final Pattern POSIX =
-      Pattern.compile("(?:[A-Za-z]{3,}|<[^>]+>)?([+-]?)(\\d{1,2})(?::?(\\d{2}))?(?::?(\\d{2}))?");
+      Pattern.compile("(?:[A-Za-z]+|<[^>]+>)?([+-]?)(\\d{1,2})(?::?(\\d{2}))?(?::?(\\d{2}))?");
   private static final ConcurrentHashMap<UTF8String, ZoneId> CACHE = new ConcurrentHashMap<>();
 
   static {
