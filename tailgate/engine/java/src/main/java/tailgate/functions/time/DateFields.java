@@ -99,11 +99,10 @@ final class DateFields {
   int number(String text, boolean monthName, int earlier) throws BadFormat, FieldOverflow {
     Number number = DateTokens.integer(text);
     String rest = number.rest();
-    if (rest.startsWith(".")) {
+    if (rest.length() == text.length() || !rest.isEmpty() && !rest.startsWith(".")) throw new BadFormat();
+    if (!rest.isEmpty()) {
       if (text.length() - rest.length() > 2) return runTogether(text, earlier | DATE);
       micros = Clock.micros(rest);
-    } else if (!rest.isEmpty()) {
-      throw new BadFormat();
     }
     int value = (int) number.value();
     int date = earlier & DATE;
@@ -148,7 +147,7 @@ final class DateFields {
     if (point >= 0) {
       micros = Clock.micros(text.substring(point));
     } else if ((earlier & DATE) != DATE && length >= 6) {
-      year = (int) DateTokens.integer(text.substring(0, length - 4)).value();
+      year = DateTokens.wrappedInteger(text.substring(0, length - 4));
       month = Integer.parseInt(text.substring(length - 4, length - 2));
       day = Integer.parseInt(text.substring(length - 2));
       shortYear |= length == 6;
@@ -225,14 +224,15 @@ final class DateFields {
   int labelled(String text) throws BadFormat, FieldOverflow {
     String label = unit;
     unit = "";
+    Number number = DateTokens.integer(text);
     if (label.equals("time")) {
       if (runTogether(text, mask | DATE) != TIME) throw new BadFormat();
       return TIME;
     }
-    Number number = DateTokens.integer(text);
     int value = (int) number.value();
     String rest = number.rest();
-    if (!rest.isEmpty() && !rest.startsWith(".")) throw new BadFormat();
+    boolean fractional = label.equals("julian") || label.equals("second");
+    if (!rest.isEmpty() && !(rest.startsWith(".") && fractional)) throw new BadFormat();
     if (label.equals("julian")) {
       julianDay(value);
       if (rest.isEmpty()) return DATE;

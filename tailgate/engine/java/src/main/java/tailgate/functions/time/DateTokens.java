@@ -1,5 +1,6 @@
 package tailgate.functions.time;
 
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -117,6 +118,11 @@ final class DateTokens {
     } catch (NumberFormatException e) {
       throw new FieldOverflow();
     }
+  }
+
+  /** Returns the 32 bits that C's atoi makes of digits: 64 bits at most, of which the upper half is lost. */
+  static int wrappedInteger(String digits) {
+    return new BigInteger(digits).min(BigInteger.valueOf(Long.MAX_VALUE)).intValue();
   }
 
   /** Returns the value of a text such as {@code .25}. */
