@@ -63,11 +63,10 @@ QUEUE_WAIT = timedelta(seconds=0.1)
 class Session:
     """The connection of one sink to its broker. `progress`: that of the previous instance, or None."""
 
-    def __init__(self, settings: Settings, lake_id: str, sink: int, instance: str, stopping: Callable[[], bool]) -> None:
+    def __init__(self, settings: Settings, lake_id: str, sink: int, stopping: Callable[[], bool]) -> None:
         self.settings = self._settings = settings
         self._lake_id = lake_id
         self._sink = sink
-        self._instance = instance
         self._stopping = stopping
         self._error = ""
         self._down = False
@@ -75,6 +74,7 @@ class Session:
         self._admin = AdminClient(dict(self._client))
         self._producer: Producer | None = None
         self.progress: Progress | None = None
+        self._owner: str | None = None  # the instance that had claimed the sink last, as far as this session knows
 
     def open(self) -> None:
         """Opens the producer and reads the progress. On return this process owns the sink. Raises 08006."""
@@ -91,6 +91,7 @@ class Session:
             self._producer.init_transactions(CALL_TIMEOUT.total_seconds())
             self._abort_unfinished(self._producer)
         self.progress = progress.newest(self._admin, self._client, self._lake_id, self._sink)
+        self._owner = None if self.progress is None else self.progress.instance
 
     def _abort_unfinished(self, producer: Producer) -> None:
         """Aborts a transaction of the sink that init_transactions does not know, if there may be one.
@@ -160,6 +161,7 @@ class Session:
                     raise ConnectionFailure(f'Kafka: topic "{topic}": the broker does not take what is sent: {self._error}')
             produced()
             producer.commit_transaction(COMMIT_TIMEOUT.total_seconds())
+        self._owner = None if progress is None else progress.instance
 
     def _drain(self, wait: timedelta) -> None:
         assert self._producer is not None
@@ -168,11 +170,11 @@ class Session:
         self._producer.flush(wait.total_seconds())
 
     def fenced(self) -> None:
-        """Waits up to CLAIM_TIMEOUT whether another process claims the sink. Raises Replaced if one does; otherwise it is still ours."""
+        """Waits up to CLAIM_TIMEOUT whether another process claims the sink. Raises Replaced if one does; otherwise it is free."""
         deadline = time.monotonic() + CLAIM_TIMEOUT.total_seconds()
         while time.monotonic() < deadline and not self._stopping():
             owner = progress_topic.newest(self._admin, self._client, self._lake_id, self._sink)
-            if owner is None or owner.instance != self._instance:
+            if (None if owner is None else owner.instance) != self._owner:
                 raise Replaced("another process runs this sink now", hint="Only one `tailgate sinks` is needed for a lake.")
             time.sleep(CLAIM_POLL.total_seconds())
 

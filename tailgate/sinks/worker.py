@@ -141,7 +141,7 @@ class Worker(threading.Thread):
         session: Session | None = None
         try:
             encoder = self._encoder = self._encoder or self._registered(chosen)
-            session = Session(chosen, self._lake.id, self.item.id, self._instance, self._ending.is_set)
+            session = Session(chosen, self._lake.id, self.item.id, self._ending.is_set)
             session.open()
             self._claim(session, chosen)
             return self._follow(session, encoder)

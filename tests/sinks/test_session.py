@@ -44,36 +44,36 @@ def lake_id() -> str:
     return uuid.uuid4().hex[:12]
 
 
-def opened(kafka: Kafka, lake_id: str, instance: str, sink: int = SINK) -> Session:
-    session = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, sink, instance, unstopped)
+def opened(kafka: Kafka, lake_id: str, sink: int = SINK) -> Session:
+    session = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, sink, unstopped)
     session.open()
     return session
 
 
 def test_events_and_progress_are_one_transaction(kafka: Kafka, lake_id: str) -> None:
-    session = opened(kafka, lake_id, "a")
+    session = opened(kafka, lake_id)
     assert session.progress is None
     reached = Progress(3, 1000, 0, True, "a")
     session.commit([(None, b"1", ()), (b"k", b"2", ()), (b"k", None, ())], reached)
     session.close()
     sees(kafka, f"out-{lake_id}", [(None, b"1"), (b"k", b"2"), (b"k", None)])
-    again = opened(kafka, lake_id, "b")
+    again = opened(kafka, lake_id)
     assert again.progress == reached
     again.commit([], None)
     again.close()
-    last = opened(kafka, lake_id, "c")
+    last = opened(kafka, lake_id)
     assert last.progress is None
     last.close()
 
 
 def test_progress_behind_another_sinks_open_transaction_is_not_overlooked(kafka: Kafka, lake_id: str) -> None:
-    other = opened(kafka, lake_id, "other", SINK + 1)
+    other = opened(kafka, lake_id, SINK + 1)
     assert other._producer is not None
     other._producer.begin_transaction()
     other._producer.produce(progress.topic(lake_id), b"{}", progress.key(SINK + 1), partition=0)
     other._producer.flush(5)
     session = opened_in_background = []
-    mine = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, SINK, "a", unstopped)
+    mine = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, SINK, unstopped)
     assert mine is not None
     producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
     producer.init_transactions(10)
@@ -92,9 +92,9 @@ def test_progress_behind_another_sinks_open_transaction_is_not_overlooked(kafka:
 
 
 def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
-    older = opened(kafka, lake_id, "older")
+    older = opened(kafka, lake_id)
     older.commit([(None, b"1", ())], Progress(1, 1, 0, True, "older"))
-    newer = opened(kafka, lake_id, "newer")
+    newer = opened(kafka, lake_id)
     assert newer.progress is not None
     newer.commit([], Progress(1, 1, 0, True, "newer"))
     with pytest.raises(Fenced):
@@ -108,7 +108,7 @@ def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
 
 
 def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -> None:
-    session = opened(kafka, lake_id, "a")
+    session = opened(kafka, lake_id)
 
     def dies() -> None:
         raise RuntimeError("killed")
@@ -116,7 +116,7 @@ def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -
     with pytest.raises(RuntimeError):
         session.commit([(None, b"1", ())], Progress(1, 1, 0, True, "a"), dies)
     session.close()
-    again = opened(kafka, lake_id, "b")
+    again = opened(kafka, lake_id)
     assert again.progress is None
     again.commit([(None, b"1", ())], Progress(1, 1, 0, True, "b"))
     sees(kafka, f"out-{lake_id}", [(None, b"1")])
@@ -125,7 +125,7 @@ def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -
 
 def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -> None:
     """A fence is released after a pause in which the broker aborted the session's transaction."""
-    session = opened(kafka, lake_id, "a")
+    session = opened(kafka, lake_id)
     session.commit([], Progress(1, 1, 0, True, "a"))
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
     stranger.init_transactions(10)
@@ -135,8 +135,21 @@ def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -
     session.close()
 
 
+def test_a_session_that_is_fenced_before_its_claim_does_not_take_its_predecessor_for_a_successor(kafka: Kafka, lake_id: str) -> None:
+    older = opened(kafka, lake_id)
+    older.commit([], Progress(1, 1, 0, True, "older"))
+    newer = opened(kafka, lake_id)
+    stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
+    stranger.init_transactions(10)
+    with pytest.raises(Fenced):
+        newer.commit([], Progress(1, 1, 0, True, "newer"))
+    newer.fenced()
+    newer.close()
+    older.close()
+
+
 def test_an_absent_broker_is_named(lake_id: str) -> None:
-    session = Session(settings("127.0.0.1:1", "t"), lake_id, SINK, "a", unstopped)
+    session = Session(settings("127.0.0.1:1", "t"), lake_id, SINK, unstopped)
     started = time.monotonic()
     with pytest.raises(TailgateError, match=r"brokers 127\.0\.0\.1:1.*refused") as caught:
         session.open()
@@ -147,7 +160,7 @@ def test_an_absent_broker_is_named(lake_id: str) -> None:
 
 def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None:
     options = settings(kafka.address, f"made-{lake_id}", partitions=3, replication=1, topic_config={"retention.ms": "60000"})
-    session = Session(options, lake_id, SINK, "a", unstopped)
+    session = Session(options, lake_id, SINK, unstopped)
     session.open()
     metadata = session._admin.list_topics(topic=f"made-{lake_id}", timeout=5)
     assert len(metadata.topics[f"made-{lake_id}"].partitions) == 3
@@ -157,7 +170,7 @@ def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None
 def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, lake_id: str) -> None:
     """The coordinator of a broker that was killed may have lost the sink's transaction; an aborted one over the partitions ends it."""
     topic, done = f"out-{lake_id}", Progress(3, 1000, 0, True, "a")
-    first = opened(kafka, lake_id, "a")
+    first = opened(kafka, lake_id)
     first.commit([(b"k", b"1", ())], done)
     first.close()
     other = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"other-{lake_id}"})
@@ -165,7 +178,7 @@ def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, 
     other.begin_transaction()
     other.produce(topic, b"unfinished", b"o", partition=0)
     assert other.flush(10) == 0
-    second = opened(kafka, lake_id, "b")
+    second = opened(kafka, lake_id)
     assert second.progress == done
     assert (None, b"") in records(kafka.address, topic, committed=False)
     second.commit([(b"k", b"2", ())], Progress(4, 1001, 0, True, "b"))
