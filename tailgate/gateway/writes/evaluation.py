@@ -33,6 +33,8 @@ from tailgate.sql.render.duckdb import arguments
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import text_column
 
+FEW_ROWS = 4  # rows of an INSERT whose keys are looked up one by one: 0.3 ms each; a join with the table takes 1.5 ms
+FEW_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of such keys: DuckDB's parameters compare as the column does
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 
 
@@ -141,9 +143,11 @@ class Evaluation:
         assert write.existing is not None
         if rows.num_rows == 0:
             return rows, weighted(rows, 1), 0
-        with self.incoming(rows):
-            met = self.query(write.existing).sort_by("c0")
-        existing = met.column(0).to_numpy()
+        existing = self._few_existing(write, rows)
+        if existing is None:
+            with self.incoming(rows):
+                met = self.query(write.existing).sort_by("c0")
+            existing = met.column(0).to_numpy()
         if write.conflict == "error":
             bad = min([*again[:1], *existing[:1]], default=None)
             self.allowed(write, rows, before=bad)
@@ -174,6 +178,18 @@ class Evaluation:
         order = np.argsort(np.concatenate([np.flatnonzero(is_fresh), passing.column(0).to_numpy()]), kind="stable")
         changes = net(pa.concat_tables([weighted(fresh, 1), weighted(old, -1), weighted(new, 1)]))
         return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
+
+    def _few_existing(self, write: InsertPlan, rows: pa.Table) -> np.ndarray | None:
+        """Returns the positions of rows whose keys exist; None if a join is needed to find them."""
+        table = write.table
+        assert table.key is not None
+        types = {table.columns[k].type.name for k in table.key}
+        if write.conflict == "update" or rows.num_rows > FEW_ROWS or not types <= FEW_TYPES:
+            return None
+        same = " AND ".join(f"c{k} = ${i}" for i, k in enumerate(table.key, 1))
+        keys = zip(*(rows.column(k).to_pylist() for k in table.key), strict=True)
+        matches = [self.cursor.execute(f"SELECT 1 FROM r{table.id} WHERE {same} LIMIT 1", list(key)).fetchone() for key in keys]
+        return np.array([place for place, match in enumerate(matches) if match is not None], np.int64)
 
     def _repeated(self, table: Item, rows: pa.Table, hashes: np.ndarray) -> np.ndarray:
         """Returns the positions of rows whose key occurs in an earlier row of the statement."""

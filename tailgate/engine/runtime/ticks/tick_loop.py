@@ -28,7 +28,7 @@ from tailgate.engine.runtime.kafka.requests import Offsets
 from tailgate.engine.runtime.ticks.tick_result import Ticked, ticked
 
 CLOCK_MS = 10_000  # interval of ticks of an idle engine, so that time advances
-TICK_INTERVAL_MS = 25  # shortest time between the starts of two ticks: more of them would only cost CPU
+TICK_INTERVAL_MS = 25  # shortest time between the starts of two ticks without a write: more of them would only cost CPU
 
 
 class LoopEnded(RuntimeError):

@@ -3,7 +3,11 @@
     gateway: reads at inbox number b ──► changes, keys and tables that it read ──► POST /write
     here, one at a time: has anything it read been written after b?
         yes ──► {"conflict": c}: the gateway evaluates it again when its mirrors have c
-        no  ──► one entry of the inbox, durable ──► {"number": n}: committed with the tick that reads n
+        no  ──► accepted ──► an entry of the inbox, durable ──► {"number": n}: committed with the tick that reads n
+
+Writes that are accepted while an entry is made durable share the next one, so a durable entry, which
+takes milliseconds, is not made for each of them (group commit). The thread of one of them writes it.
+A write that has read what an accepted one changes waits until that one is durable.
 
 A write reads keys of a table, as hashes, or whole tables. Two keys with equal hashes cost one more
 evaluation, nothing else. The result is the same as if every write had been evaluated here, in the
@@ -24,6 +28,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -40,6 +46,36 @@ from tailgate.lake.writer.inbox import TABLE, Inbox, Record
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long other writes wait for one that had a conflict; it is repeated within a tick
 TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54000
+GROUP_BYTES_MAX = 16 << 20  # of the writes that share an entry; a larger write has its own
+
+
+@dataclass(slots=True, eq=False)
+class _Accepted:
+    """A write without a conflict. `parts`: what it changes. `ended`: it is durable in entry `number`, or has failed with `error`."""
+
+    parts: Sequence[Part]
+    ended: bool = False
+    number: int = 0
+    error: BaseException | None = None
+    _keys: dict[int, frozenset[int]] = field(default_factory=dict)  # of its parts, once they are needed
+
+    @property
+    def size(self) -> int:
+        return sum(len(part.changes) + part.keys.nbytes for part in self.parts)
+
+    def changes_what(self, write: Write) -> bool:
+        """Returns whether it changes a key or table that the other write has read."""
+        if any(part.table in write.reads for part in self.parts):
+            return True
+        return any(self._meets(part, other) for part in self.parts for other in write.parts)
+
+    def _meets(self, part: Part, other: Part) -> bool:
+        if part.table != other.table or not part.keys or not other.keys:
+            return False
+        keys = self._keys.get(part.table)
+        if keys is None:
+            keys = self._keys[part.table] = frozenset(part.keys)
+        return not keys.isdisjoint(other.keys)
 
 
 class Writes:
@@ -64,6 +100,9 @@ class Writes:
         self._count = 0
         self._floor = inbox.consumed  # writes up to this entry are not remembered
         self._reserved: dict[int, tuple[str, float]] = {}  # table → for whom, until when
+        self._accepted: deque[_Accepted] = deque()  # not durable yet, oldest first
+        self._entering = False  # whether a thread makes the oldest of them durable
+        self._alone = 0  # callers of `accepted`, for which further writes wait
         for number in range(inbox.consumed + 1, inbox.newest + 1):
             self._recall(number, list(inbox.keys(number)))
 
@@ -72,31 +111,89 @@ class Writes:
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
-        with self.accepted(write) as conflict:
+        with self._lock:
+            self._wait_turn(write)
+            conflict = self._validated(write)
             if conflict:
                 return {"conflict": conflict}
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
             self._check_columns(changed)
-            records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed]
-            number = self._enter(records, lambda number: self._durable(number, changed))
-            return {"number": number}
+            self._release(write)
+            accepted = _Accepted(changed)
+            self._accepted.append(accepted)
+            while not accepted.ended:
+                if self._entering:
+                    self._lock.wait()
+                else:
+                    self._enter_group()
+        if accepted.error is not None:
+            raise accepted.error
+        return {"number": accepted.number}
 
     @contextmanager
     def accepted(self, write: Write) -> Iterator[int]:
         """Yields 0 while no other write is accepted, or the number of the entry that the write conflicts with."""
         with self._lock:
-            self._wait_reserved(write)
-            conflict = self._conflict(write)
-            if conflict and write.reserve:
-                until = time.monotonic() + RESERVED_S
-                for table in write.reads:
-                    self._reserved.setdefault(table, (write.reserve, until))
-            if not conflict:
-                self._check(write)
-            yield conflict
-            if not conflict:
-                self._release(write)
+            while left := self._reserved_s(write):
+                self._lock.wait(left)
+            self._alone += 1
+            try:
+                while self._accepted:
+                    self._lock.wait()
+                conflict = self._validated(write)
+                yield conflict
+                if not conflict:
+                    self._release(write)
+            finally:
+                self._alone -= 1
+                self._lock.notify_all()
+
+    def _wait_turn(self, write: Write) -> None:
+        """Waits until no other write has reserved its tables, is alone, or changes what it has read."""
+        while True:
+            if left := self._reserved_s(write):
+                self._lock.wait(left)
+            elif self._alone or any(accepted.changes_what(write) for accepted in self._accepted):
+                self._lock.wait()
+            else:
+                return
+
+    def _enter_group(self) -> None:
+        """Makes the oldest accepted writes durable as one entry. The lock is free meanwhile."""
+        group, size = [self._accepted[0]], self._accepted[0].size
+        for accepted in islice(self._accepted, 1, None):
+            size += accepted.size
+            if size > GROUP_BYTES_MAX:
+                break
+            group.append(accepted)
+        parts = [part for accepted in group for part in accepted.parts]
+        number, error = 0, None
+        self._entering = True
+        self._lock.release()
+        try:
+            records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in parts]
+            number = self._enter(records, lambda number: self._durable(number, parts))
+        except BaseException as e:  # noqa: BLE001  # raised to the sessions of the group
+            error = e
+        finally:
+            self._lock.acquire()
+            self._entering = False
+        for accepted in group:
+            self._accepted.popleft()
+            accepted.number, accepted.error, accepted.ended = number, error, True
+        self._lock.notify_all()
+
+    def _validated(self, write: Write) -> int:
+        """Returns the number of the entry that the write conflicts with; 0 without a conflict."""
+        conflict = self._conflict(write)
+        if conflict and write.reserve:
+            until = time.monotonic() + RESERVED_S
+            for table in write.reads:
+                self._reserved.setdefault(table, (write.reserve, until))
+        if not conflict:
+            self._check(write)
+        return conflict
 
     def _check(self, write: Write) -> None:
         catalog = self._catalog()
@@ -135,7 +232,8 @@ class Writes:
             self._floor = number
 
     def _durable(self, number: int, parts: Sequence[Part]) -> None:
-        self._note(number, parts)
+        with self._lock:
+            self._note(number, parts)
         self._on_durable(number, {part.table for part in parts})
 
     def _note(self, number: int, parts: Sequence[Part]) -> None:
@@ -164,17 +262,13 @@ class Writes:
 
     # ---- reservations --------------------------------------------------------------------------------------------------------
 
-    def _wait_reserved(self, write: Write) -> None:
-        """Waits until none of the tables that it writes is reserved for another write."""
+    def _reserved_s(self, write: Write) -> float:
+        """Returns for how many seconds a table that it writes is reserved for another write; 0 if none is."""
+        now = time.monotonic()
+        for table in [t for t, (_, until) in self._reserved.items() if until <= now]:
+            del self._reserved[table]
         written = {p.table for p in write.parts}
-        while True:
-            now = time.monotonic()
-            for table in [t for t, (_, until) in self._reserved.items() if until <= now]:
-                del self._reserved[table]
-            waiting = [until for t, (who, until) in self._reserved.items() if t in written and who != write.reserve]
-            if not waiting:
-                return
-            self._lock.wait(max(waiting) - now)
+        return max([until - now for t, (who, until) in self._reserved.items() if t in written and who != write.reserve], default=0.0)
 
     def _release(self, write: Write) -> None:
         mine = [t for t, (who, _) in self._reserved.items() if who == write.reserve]

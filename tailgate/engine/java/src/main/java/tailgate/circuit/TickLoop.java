@@ -15,7 +15,6 @@ import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.classic.SparkSession;
@@ -59,7 +58,7 @@ public final class TickLoop implements AutoCloseable {
   private final Map<String, Throwable> failures = new ConcurrentHashMap<>();
   private final ServerSocketChannel server;
   private final long intervalNanos;
-  private long began;  // when the last tick started
+  private long began, ended;  // when the last tick started, and was committed
   private final Thread thread = new UninterruptibleThread(this::serve, "tailgate-ticks");  // as Spark's tasks: required by its Kafka readers
   private volatile boolean closed, woken;
   private volatile Circuit circuit;
@@ -125,14 +124,14 @@ public final class TickLoop implements AutoCloseable {
    * Listens at this socket.
    *
    * @param consumed the entry behind which the inbox is read
-   * @param intervalMillis shortest time between the starts of two ticks
+   * @param intervalMillis shortest time between the starts of two ticks without a write
    */
   public TickLoop(org.apache.spark.sql.SparkSession session, String socket, String folder, long consumed, long clockMillis, long intervalMillis)
       throws IOException {
     this.session = (SparkSession) session;
     this.folder = folder;
     this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);
-    this.began = System.nanoTime() - intervalNanos;
+    this.began = this.ended = System.nanoTime() - intervalNanos;
     this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]");
     server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     server.bind(UnixDomainSocketAddress.of(socket));
@@ -238,11 +237,16 @@ public final class TickLoop implements AutoCloseable {
     });
   }
 
-  /** Waits until there is a reason for a tick. Returns the names of readers that failed, as JSON. */
+  /**
+   * Waits until there is a reason for a tick: records of Kafka after the interval, a write before
+   * it, because its session waits, but after a pause as long as the last tick, so that writes of
+   * many sessions share ticks. Returns the names of readers that failed, as JSON.
+   */
   private byte[] news() throws IOException {
     ArrayNode failed = JSON.createArrayNode();
-    long left = began + intervalNanos - System.nanoTime();
-    if (left > 0 && !woken) LockSupport.parkNanos(left);
+    long interval = began + intervalNanos, write = Math.min(interval, 2 * ended - began);
+    InboxSource.pause(folder, null, write - System.nanoTime(), () -> woken || closed);
+    InboxSource.pause(folder, inbox.start, interval - System.nanoTime(), () -> woken || closed);
     while (!look(failed) && !closed) {}
     woken = false;
     return JSON.writeValueAsBytes(failed);
@@ -284,6 +288,7 @@ public final class TickLoop implements AutoCloseable {
 
   private void tick(SocketChannel channel, DataInputStream in) throws IOException {
     began = System.nanoTime();
+    InboxSource.nextTick(folder, began + intervalNanos);
     long time = in.readLong();
     int partitions = in.readInt();
     String statePath = text(in), stateIds = text(in);
@@ -326,6 +331,7 @@ public final class TickLoop implements AutoCloseable {
   }
 
   private void committed() {
+    ended = System.nanoTime();
     for (Input reader : readers) reader.commit();
     inbox.commit();
     InboxSource.look(folder);  // a limit may have left records that rang before

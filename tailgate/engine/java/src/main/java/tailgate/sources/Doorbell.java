@@ -1,5 +1,7 @@
 package tailgate.sources;
 
+import java.util.function.BooleanSupplier;
+
 /**
  * Wakes the loop when there may be a reason for a tick.
  *
@@ -25,5 +27,20 @@ final class Doorbell {
     boolean had = news;
     news = false;
     return had;
+  }
+
+  /** Waits up to this many nanoseconds, or until a condition holds, which each ring checks. Every ring stays to be heard. */
+  synchronized void pause(long nanos, BooleanSupplier ended) {
+    long end = System.nanoTime() + nanos;
+    boolean interrupted = false;
+    for (long left = nanos; left > 0 && !ended.getAsBoolean(); left = end - System.nanoTime()) {
+      try {
+        wait(left / 1_000_000, (int) (left % 1_000_000));
+      } catch (InterruptedException e) {
+        interrupted = true;
+        break;
+      }
+    }
+    if (interrupted) Thread.currentThread().interrupt();
   }
 }

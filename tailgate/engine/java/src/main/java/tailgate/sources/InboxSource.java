@@ -6,6 +6,7 @@ import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -59,6 +60,7 @@ public final class InboxSource {
     volatile long period = CLOCK_MS;
     volatile Set<String> tables;
     volatile long due = Long.MAX_VALUE;
+    volatile long nextTick = System.nanoTime();
   }
 
   private static Inbox inbox(String folder) { return INBOXES.computeIfAbsent(Path.of(folder).toAbsolutePath().normalize().toString(), f -> new Inbox()); }
@@ -77,12 +79,26 @@ public final class InboxSource {
   public static void look(String folder) { inbox(folder).doorbell.ring(false); }
 
   /**
+   * Waits up to this many nanoseconds, or until a condition holds, which each ring checks, or until
+   * there is an entry after an offset, unless that is null.
+   */
+  public static void pause(String folder, Offset after, long nanos, BooleanSupplier ended) {
+    Inbox inbox = inbox(folder);
+    inbox.doorbell.pause(nanos, () -> after != null && inbox.newest.get() > ((At) after).entry || ended.getAsBoolean());
+  }
+
+  /**
    * Sets the period of the clock in ms: a second while something depends on time, otherwise ten.
    */
   public static void clock(String folder, long millis) {
     inbox(folder).period = millis;
     inbox(folder).doorbell.ring(false);
   }
+
+  /** Sets the value of the JVM's nanosecond clock before which records of Kafka start no tick. */
+  public static void nextTick(String folder, long nanos) { inbox(folder).nextTick = nanos; }
+
+  static long nextTick(String folder) { return inbox(folder).nextTick; }
 
   /** Sets the time in ms at which the circuit needs a tick. A later call replaces it. */
   public static void due(String folder, long millis) {

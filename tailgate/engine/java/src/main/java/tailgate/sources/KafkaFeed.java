@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.common.PartitionInfo;
@@ -52,8 +53,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
-  // pause before the next poll at an ordinary rate, so that a poll returns several records
-  private static final long PAUSE_MS = 4;
+  // At an ordinary rate records are polled just before the next tick, so that it has the newest ones and a poll returns several.
+  // Two polls are needed then: the consumer has sent its last request before the pause, so its answer has older records only.
+  private static final long LEAD_NANOS = 4_000_000;  // before the tick
+  private static final long PAUSE_MIN_NANOS = 4_000_000, PAUSE_MAX_NANOS = 25_000_000;
+  private static final long WAITED_NANOS = 500_000;  // a poll that takes longer has the newest records
   private static final int PAUSE_RECORDS_MAX = 1_000;  // a poll with more of them is followed by the next at once
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
   private static final long PROBE_MS = 2_000;
@@ -146,8 +150,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
 
   private void poll(KafkaConsumer<byte[], byte[]> consumer) throws InterruptedException {
     long probed = System.nanoTime();
+    boolean paused = false;
     while (!isClosed()) {
+      long began = System.nanoTime();
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+      boolean newest = !paused || System.nanoTime() - began > WAITED_NANOS;
       List<Fetched> news = news(consumer, records);
       if (!news.isEmpty()) {
         add(news);
@@ -157,8 +164,14 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
         probe(consumer);
         probed = System.nanoTime();
       }
-      if (!records.isEmpty() && records.count() < PAUSE_RECORDS_MAX) Thread.sleep(PAUSE_MS);
+      paused = newest && !records.isEmpty() && records.count() < PAUSE_RECORDS_MAX;
+      if (paused) pause();
     }
+  }
+
+  private void pause() throws InterruptedException {
+    long left = InboxSource.nextTick(inbox) - LEAD_NANOS - System.nanoTime();
+    TimeUnit.NANOSECONDS.sleep(Math.max(PAUSE_MIN_NANOS, Math.min(left, PAUSE_MAX_NANOS)));
   }
 
   private void fail(RuntimeException e) {
