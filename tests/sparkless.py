@@ -57,6 +57,10 @@ class Engine:
     def newest(self) -> Header:
         return self.writer.newest
 
+    def change(self, change: Change) -> None:
+        with self.boundary:
+            self.writer.append(kind="catalog", catalog=change)
+
     def wait_newer(self, after: int, timeout: float) -> Header:
         return self.lake.log.wait(after, min(timeout, 0.2)) or self.newest
 

@@ -19,6 +19,7 @@ from tailgate.lake.writer import engines
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 WITHDRAWAL_TIMEOUT_S = 10.0  # the engine needs about a second to remove a view that is being filled
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
+SEQUENCE_TIMEOUT_S = 30.0  # a statement that changes the catalog may hold its lock
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 
@@ -63,6 +64,13 @@ class Control:
         status, answer = await self._request("POST", control.TABLE, body, None, withdraws=True)
         if status == 200:
             return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
+        raise control.error_of(answer)
+
+    async def sequence(self, request: control.SequenceRequest) -> control.SequenceValues:
+        """Reserves values of a sequence, or sets it."""
+        status, answer = await self._request("POST", control.SEQUENCE, request.encode(), SEQUENCE_TIMEOUT_S)
+        if status == 200:
+            return control.SequenceValues.of(answer)
         raise control.error_of(answer)
 
     async def status(self) -> control.Answer:

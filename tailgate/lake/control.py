@@ -3,6 +3,7 @@
     POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
     POST /write                           Write            ──► {"number": n} or {"conflict": c}
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
+    POST /sequence                        SequenceRequest  ──► SequenceValues
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
     GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
@@ -28,7 +29,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
-STATEMENT, WRITE, TABLE = "/statement", "/write", "/table"
+STATEMENT, WRITE, TABLE, SEQUENCE = "/statement", "/write", "/table", "/sequence"
 NEWEST, RECENT, STATUS, FRESHNESS = "/newest", "/recent", "/status", "/freshness"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
@@ -145,6 +146,26 @@ class FilledTable:
         return FilledTable(StatementRequest.decode(body[4 : 4 + length]), Write.decode(body[4 + length :]))
 
 
+@dataclass(frozen=True, slots=True)
+class SequenceRequest:
+    """A request for at most `count` values of the sequence `id`, or, with a `value`, for setting it (`called` as of setval)."""
+
+    id: int
+    count: int = 0
+    value: int | None = None
+    called: bool = True
+
+    def encode(self) -> bytes:
+        """Returns the body of the request."""
+        return json.dumps({"id": self.id, "count": self.count, "value": self.value, "called": self.called}).encode()
+
+    @staticmethod
+    def decode(body: bytes) -> SequenceRequest:
+        """Returns the request of a body."""
+        request = json.loads(body)
+        return SequenceRequest(request["id"], request["count"], request.get("value"), request.get("called", True))
+
+
 def newest_path(after: int) -> str:
     """Returns the path of a request for an entry later than `after`."""
     return f"{NEWEST}?after={after}"
@@ -240,6 +261,20 @@ class WriteResult:
     def of(answer: Answer) -> WriteResult:
         """Returns the result of an answer."""
         return WriteResult(answer.get("number", 0), answer.get("conflict", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceValues:
+    """The answer to a request for values: `count` values from `first`, of the `series` (`lake.catalog.Sequence`)."""
+
+    first: int
+    count: int
+    series: int
+
+    @staticmethod
+    def of(answer: Answer) -> SequenceValues:
+        """Returns the values of an answer."""
+        return SequenceValues(answer["first"], answer["count"], answer["series"])
 
 
 def encode(answer: Answer) -> bytes:

@@ -31,11 +31,12 @@ from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedTable
 
 SESSION = 0  # the role of the session, where other readers are ids of items
+OR = " or "  # between the privileges of a demand of which one is enough
 SELECT, EXECUTE, SUPERUSER = "SELECT", "EXECUTE", "SUPERUSER"
 
 
 class Demand(NamedTuple):
-    """A privilege that a plan needs on an item.
+    """A privilege that a plan needs on an item, or several with OR between them.
 
     `readers` are the roles that must have it: SESSION, or the id of a view or function, for its owner.
     Every role has EXECUTE on functions; on endpoints it is granted. SUPERUSER is independent of any
@@ -141,7 +142,7 @@ def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, by_
     """
     if by_name and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
-    if not isinstance(item, Function) and not catalog.may(role, privilege, item.id):
+    if not isinstance(item, Function) and not any(catalog.may(role, p, item.id) for p in privilege.split(OR)):
         raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
 

@@ -324,6 +324,19 @@ class Grammar(Expressions):
             (0.3, lambda: f"DROP ROLE {self.of('boss', 'staff', 'x')}"),
         )
 
+    def sequences(self) -> str:
+        name = self.some((4, lambda: self.own("q")), (1, self.name), (2, lambda: "own.q"))
+        call = self.of(f"nextval('{name}')", f"currval('{name}')", f"setval('{name}', {self.r.randrange(1, 9)})", "lastval()")
+        return self.some(
+            (2, lambda: f"CREATE SEQUENCE IF NOT EXISTS {name}{self.of('', ' OWNED BY ' + self.own('t') + '.n', ' MAXVALUE 9 CYCLE')}"),
+            (4, lambda: f"SELECT {call}"),
+            (1, lambda: f"INSERT INTO {self.target()} VALUES ({call}, {self.text()}){self.returning()}"),
+            (1, lambda: f"INSERT INTO {self.target()} SELECT nextval('{name}'), x.name FROM ({self.query()}) AS x"),
+            (1, lambda: f"GRANT {self.of('USAGE', 'SELECT', 'ALL')} ON SEQUENCE {name} TO {self.of('low', 'helper', 'PUBLIC')}"),
+            (0.5, lambda: f"ALTER SEQUENCE {name} RENAME TO {self.of('q', 'salaries')}"),
+            (0.5, lambda: f"DROP SEQUENCE {name}{self.of('', ' CASCADE')}"),
+        )
+
     def truncates(self) -> str:
         return f"TRUNCATE {self.target()}"
 
@@ -345,5 +358,5 @@ WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
     Grammar.view: 5,
     Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
-    Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.presto: 1.5,
+    Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
 }  # fmt: skip

@@ -25,10 +25,16 @@ from tests.engine.runtime.inside import Waiting
 OF_BOSS = [
     "CREATE SECRET word AS 'unsaid'",
     "CREATE SOURCE clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
+    "CREATE SEQUENCE seq",
     "CREATE VIEW v AS SELECT n FROM salaries",
     "CREATE MATERIALIZED VIEW m AS SELECT n FROM salaries",
 ]
 HIDDEN = [
+    ("seq", "ALTER SEQUENCE seq RENAME TO mine"),
+    ("seq", "COMMENT ON SEQUENCE public.seq IS 'mine'"),
+    ("seq", "GRANT ALL ON SEQUENCE seq TO low"),
+    ("seq", "DROP SEQUENCE seq"),
+    ("salaries", "CREATE SEQUENCE lo.s OWNED BY salaries.n"),
     ("salaries", "GRANT SELECT ON salaries TO low"),
     ("salaries", "REVOKE ALL ON salaries FROM boss"),
     ("salaries", "ALTER TABLE salaries ADD COLUMN x int DEFAULT 1"),

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.engines import Announcement
@@ -37,14 +38,23 @@ class World:
         self.writer = open_epoch(self.lake)
         self.inbox = Inbox(self.lake, self.writer.epoch, self.writer.newest.inbox)
         self._boundary = threading.RLock()
-        self.statements = WithoutKafka(Engine(self.lake, self.writer, self._boundary, self._enter))
+        engine = Engine(self.lake, self.writer, self._boundary, self._enter)
+        self.statements = WithoutKafka(engine)
+        sequences = Sequences(engine, self.statements.installation)  # type: ignore[arg-type]
         self.errors: dict[str, dict[str, dict[str, Any]]] = {"sources": {}, "views": {}, "sinks": {}}
         self.execute = self.statements.execute  # called by the control interface; a test may replace it
         writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         change_table = partial(self.statements.change_table, writes.accepted)
         status = lambda: {**self.errors, "ticks": 0}  # noqa: E731
         self.control = Control(
-            Answers(lambda *arguments: self.execute(*arguments), self.statements.newest, status, writes.write, table=change_table)
+            Answers(
+                lambda *arguments: self.execute(*arguments),
+                self.statements.newest,
+                status,
+                writes.write,
+                table=change_table,
+                sequence=sequences,
+            )
         )
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(self.lake)

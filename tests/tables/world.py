@@ -18,6 +18,7 @@ from typing import Any
 import uvloop
 
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
@@ -50,10 +51,13 @@ class Engine:
         self._going = threading.Event()
         if not paused:
             self._going.set()
-        self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
+        engine = sparkless.Engine(lake, self.writer, self._boundary)
+        self._statements = WithoutKafka(engine, fills=False)
+        self._sequences = Sequences(engine, self._statements.installation)  # type: ignore[arg-type]
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         status = {"ticks": 0, "sources": {}, "sinks": {}}
-        self.control = Control(Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.change_table))
+        answers = Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.change_table, sequence=self.sequence)
+        self.control = Control(answers)
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -97,6 +101,10 @@ class Engine:
     def change_table(self, body: bytes, client: object) -> dict[str, Any]:
         with self._boundary:
             return self._statements.change_table(self.writes.accepted, body, client)  # type: ignore[arg-type]
+
+    def sequence(self, body: bytes, client: object) -> dict[str, Any]:
+        with self._boundary:
+            return self._sequences(body, client)  # type: ignore[arg-type]
 
     def newest(self, after: int, timeout: float) -> dict[str, Any]:
         header = self.lake.log.wait(after, 0.5) or self.writer.newest

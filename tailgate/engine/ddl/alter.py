@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.history import OPTION, milliseconds
-from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item
+from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import (
     DuplicateTable,
@@ -90,7 +90,7 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
             companion = name + other.name.removeprefix(item.name)
             catalog.check_new(companion, schema)
             put.append(replace(other, name=companion, schema=schema.id))
-        elif isinstance(other, Index) and schema.id != item.schema:
+        elif isinstance(other, Index | Sequence) and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
     return with_renamed_texts(Change(put=tuple(put)), (item,), catalog)

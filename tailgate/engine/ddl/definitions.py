@@ -26,6 +26,7 @@ from tailgate.lake.catalog import (
     Item,
     MaterializedView,
     Secret,
+    Sequence,
     Sink,
     Source,
     Subscription,
@@ -77,7 +78,7 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return check_body(item, tree_of(item.query), catalog).demanded()
         case Sink() | Subscription():
             return (Demand(SELECT, item.depends[0]),)
-        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Secret() | Connection():
+        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection():
             return ()
         case _:
             assert_never(item)

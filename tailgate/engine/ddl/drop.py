@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.catalog import Catalog, Change, Companion, Item, Sink, ksqldb_of
-from tailgate.lake.catalog.dropping import described, dropping
+from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
@@ -54,12 +54,19 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
     """
     removed = dropping(catalog, tuple(objects.values()), cascade=cascade)
     cascades = [f"drop cascades to {described(catalog, i)}" for i in removed.followers]
+    cascades += [
+        f"drop cascades to default value for column {column} of {described(catalog, table)}"
+        for table in removed.defaulted
+        for column, sequence in sequences_of(table)
+        if sequence in removed.ids
+    ]
     if len(cascades) == 1:
         notices.append(notice(cascades[0]))
     elif cascades:
         notices.append({**notice(f"drop cascades to {len(cascades)} other objects"), "detail": "\n".join(cascades)})
     schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema))
-    return Change(drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
+    tables = tuple(without_defaults(table, removed.ids) for table in removed.defaulted)
+    return Change(put=tables, drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
 
 
 def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:

@@ -11,6 +11,7 @@ from tailgate.lake.catalog import Catalog, Endpoint
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
+from tailgate.sql.plan.sequences import separated
 from tailgate.sql.statements import CreateEndpoint
 from tailgate.values.registry import read_text
 
@@ -27,6 +28,8 @@ def create_endpoint(statement: CreateEndpoint, text: str, catalog: Catalog, owne
     if not statement.replace:
         catalog.check_new(name, schema, "endpoint")
     query = bind_query(statement.query, catalog, tuple(p.type for p in statement.parameters))
+    if calls := separated(query.plan, 1).calls:
+        raise FeatureNotSupported(f"{calls[0].name} in an endpoint is not supported", hint="Requests of GET change nothing.")
     check_columns(query.columns)
     item = Endpoint(
         catalog.next_id if old is None else old.id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.catalog import Catalog, Change, Item, Sequence
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
@@ -183,11 +183,18 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
     """Returns the ids of the objects of a GRANT or REVOKE."""
-    if statement.kind in ("secret", "connection", "endpoint"):
+    if statement.kind in ("secret", "connection", "endpoint", "sequence"):
         return [_reached(name, statement.kind, catalog).id for name in statement.objects]
     if statement.kind != "relation":
         schemas = [catalog.schema(name.name).id for name in statement.objects]
-        return schemas if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation and i.schema in schemas]
+        inside = [i for i in catalog.items.values() if i.schema in schemas]
+        match statement.kind:
+            case "schema":
+                return schemas
+            case "sequences of a schema":
+                return [i.id for i in inside if isinstance(i, Sequence)]
+            case _:
+                return [i.id for i in inside if i.is_relation]
     return [_relation(name, catalog).id for name in statement.objects]
 
 

@@ -17,6 +17,7 @@ from tailgate.lake.errors import (
     UndefinedTable,
 )
 from tailgate.lake.types import Field
+from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import check_of, default_of
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
@@ -48,10 +49,12 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
             )
         if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
             raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
-    defaults = {c.name: c.default for c in statement.columns if c.default is not None}
+    defaults: dict[str, str] = {}
     for field, column in zip(columns, statement.columns, strict=True):
         try:
-            default_of(field, column.default)
+            if column.default is not None:
+                defaults[field.name] = with_ids(column.default, catalog)
+            default_of(field, defaults.get(field.name))
         except TailgateError as error:
             if error.position is not None and column.default_position is not None:
                 error.position += column.default_position

@@ -18,6 +18,7 @@ from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.freshness import Freshness
 from tailgate.engine.runtime.control.recency import Recency
+from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.control.status import Status
 from tailgate.engine.runtime.maintenance.follow import Follow
@@ -75,7 +76,8 @@ def run(options: Options, jvm: Jvm) -> int:
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge)
     change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
-    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, change_table, freshness)
+    sequences = Sequences(engine, installation)
+    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness)
     control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:

@@ -23,6 +23,7 @@ from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.types import BY_OID, Field, Type
 from tailgate.sql.authorization import SUPERUSER, Demand
+from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
@@ -64,7 +65,12 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
                 return True
             if name not in ctes:
                 reads_other_relation = True
-    return not reads_other_relation and any(_is_system(node) for node in tree.walk())
+    return not reads_other_relation and not _calls_sequences(tree) and any(_is_system(node) for node in tree.walk())
+
+
+def _calls_sequences(tree: exp.Expr) -> bool:
+    """Tells whether a query calls a function of sequences, whose argument may be cast to regclass."""
+    return any(call.name.lower() in SEQUENCE_FUNCTIONS for call in tree.find_all(exp.Anonymous))
 
 
 def _listed(tree: exp.Expr) -> set[str]:

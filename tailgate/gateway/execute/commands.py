@@ -143,6 +143,8 @@ def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequen
         session.portals.drop_all(held=True)
         session.statements.clear()
         session.settings.reset(None)
+    if statement.what in ("all", "sequences"):
+        session.sequences.clear()
     if statement.what in ("all", "temp"):
         session.naming.drop_all()
     return f"DISCARD {statement.what.upper()}"

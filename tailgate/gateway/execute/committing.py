@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import subscriptions
+from tailgate.gateway.execute import sequences, subscriptions
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
@@ -107,9 +107,10 @@ async def _evaluated(
     Like PostgreSQL, errors quote rows only if the role may read them.
     """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
+    evaluator = sequences.evaluator(session)
     try:
         return await session.serving.queries.write(
-            authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog)), at=at
+            authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog, evaluator)), at=at
         )
     except TailgateError as error:
         if error.sqlstate.startswith(VIOLATION) and not all(map(session.access.may_read, tables_of(write))):
@@ -134,7 +135,7 @@ def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
     """
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
         return None
-    rows = write.rows.literal(values)
+    rows = None if write.rows.calls else write.rows.literal(values)
     return None if rows is None else fitted(rows, write.table.columns)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
-from tailgate.gateway.execute import committing, time_expressions
+from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
 from tailgate.gateway.ksqldb import targets
 from tailgate.gateway.results import tail
@@ -82,7 +82,9 @@ async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, o
 def is_poll(bound: Bound) -> bool:
     """Returns whether the statement is a SELECT without AS OF that reads no failed view, so its result may be cached."""
     prepared = bound.prepared
-    return isinstance(bound.statement, s.Select) and prepared is not None and bound.statement.as_of is None and prepared.failed_at is None
+    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls:
+        return False
+    return bound.statement.as_of is None and prepared.failed_at is None
 
 
 def reads_newest(session: Session, bound: Bound) -> bool:
@@ -117,6 +119,9 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
+    if bound.prepared.calls:
+        numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)
+        values = (*values, *(of_call[0] for of_call in numbers))
     at = session.settings.as_of
     if statement.as_of is not None:
         at = await time_expressions.as_of(session, statement.as_of, bound.prepared.relations)

@@ -16,7 +16,7 @@ from tailgate.gateway.serving.lookup_plans import Lookup, equalities_of, lookup_
 from tailgate.gateway.serving.prepared import Prepared, bind
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.catalog import Catalog, Endpoint, known_columns
-from tailgate.lake.errors import InvalidParameterValue, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
 from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.authorization import EXECUTE, Demand, renamed
@@ -100,6 +100,8 @@ def bind_endpoint(endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> Bound
     """Binds the query of an endpoint. Raises the errors of a query that can no longer be read."""
     oids = tuple(t.oid for t in endpoint.types)
     prepared = bind(QueryText(endpoint.query), oids, catalog.stored, catalog_n, known_columns(endpoint))
+    if prepared.calls:
+        raise FeatureNotSupported(f"{prepared.calls[0].name} in an endpoint is not supported")
     relation = prepared.query.plan
     below, texts = _without_texts(relation)
     demands = (*Call(endpoint).demands, *renamed(prepared.demands, endpoint.id))

@@ -72,4 +72,6 @@ class Binder:
 def _no_catalog_query(bound: Prepared | CatalogQuery) -> Prepared:
     if isinstance(bound, CatalogQuery):
         raise FeatureNotSupported("a query of the system catalog is not supported here")
+    if bound.calls:
+        raise FeatureNotSupported(f"{bound.calls[0].name} is not supported here", hint="Call it in a separate SELECT.")
     return bound

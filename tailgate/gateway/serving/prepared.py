@@ -26,6 +26,7 @@ from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import NO_WIDTHS, bind_query
 from tailgate.sql.plan import explain
+from tailgate.sql.plan.sequences import SequenceCall, separated
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
@@ -69,6 +70,7 @@ class Prepared:
     - `failed_at`: if it reads failed views, the newest time at which all are readable; else None.
     - `equalities`: set if the query may be a look-up by key.
     - `changes`: set if the query can be evaluated on changes alone.
+    - `calls`: calls of sequences, whose values are parameters behind those of the statement.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
     """
 
@@ -87,6 +89,7 @@ class Prepared:
     changes: ChangeQuery | None = field(repr=False)
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
+    calls: tuple[SequenceCall, ...] = ()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
     @property
@@ -158,6 +161,10 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
     bound = bind_query(query, catalog, declared(oids), widths=widths)
+    numbered = separated(bound.plan, len(bound.parameters) + 1)
+    calls = numbered.calls if numbered.source is None else ()
+    if calls:
+        bound = replace(bound, plan=numbered.relation)
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations
@@ -168,7 +175,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    changing = volatile(bound.plan)
+    changing = volatile(bound.plan) or bool(calls)
     return Prepared(
         columns,
         bound.parameters,
@@ -185,6 +192,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         changes=None if changing else changes_of(bound.plan),
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
         packed=bound,
+        calls=calls,
     )
 
 

@@ -38,6 +38,7 @@ from tailgate.gateway.session.statements.templates import SUCCESS, Call
 from tailgate.gateway.session.subscription_readers import SubscriptionReaders
 from tailgate.gateway.session.transactions import Move, State, Transaction
 from tailgate.gateway.settings.settings import Settings, milliseconds
+from tailgate.gateway.writes.sequence_ranges import SequenceValues
 from tailgate.lake.catalog import Catalog
 
 # Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
@@ -55,6 +56,7 @@ class Session:
         self.settings = Settings(gateway.defaults)
         self.transaction = Transaction()
         self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
+        self.sequences = SequenceValues()
         self.execution = Execution()
         self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         current = CurrentRole(gateway.serving, self.client, self.settings)

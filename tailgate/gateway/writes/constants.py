@@ -23,7 +23,7 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
     columns = []
     try:
         for i, column in enumerate(rows.columns):
-            columns.append(pa.array([_constant(row[i], values) for row in rows.rows], column.type.arrow))
+            columns.append(pa.array([constant(row[i], values) for row in rows.rows], column.type.arrow))
     except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None
     return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
@@ -33,7 +33,7 @@ class _NotConstantError(Exception):
     """An expression is not a literal, a parameter or a simple cast of one."""
 
 
-def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
+def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
     """Returns the value of a literal or a parameter, maybe in a simple cast.
 
     Drivers send small numbers as int2, so casts between integer types are common.
@@ -44,7 +44,7 @@ def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
         case plan.Parameter(number=number):
             return values[number - 1]
         case plan.Call(function=function, arguments=(inner,), type=type) if function.kind == "cast":
-            argument: Any = _constant(inner, values)
+            argument: Any = constant(inner, values)
             source = inner.type.name
             if argument is None or (source in _TEXTS and type.name in _TEXTS):
                 return argument

@@ -9,9 +9,10 @@ statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import duckdb
 import numpy as np
@@ -28,6 +29,7 @@ from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullVi
 from tailgate.lake.tables.weights import net
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
 from tailgate.sql.binder.writes.targets import constraint_of
+from tailgate.sql.plan.sequences import SequenceCall
 from tailgate.sql.plan.writes import INCOMING, TruncateTables
 from tailgate.sql.render.duckdb import arguments
 from tailgate.values.codec.style import Style
@@ -35,6 +37,8 @@ from tailgate.values.registry import text_column
 
 FEW_ROWS = 4  # rows of an INSERT whose keys are looked up one by one: 0.3 ms each; a join with the table takes 1.5 ms
 FEW_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of such keys: DuckDB's parameters compare as the column does
+# returns the values of each call, for this number of rows
+CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
 
 
@@ -59,11 +63,18 @@ class Effect:
 class Evaluation:
     """The evaluation of one statement.
 
-    `values` are those of its parameters; `catalog` has the names that error messages show.
+    `values` are those of its parameters; `catalog` has the names that error messages show. `sequences` evaluates calls of sequences.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style, catalog: Catalog) -> None:
-        self.cursor, self.values, self.style, self.catalog = cursor, values, style, catalog
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        values: Sequence[object],
+        style: Style,
+        catalog: Catalog,
+        sequences: CallEvaluator | None = None,
+    ) -> None:
+        self.cursor, self.values, self.style, self.catalog, self.sequences = cursor, values, style, catalog, sequences
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
         """Evaluates any write; `rows` are those of a COPY."""
@@ -79,9 +90,30 @@ class Evaluation:
 
     def query(self, query: Query) -> pa.Table:
         """Returns the rows of a plan, with columns named c0, c1, …"""
+        if query.source is not None:
+            return self._numbered(query, self.query(query.source))
+        values = self.values
+        if query.calls:
+            values = (*values, *(numbers[0] for numbers in self._called(query.calls, values, 1)))
+            if (literal := query.literal(values)) is not None:
+                return literal
+        return self._queried(query, values)
+
+    def _numbered(self, query: Query, source: pa.Table) -> pa.Table:
+        """Returns the rows of a plan that calls sequences for each row of its source."""
+        for number, values in enumerate(self._called(query.calls, self.values, source.num_rows)):
+            source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
+        with self.incoming(source):
+            return self._queried(query, self.values)
+
+    def _called(self, calls: tuple[SequenceCall, ...], values: Sequence[object], rows: int) -> list[Sequence[object]]:
+        assert self.sequences is not None
+        return self.sequences(calls, values, rows)
+
+    def _queried(self, query: Query, values: Sequence[object]) -> pa.Table:
         if not query.sql:
             raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
-        parameters = arguments(self.values, query.used, query.constants)
+        parameters = arguments(values, query.used, query.constants)
         result = self.cursor.execute(query.sql, parameters) if parameters else self.cursor.execute(query.sql)
         return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
 
@@ -105,9 +137,9 @@ class Evaluation:
             rows, reads = self._whole(write, copied), frozenset[int]()
         else:
             assert write.rows is not None
-            written = write.rows.literal(self.values)
+            written = None if write.rows.calls else write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
-            reads = frozenset(write.rows.scans)
+            reads = frozenset(write.rows.scans) - {INCOMING}
         rows = fitted(rows, table.columns)
         if table.key is None:
             self.allowed(write, rows)
@@ -128,6 +160,8 @@ class Evaluation:
         """Adds the columns that a COPY omits."""
         if write.rows is None or write.rows.written is not None:
             return copied
+        if write.rows.source is not None:
+            return self._numbered(write.rows, copied)
         with self.incoming(copied):
             return self.query(write.rows)
 
@@ -222,7 +256,7 @@ class Evaluation:
             new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
             self.allowed(write, new)
             parts.append(weighted(new, weights))
-        reads = set(write.rows.scans)
+        reads = set(write.rows.scans) - {INCOMING}
         keys = {}
         if table.key is not None:
             keys[table.id] = np.concatenate([_hashes(table, part) for part in ([old] if new is None else [old, new])])

@@ -7,7 +7,7 @@ statement is long (`gateway.workers`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -15,12 +15,13 @@ import pyarrow as pa
 from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, declared, numbers, scans
 from tailgate.gateway.writes.constants import constants
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.errors import StatementTooComplex
+from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql import plan
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.plan.sequences import SequenceCall, separated
 from tailgate.sql.plan.writes import ChangeRows, InsertRows, TruncateTables
 from tailgate.sql.render.duckdb import render
 
@@ -33,7 +34,8 @@ class Query:
 
     `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
     parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
-    list, which may need no DuckDB; rows of literals alone may already be a table.
+    list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`: as in
+    `sql.plan.sequences.Numbered`.
     """
 
     sql: str
@@ -42,6 +44,8 @@ class Query:
     columns: tuple[Field, ...]
     scans: tuple[int, ...]
     written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
+    calls: tuple[SequenceCall, ...] = ()
+    source: Query | None = None
 
     def literal(self, values: Sequence[object]) -> pa.Table | None:
         """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
@@ -95,6 +99,16 @@ class ChangePlan:
 WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
 
 
+def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Query:
+    """Renders a plan that may call sequences. `parameters`: the number of the statement's parameters."""
+    parts = separated(relation, parameters + 1)
+    query = query_of(parts.relation, compact=compact)
+    if parts.source is None:
+        return replace(query, calls=parts.calls)
+    source = query_of(parts.source, compact=compact)
+    return replace(query, calls=parts.calls, source=source, scans=(*query.scans, *source.scans))
+
+
 def query_of(relation: plan.Relation, *, compact: bool) -> Query:
     """Renders a plan. `compact`: this is a worker process, so the result must be small."""
     check_joins(relation)
@@ -138,10 +152,10 @@ def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[t
 
 
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
-    rows, existing, returning = (None if r is None else query_of(r, compact=compact) for r in (write.rows, write.existing, write.returning))
+    existing, returning = (None if r is None else query_of(r, compact=compact) for r in (write.existing, write.returning))
     return InsertPlan(
         write.table,
-        rows,
+        None if write.rows is None else numbered(write.rows, len(write.parameters), compact=compact),
         existing,
         write.conflict,
         returning,
@@ -152,7 +166,11 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
-    rows, checks = query_of(write.rows, compact=compact), _checks(write.checks, compact)
+    rows, checks = numbered(write.rows, len(write.parameters), compact=compact), _checks(write.checks, compact)
+    if rows.calls and write.table.key is None:
+        raise FeatureNotSupported(
+            f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
+        )
     return ChangePlan(
         write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, checks
     )

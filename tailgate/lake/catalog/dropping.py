@@ -7,21 +7,32 @@ Source: PostgreSQL 15, src/backend/catalog/dependency.c (findDependentObjects, r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.catalog import Catalog
-from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink
+from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
+
+SEQUENCE = re.compile(r"'(\d+)'::regclass")  # in the stored text of a default
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE."""
+    """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE.
+
+    `defaulted`: tables that remain and have a default with a sequence that is dropped.
+    """
 
     items: tuple[Item, ...]
     followers: tuple[Item, ...]
+    defaulted: tuple[Table, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[int]:
+        return frozenset(item.id for item in self.items)
 
 
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
@@ -51,14 +62,31 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
     followers = [i for i in reversed(items) if i.id not in root_ids and not _goes_with_owner(i) and not i.replaces and i.id not in own]
-    if followers and not cascade:
+    ids = {item.id for item in items}
+    defaults = [(t, c, s) for t in catalog.each(Table) if t.id not in ids for c, s in sequences_of(t) if s in ids]
+    if (followers or defaults) and not cascade:
+        details = [f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers]
+        details += [
+            f"default value for column {c} of {described(catalog, t)} depends on {described(catalog, catalog[s])}" for t, c, s in defaults
+        ]
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(
             f"cannot drop {what} because other objects depend on {'them' if len(roots) > 1 else 'it'}",
-            detail="\n".join(f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers),
+            detail="\n".join(details),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers))
+    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple({t.id: t for t, _, _ in defaults}.values()))
+
+
+def sequences_of(table: Table) -> tuple[tuple[str, int], ...]:
+    """Returns the columns with the ids of the sequences in their defaults."""
+    return tuple((column, int(id)) for column, text in table.defaults.items() for id in SEQUENCE.findall(text))
+
+
+def without_defaults(table: Table, sequences: frozenset[int]) -> Table:
+    """Returns the table without the defaults that use these sequences."""
+    dropped = {column for column, id in sequences_of(table) if id in sequences}
+    return replace(table, defaults={c: text for c, text in table.defaults.items() if c not in dropped})
 
 
 def _goes_with_owner(item: Item) -> bool:

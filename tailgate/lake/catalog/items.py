@@ -1,7 +1,7 @@
 """The objects of the catalog: a closed union with a class for each kind.
 
     Item = Source | DeadLetters | Table | View | MaterializedView | ViewErrors
-         | Sink | Function | Index | Subscription | Endpoint | Secret | Connection
+         | Sink | Function | Index | Sequence | Subscription | Endpoint | Secret | Connection
 
 Code that treats the kinds differently uses `match` with `assert_never`, so that the type checker lists every place that a new
 kind concerns. `lake.catalog.codec` reads and writes the stored form.
@@ -273,6 +273,27 @@ class Index(ItemFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence(ItemFields):
+    """A sequence. `position`: the last reserved value if `called`, else the next value. `series`: the number of resets, which end the
+    use of reserved values. `column`: the column that owns it, of the table `depends[0]`, or ''.
+    """
+
+    kind: ClassVar[Literal["sequence"]] = "sequence"
+    is_relation: ClassVar[bool] = False
+    type: Literal["int2", "int4", "int8"]
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    position: int
+    called: bool = False
+    series: int = 0
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription(ItemFields):
     """A durable position in the changes of a relation, the first item of `depends` (`lake.readers.subscriptions`).
 
@@ -344,6 +365,7 @@ Item: TypeAlias = (
     | Sink
     | Function
     | Index
+    | Sequence
     | Subscription
     | Endpoint
     | Secret
@@ -352,7 +374,7 @@ Item: TypeAlias = (
 ItemType = TypeVar("ItemType", bound=Item)
 
 Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with another item
-DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index  # dropped with the item that they depend on
+DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index | Sequence  # dropped with the item that they depend on
 HistoryItem: TypeAlias = Source | Table | MaterializedView  # with `retain_history_ms`
 Replaceable: TypeAlias = View | MaterializedView | Function  # with `group`
 Reader: TypeAlias = View | MaterializedView | Function | Sink | Endpoint  # with `known_columns`

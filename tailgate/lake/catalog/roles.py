@@ -24,6 +24,7 @@ PUBLIC_ID, OPERATOR_ID = 0, 10
 # letters in PostgreSQL's access lists, in its order, by kind of object
 RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d"}
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
+SEQUENCE_PRIVILEGES = {"SELECT": "r", "UPDATE": "w", "USAGE": "U"}
 CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
 ENDPOINT_PRIVILEGES = {"EXECUTE": "X"}
 

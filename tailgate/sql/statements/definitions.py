@@ -148,8 +148,34 @@ class CreateIndex:
     if_not_exists: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """The options of a sequence; None for those that are not set. MINVALUE and MAXVALUE are also None for NO MINVALUE and NO MAXVALUE.
+
+    `owner`: the table and the column of OWNED BY; a column of '' is OWNED BY NONE.
+    """
+
+    type: Type | None = None
+    increment: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    start: int | None = None
+    cache: int | None = None
+    cycle: bool | None = None
+    owner: tuple[Name, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """CREATE SEQUENCE [IF NOT EXISTS] name [options]."""
+
+    name: Name
+    options: SequenceOptions = SequenceOptions()
+    if_not_exists: bool = False
+
+
 ObjectKind: TypeAlias = Literal[
-    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection", "endpoint"
+    "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint"
 ]  # fmt: skip
 
 

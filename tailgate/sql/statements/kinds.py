@@ -49,6 +49,7 @@ from tailgate.sql.statements.parsers import (
     objects,
     roles,
     schemas,
+    sequences,
     session_parser,
     subscriptions,
 )
@@ -131,6 +132,11 @@ def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) ->
     return needs
 
 
+def _sequence(statement: d.CreateSequence) -> Needs:
+    owner = statement.options.owner
+    return (CreateItem(statement.name), *((OwnItems((owner[0],)),) if owner is not None and owner[1] else ()))
+
+
 def _alter(statement: d.AlterItem) -> Needs:
     namespace = namespace_of(statement.kind)
     schema = statement.schema
@@ -156,7 +162,7 @@ def _token(statement: s.CreateToken | s.DropToken) -> Needs:
 
 
 def _grant(statement: s.Grant) -> Needs:
-    if statement.kind in ("schema", "relations of a schema"):
+    if statement.kind in ("schema", "relations of a schema", "sequences of a schema"):
         return (GrantOnSchemas(statement.objects, statement.kind != "schema"),)
     return (GrantOnItems(statement.objects, namespace_of(statement.kind)),)
 
@@ -244,6 +250,7 @@ TABLE: tuple[Kind, ...] = (
         lambda t: (OwnItems((t.relation,)),),
         tag="CREATE INDEX",
     ),
+    Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
         d.CreateEndpoint,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.statements.values import QueryText
@@ -175,16 +175,21 @@ class GrantRole:
     admin: bool = False
 
 
+GrantKind: TypeAlias = Literal[
+    "relation", "relations of a schema", "sequence", "sequences of a schema", "schema", "secret", "connection", "endpoint"
+]  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """GRANT or, if not `grants`, REVOKE of privileges.
 
-    `objects`: of the `kind`; schemas for 'relations of a schema'. `roles` may contain `public`, which means
+    `objects`: of the `kind`; schemas for 'relations of a schema' and 'sequences of a schema'. `roles` may contain `public`, which means
     every role.
     """
 
     grants: bool
     privileges: tuple[str, ...]
-    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection", "endpoint"]
+    kind: GrantKind
     objects: tuple[Name, ...]
     roles: tuple[Name, ...]

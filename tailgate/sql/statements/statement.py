@@ -15,6 +15,7 @@ from tailgate.sql.statements.definitions import (
     CreateFunction,
     CreateIndex,
     CreateSchema,
+    CreateSequence,
     CreateSubscription,
     CreateView,
     Drop,
@@ -91,5 +92,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateKsqldbItem | FollowKsqldb | InsertMessage
+    | CreateSequence | CreateKsqldbItem | FollowKsqldb | InsertMessage
 )  # fmt: skip

@@ -51,7 +51,7 @@ class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
     `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`,
-    `freshness(after, version)`.
+    `sequence(body, client)`, `freshness(after, version)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -60,6 +60,7 @@ class Answers:
     write: Callable[[bytes], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
+    sequence: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
     freshness: Callable[[int, int], dict[str, Any]] = lambda after, version: {}
 
 
@@ -111,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
-        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE):
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE, protocol.SEQUENCE):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -122,6 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if path == protocol.TABLE:
                 self._answer(200, self.server.answers.table(body, self))
+                return
+            if path == protocol.SEQUENCE:
+                self._answer(200, self.server.answers.sequence(body, self))
                 return
             request = protocol.StatementRequest.decode(body)
             text = request.sql

@@ -100,8 +100,6 @@ class NewItems:
             self._registry.latest(connection.url, ddl.PROBE_SUBJECT, settings(connection.settings, self._engine.catalog))
 
 
-def existing(statement: Creation, catalog: Catalog) -> Item | None:
-    """Returns the item that has the name of the new item, in the schema where it will be. Functions share no names with it."""
-    if isinstance(statement, CreateFunction):
-        return None
-    return catalog.find(Name(statement.name.name, catalog.home(statement.name).name))
+def existing(name: Name, catalog: Catalog) -> Item | None:
+    """Returns the item that has the name of the new item, in the schema where it will be."""
+    return catalog.find(Name(name.name, catalog.home(name).name))

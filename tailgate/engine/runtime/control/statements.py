@@ -37,6 +37,7 @@ from tailgate.lake.errors import DuplicateColumn, DuplicateTable, FeatureNotSupp
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
+from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterItem,
     AlterSchema,
@@ -51,6 +52,7 @@ from tailgate.sql.statements import (
     CreateKsqldbItem,
     CreateSchema,
     CreateSecret,
+    CreateSequence,
     CreateSink,
     CreateSource,
     CreateSubscription,
@@ -112,6 +114,8 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
                 return self._create(statement, text, settings.get("role"), names, client)
+            case CreateSequence():
+                return self._create_sequence(statement, settings.get("role"), names, client)
             case CreateEndpoint():
                 return self._create_endpoint(statement, text, settings.get("role"), names, client)
             case CreateIndex():
@@ -167,7 +171,8 @@ class Statements:
             tag = f"CREATE {statement.statement.type.upper()}"
         with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
-            owner, old = _owner(creator, catalog), existing(statement, catalog)
+            owner = _owner(creator, catalog)
+            old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
             if old is not None and not isinstance(statement, CreateFunction) and statement.if_not_exists:
                 return self._answer(tag, notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
             items = self._new_items.of(statement, text, catalog, owner, old)
@@ -219,6 +224,14 @@ class Statements:
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": all_notices}
+
+    def _create_sequence(self, statement: CreateSequence, creator: str | None, names: Resolution, client: Client) -> Answer:
+        with turn(self._installation, client):
+            catalog = self._engine.catalog.with_resolution(names)
+            if (old := existing(statement.name, catalog)) is not None and statement.if_not_exists:
+                return self._answer("CREATE SEQUENCE", notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
+            self._engine.change(Change(put=(create_sequence(statement, catalog, _owner(creator, catalog)),)))
+        return self._answer("CREATE SEQUENCE")
 
     def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         with turn(self._installation, client):

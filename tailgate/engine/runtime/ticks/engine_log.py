@@ -70,7 +70,7 @@ class EngineLog:
         return header
 
     def change(self, change: Change) -> None:
-        """Changes the catalog before the first circuit runs."""
+        """Changes items of the catalog that the circuit does not depend on, or the catalog before the first circuit runs."""
         with self.boundary:
             self.append(kind="catalog", catalog=change)
             with self.committed_change():

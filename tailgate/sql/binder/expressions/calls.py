@@ -24,6 +24,7 @@ from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import placeholder
 from tailgate.sql.binder.grouping_sets import grouping_call
 from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.sequence_calls import bind_sequence_call
 from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
 from tailgate.sql.binder.types.overloads import function
 from tailgate.sql.functions import catalogue
@@ -31,6 +32,7 @@ from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
+from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
@@ -48,6 +50,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         return subqueries.bind_array(binder, nodes[0], at)
     if items := sql_functions.named_functions(binder, node):
         return sql_functions.bind_routine(binder, node, items)
+    if name in SEQUENCE_FUNCTIONS and schema in (None, "pg_catalog"):
+        return bind_sequence_call(binder, name, nodes, at)
     if schema is not None and schema not in SCHEMAS:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if name in ("coalesce", "greatest", "least"):

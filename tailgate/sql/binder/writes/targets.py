@@ -100,10 +100,10 @@ def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, .
     return tuple(indexes)
 
 
-def default_of(column: Field, text: str | None) -> Scalar:
+def default_of(column: Field, text: str | None, names: Names | None = None) -> Scalar:
     """Returns the value of a column that a statement does not set: its DEFAULT, or NULL.
 
-    Raises 0A000, 42804.
+    `names`: records the privileges that it needs. Raises 0A000, 42804.
     """
     if text is None:
         return Literal(None, column.type)
@@ -113,7 +113,10 @@ def default_of(column: Field, text: str | None) -> Scalar:
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    scalar = Expressions(Scope(), empty_level(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
+    level = empty_level(parameters)
+    scalar = Expressions(Scope(), level, "DEFAULT expressions", aggregates=False).bind(tree)
+    if names is not None:
+        names.demands.update(level.names.demands)
     try:
         return assigned(column, scalar, parameters, None)
     except DatatypeMismatch as error:

@@ -185,7 +185,7 @@ class Writes:
         return Project(body, filled, fields_of(table.columns, [filled]))
 
     def _default(self, table: items.Table, index: int) -> Scalar:
-        return default_of(table.columns[index], table.defaults.get(table.columns[index].name))
+        return default_of(table.columns[index], table.defaults.get(table.columns[index].name), self.names)
 
     def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):

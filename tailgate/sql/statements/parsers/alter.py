@@ -19,8 +19,8 @@ from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.writes import AlterTable
 
 KINDS: dict[str, ObjectKind] = {
-    "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
-    "secret": "secret", "connection": "connection", "endpoint": "endpoint",
+    "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",
+    "subscription": "subscription", "secret": "secret", "connection": "connection", "endpoint": "endpoint",
 }  # fmt: skip
 
 

@@ -9,12 +9,18 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import CONNECTION_PRIVILEGES, ENDPOINT_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.lake.catalog.roles import (
+    CONNECTION_PRIVILEGES,
+    ENDPOINT_PRIVILEGES,
+    RELATION_PRIVILEGES,
+    SCHEMA_PRIVILEGES,
+    SEQUENCE_PRIVILEGES,
+)
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name
-from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, RoleOptions
+from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantKind, GrantRole, RoleOptions
 
 KINDS = ("role", "user", "group")
 # options that have no effect, because they are the defaults
@@ -28,10 +34,12 @@ PRIVILEGES_OF = {
     "secret": CONNECTION_PRIVILEGES,
     "connection": CONNECTION_PRIVILEGES,
     "endpoint": ENDPOINT_PRIVILEGES,
+    "sequence": SEQUENCE_PRIVILEGES,
+    "sequences of a schema": SEQUENCE_PRIVILEGES,
 }
 OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "set", "alter")
 OTHER_OBJECTS = (
-    "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "sequence", "tablespace", "type"
+    "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace", "type"
 )  # fmt: skip
 
 
@@ -159,15 +167,15 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     at = cursor.position
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
         raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
-    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection", "endpoint"] = "relation"
+    kind: GrantKind = "relation"
     if cursor.accept_word("all"):
         what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
         if what is None:
             raise cursor.error()
-        if what != "tables":
+        if what not in ("tables", "sequences"):
             raise FeatureNotSupported(f"{verb.upper()} ON ALL {what.upper()} is not supported", position=at)
         cursor.expect_word("in", "schema")
-        kind = "relations of a schema"
+        kind = "relations of a schema" if what == "tables" else "sequences of a schema"
     elif cursor.accept_word("schema"):
         kind = "schema"
     elif cursor.accept_word("secret"):
@@ -176,9 +184,11 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         kind = "connection"
     elif cursor.accept_word("endpoint"):
         kind = "endpoint"
+    elif cursor.accept_word("sequence"):
+        kind = "sequence"
     else:
         cursor.accept_word("table")
-    schemas = kind in ("schema", "relations of a schema")
+    schemas = kind in ("schema", "relations of a schema", "sequences of a schema")
     objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
     roles = cursor.listed(_grantee)
@@ -189,7 +199,7 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
         if privilege not in supported:
-            raise _invalid(privilege, kind if kind in PRIVILEGES_OF else "relation", start)
+            raise _invalid(privilege, kind.removesuffix("s of a schema") if kind in PRIVILEGES_OF else "relation", start)
     return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles))
 
 

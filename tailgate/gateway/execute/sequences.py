@@ -1,0 +1,97 @@
+"""Evaluates the calls of nextval, currval, lastval and setval in a statement (`sql.plan.sequences`).
+
+Source: PostgreSQL 15, src/backend/commands/sequence.c.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence as Values
+
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.writes.constants import constant
+from tailgate.gateway.writes.evaluation import CallEvaluator
+from tailgate.lake.catalog import Sequence
+from tailgate.lake.errors import (
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    ObjectNotInPrerequisiteState,
+    ReadOnlySqlTransaction,
+    UndefinedTable,
+)
+from tailgate.sql.plan.sequences import SequenceCall
+
+
+def evaluator(session: Session) -> CallEvaluator:
+    """Returns a function for another thread that evaluates calls in the event loop and waits for their values."""
+    loop = asyncio.get_running_loop()
+    return lambda calls, values, rows: asyncio.run_coroutine_threadsafe(evaluated(session, calls, values, rows), loop).result()
+
+
+async def evaluated(session: Session, calls: tuple[SequenceCall, ...], values: Values[object], rows: int) -> list[Values[object]]:
+    """Returns the values of each call, for this number of rows. Rows come one after the other, and calls in a row from left to right.
+
+    Raises 55000, 2200H, 22003, 25006.
+    """
+    if rows == 1:
+        return [[await _called(session, call, values)] for call in calls]
+    if other := next((call.name for call in calls if call.name != "nextval"), None):
+        raise FeatureNotSupported(f"{other} for each row is not supported", hint="Call it in a separate SELECT.")
+    ids = [call.sequence for call in calls]
+    numbers = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)} if rows else {}
+    return [numbers[id][ids[:i].count(id) :: ids.count(id)] if rows else [] for i, id in enumerate(ids)]
+
+
+async def _called(session: Session, call: SequenceCall, values: Values[object]) -> object:
+    """Returns the value of one call."""
+    if call.name == "lastval":
+        return _last(session)
+    sequence = _sequence(session, call.sequence)
+    match call.name:
+        case "nextval":
+            return (await _next(session, sequence, 1))[0]
+        case "currval":
+            current = session.sequences.value(sequence.id)
+            if current is None:
+                raise ObjectNotInPrerequisiteState(f'currval of sequence "{sequence.name}" is not yet defined in this session')
+            return current
+    value, called = (constant(argument, values) for argument in call.arguments)
+    if value is None or called is None:
+        return None
+    _check_writable(session, "setval")
+    assert isinstance(value, int) and isinstance(called, bool)
+    await session.gateway.ranges.set(sequence, value, called=called)
+    if called:
+        session.sequences.got(sequence.id, value, last=False)
+    return value
+
+
+async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
+    _check_writable(session, "nextval")
+    numbers = await session.gateway.ranges.take(sequence, count)
+    session.sequences.got(sequence.id, numbers[-1])
+    return numbers
+
+
+def _last(session: Session) -> int:
+    """Returns the value of lastval. Raises 55000, and 42501 if the role may not read the sequence."""
+    id = session.sequences.last
+    catalog = session.serving.progress.catalog
+    value = None if id is None or id not in catalog.items else session.sequences.value(id)
+    if id is None or value is None:
+        raise ObjectNotInPrerequisiteState("lastval is not yet defined in this session")
+    if not any(catalog.may(session.access.role, privilege, id) for privilege in ("USAGE", "SELECT")):
+        raise InsufficientPrivilege(f"permission denied for sequence {catalog[id].name}")
+    return value
+
+
+def _sequence(session: Session, id: int) -> Sequence:
+    item = session.serving.progress.catalog.items.get(id)
+    if not isinstance(item, Sequence):
+        raise UndefinedTable("a sequence that the statement uses was dropped")
+    return item
+
+
+def _check_writable(session: Session, function: str) -> None:
+    if session.settings["transaction_read_only"] == "on":
+        raise ReadOnlySqlTransaction(f"cannot execute {function}() in a read-only transaction")

@@ -1,0 +1,167 @@
+"""Sequences: no value is given twice when processes end, and calls that cannot be counted are refused."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.gateway.writes.sequence_ranges import RANGE_MAX
+from tailgate.lake.catalog import Sequence
+from tailgate.lake.folder import Lake
+from tests.tables.test_crash import engine
+from tests.tables.world import Served, World
+
+
+def connected(served: Served) -> psycopg.Connection[Any]:
+    return psycopg.connect(served.dsn, autocommit=True)
+
+
+def taken(connection: psycopg.Connection[Any], count: int) -> list[int]:
+    return [connection.execute("SELECT nextval('s')").fetchone()[0] for _ in range(count)]  # type: ignore[index]
+
+
+def test_gateways_have_different_values(tmp_path: Path) -> None:
+    world = World(tmp_path / "lake", gateways=2)
+    values: dict[int, list[int]] = {}
+    try:
+        with connected(world.gateways[0]) as sql:
+            sql.execute("CREATE SEQUENCE s")
+        world.together()
+
+        def write(number: int) -> None:
+            with connected(world.gateways[number % 2]) as sql:
+                values[number] = taken(sql, 150)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        every = [value for of_session in values.values() for value in of_session]
+        assert len(every) == len(set(every)) == 600
+        assert all(of_session == sorted(of_session) for of_session in values.values())
+        assert max(every) < 600 + 4 * RANGE_MAX
+    finally:
+        world.close()
+
+
+def test_setval_ends_the_ranges_of_other_gateways(tmp_path: Path) -> None:
+    world = World(tmp_path / "lake", gateways=2)
+    try:
+        with connected(world.gateways[0]) as first, connected(world.gateways[1]) as second:
+            first.execute("CREATE SEQUENCE s")
+            world.together()
+            taken(second, 1)
+            first.execute("SELECT setval('s', 5000)")
+            world.together()
+            assert taken(second, 1) == [5001]
+    finally:
+        world.close()
+
+
+def test_killed_while_values_are_reserved(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    child = engine(lake.path, "")
+    child.wait_ready(child.announced, timedelta(seconds=60))
+    values: list[int] = []
+    served = Served(lake)
+    try:
+        with connected(served) as sql:
+            sql.execute("CREATE SEQUENCE s")
+            values += taken(sql, 40)  # two ranges
+        for step in ("entry.link:2", "entry.linked:2"):
+            served.close()  # a gateway forgets its range
+            child.stop(timedelta(seconds=5))
+            child = engine(lake.path, step)
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            served = Served(lake)
+            with connected(served) as sql, pytest.raises(psycopg.Error):
+                taken(sql, 1)
+            assert child.wait(timedelta(seconds=60)) is not None, step
+            child = engine(lake.path, "")
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            with connected(served) as sql:
+                values += taken(sql, 3)
+        assert len(values) == len(set(values)) == 46
+        assert values == sorted(values)
+    finally:
+        served.close()
+        child.stop(timedelta(seconds=5))
+
+
+REFUSED = (
+    "SELECT nextval('s') FROM t",
+    "SELECT * FROM t WHERE n = currval('s')",
+    "SELECT (SELECT nextval('s'))",
+    "SELECT CASE WHEN true THEN nextval('s') END",
+    "SELECT coalesce(NULL, nextval('s'))",
+    "SELECT 1 ORDER BY nextval('s')",
+    "CREATE VIEW v AS SELECT nextval('s')",
+    "CREATE TABLE other AS SELECT nextval('s') AS n",
+    "CREATE TABLE other (n int CHECK (n < nextval('s')))",
+    "INSERT INTO t VALUES (1) RETURNING nextval('s')",
+    "INSERT INTO t SELECT currval('s') FROM generate_series(1, 2)",
+    "UPDATE t SET n = nextval('s')",
+    "DELETE FROM t WHERE n = nextval('s')",
+    "TAIL (SELECT nextval('s'))",
+    "VALUES (nextval('s')), (nextval('s')) ORDER BY 1",
+    "SELECT nextval('s') UNION ALL SELECT 1",
+    "SELECT nextval('s' || '')",
+    "CREATE ENDPOINT e GET '/e' AS SELECT nextval('s')",
+    "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT nextval(''s'')'",
+    "CREATE TEMPORARY SEQUENCE other",
+    "ALTER SEQUENCE s RESTART",
+)
+
+
+def test_calls_that_cannot_be_counted_are_refused(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        sql.execute("CREATE SEQUENCE s")
+        sql.execute("CREATE TABLE t (n bigint)")
+        sql.execute("SELECT nextval('s')")
+        sql.execute("INSERT INTO t VALUES (0), (0)")
+        before = world.engine.writer.catalog
+        for text in REFUSED:
+            try:
+                sql.execute(text.encode())
+            except psycopg.errors.FeatureNotSupported:
+                continue
+            except psycopg.Error as error:
+                raise AssertionError(text) from error
+            raise AssertionError(text)
+        assert world.engine.writer.catalog == before
+        assert sql.execute("SELECT nextval('s')").fetchone() == (2,)
+
+
+def test_copy_gives_each_row_a_value(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        sql.execute("CREATE SEQUENCE s")
+        sql.execute("CREATE TABLE t (id int PRIMARY KEY DEFAULT nextval('s'), x text)")
+        with sql.cursor().copy("COPY t (x) FROM STDIN") as copy:
+            for number in range(2000):
+                copy.write_row((f"row {number}",))
+        rows = sql.execute("SELECT id, x FROM t ORDER BY id").fetchall()
+        assert rows == [(number + 1, f"row {number}") for number in range(2000)]
+        assert sql.execute("SELECT currval('s')").fetchone() == (2000,)
+
+
+def test_the_name_may_change(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        for text in (
+            "CREATE SCHEMA other",
+            "CREATE SEQUENCE s",
+            "CREATE TABLE t (id int DEFAULT nextval('s'))",
+            "ALTER SEQUENCE s RENAME TO r",
+            "ALTER SEQUENCE r SET SCHEMA other",
+            "ALTER SCHEMA other RENAME TO third",
+            "INSERT INTO t VALUES (DEFAULT)",
+        ):
+            sql.execute(text.encode())
+        assert sql.execute("SELECT currval('third.r')").fetchone() == (1,)
+        (sequence,) = world.engine.writer.catalog.each(Sequence)
+        assert (sequence.name, sequence.position >= 1) == ("r", True)
