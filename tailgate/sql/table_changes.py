@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, MaterializedView, Table, View
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import DuplicateColumn, TailgateError, UndefinedColumn, WrongObjectType
+from tailgate.lake.errors import DuplicateColumn, SyntaxError_, TailgateError, UndefinedColumn, WrongObjectType
 from tailgate.lake.types import Field, Type
+from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
 from tailgate.sql.statements import AddColumn, AlterTable, CreateTable, SetDefault, parse
 
@@ -33,8 +34,11 @@ def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
     return item
 
 
-def altered_table(table: Table, statement: AlterTable) -> tuple[Table, tuple[str, ...]]:
-    """Returns the table after the statement, and the messages of notices. Raises 42701, 42703 and the errors of defaults."""
+def altered_table(table: Table, statement: AlterTable, catalog: Catalog) -> tuple[Table, tuple[str, ...]]:
+    """Returns the table after the statement, and the messages of notices.
+
+    `catalog`: has the sequences of defaults. Raises 42701, 42703 and the errors of defaults.
+    """
     after, notices = table, list[str]()
     for action in statement.actions:
         match action:
@@ -46,20 +50,27 @@ def altered_table(table: Table, statement: AlterTable) -> tuple[Table, tuple[str
                     notices.append(f"{message}, skipping")
                     continue
                 field = Field(column.name, column.type, column.nullable)
-                defaults = dict(after.defaults) | _default(field, column.default)
+                defaults = dict(after.defaults) | _default(field, column.default, catalog)
                 after = replace(after, columns=(*after.columns, field), defaults=defaults)
             case SetDefault(column=name, default=text):
                 target = next((c for c in after.columns if c.name == name), None)
                 if target is None:
                     raise UndefinedColumn(f'column "{name}" of relation "{table.name}" does not exist')
-                defaults = {n: d for n, d in after.defaults.items() if n != name} | _default(target, text)
+                if name in table.identity:
+                    raise SyntaxError_(f'column "{name}" of relation "{table.name}" is an identity column', hint=_identity_hint(text))
+                defaults = {n: d for n, d in after.defaults.items() if n != name} | _default(target, text, catalog)
                 after = replace(after, defaults=defaults)
     return replace(after, sql=definition(after)) if after != table else table, tuple(notices)
 
 
-def _default(column: Field, text: str | None) -> dict[str, str]:
+def _identity_hint(default: str | None) -> str | None:
+    return "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead." if default is None else None
+
+
+def _default(column: Field, text: str | None, catalog: Catalog) -> dict[str, str]:
     """Returns the default of a column by its name. Raises its errors, without a position, as PostgreSQL."""
     try:
+        text = None if text is None else with_ids(text, catalog)
         default_of(column, text)
     except TailgateError as error:
         error.position = None
@@ -74,9 +85,11 @@ def definition(table: Table) -> str:
     key = table.key or ()
     parts = []
     for i, column in enumerate(table.columns):
-        default = table.defaults.get(column.name)
+        identity = table.identity.get(column.name)
+        default = None if identity else table.defaults.get(column.name)
         constraints = " NOT NULL" * (not column.nullable and i not in key) + (f" DEFAULT {default}" if default is not None else "")
-        parts.append(f"{quoted(column.name)} {type_name(column.type)}{constraints}")
+        generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
+        parts.append(f"{quoted(column.name)} {type_name(column.type)}{constraints}{generated}")
     if table.key is not None:
         constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""
         parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.tables.world import World
 
-SCRIPTS = ("statements", "functions", "indexes", "constraints", "new_tables", "alter_table", "sequences")
+SCRIPTS = ("statements", "functions", "indexes", "constraints", "new_tables", "alter_table", "sequences", "identity")
 
 # intended differences: statement → the part of the answer that differs
 DIFFERENT: dict[str, str] = {

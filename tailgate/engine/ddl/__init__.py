@@ -30,7 +30,7 @@ from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
-from tailgate.engine.ddl.table import alter_table, create_table
+from tailgate.engine.ddl.table import alter_table, column_sequences, create_table
 from tailgate.engine.ddl.view import create_view, errors_item
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "alter_table",
     "change_roles",
     "check_definitions",
+    "column_sequences",
     "comment",
     "comment_on_function",
     "create_connection",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
-from tailgate.lake.catalog import Catalog, Change, Table
+from tailgate.lake.catalog import Catalog, Change, Sequence, Table
 from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.errors import (
     DuplicateColumn,
     DuplicateObject,
     FeatureNotSupported,
+    InvalidParameterValue,
     TailgateError,
     UndefinedColumn,
     UndefinedObject,
@@ -21,7 +24,9 @@ from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import check_of, default_of
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.sequence_definitions import sequence_name, with_options
 from tailgate.sql.statements import AlterTable, CreateTable
+from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.table_changes import altered_table, table_to_alter
 
 UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
@@ -50,10 +55,14 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
             raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
     defaults: dict[str, str] = {}
+    sequence = catalog.next_id  # the sequences of columns have the ids behind that of the table
     for field, column in zip(columns, statement.columns, strict=True):
         try:
             if column.default is not None:
                 defaults[field.name] = with_ids(column.default, catalog)
+            elif column.generated is not None:
+                sequence += 1
+                defaults[field.name] = f"nextval('{sequence}'::regclass)"
             default_of(field, defaults.get(field.name))
         except TailgateError as error:
             if error.position is not None and column.default_position is not None:
@@ -73,10 +82,25 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         defaults=defaults,
         constraint=statement.constraint,
         checks=checks,
+        identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
         retain_history_ms=history,
         schema=schema.id,
     )
     return normalized(item, statement, catalog)
+
+
+def column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> tuple[Sequence, ...]:
+    """Returns the sequences of a new table's serial and identity columns. Raises 22023."""
+    sequences: list[Sequence] = []
+    for column in (c for c in statement.columns if c.generated is not None):
+        options = column.options or SequenceOptions()
+        if column.generated != "serial" and column.type.name not in ("int2", "int4", "int8"):
+            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+        names = {i.name for i in catalog.items.values() if i.schema == table.schema} | {table.name, *(s.name for s in sequences)}
+        name = _free(sequence_name(table.name, column.name), names)
+        sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
+        sequences.append(replace(sequence, id=table.id + 1 + len(sequences), depends=(table.id,), column=column.name, schema=table.schema))
+    return tuple(sequences)
 
 
 def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Table, Change, tuple[str, ...]]:
@@ -85,7 +109,7 @@ def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Table, Change,
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')
     check_no_backfill(table, catalog)
-    altered, notices = altered_table(table, statement)
+    altered, notices = altered_table(table, statement, catalog)
     readers = readers_with_width(table, catalog) if altered.columns != table.columns else ()
     return altered, Change(put=(altered, *readers)), notices
 

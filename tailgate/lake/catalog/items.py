@@ -119,12 +119,13 @@ class DeadLetters(ItemFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(ItemFields):
-    """A table. `defaults`: expressions by column. `constraint`: the name of the primary key, or None. `checks`: in order of evaluation."""
+    """A table. `defaults`: expressions by column. `constraint`: the primary key's name. `identity`: columns with a default of nextval."""
 
     kind: ClassVar[Literal["table"]] = "table"
     defaults: Mapping[str, str] = field(default_factory=dict, metadata=option(always=True))
     constraint: str | None = field(default=None, metadata=option(always=True))
     checks: tuple[CheckConstraint, ...] = ()
+    identity: Mapping[str, Literal["always", "by default"]] = field(default_factory=dict)
     retain_history_ms: int = 0
 
 
@@ -274,9 +275,7 @@ class Index(ItemFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sequence(ItemFields):
-    """A sequence. `position`: the last reserved value if `called`, else the next value. `series`: the number of resets, which end the
-    use of reserved values. `column`: the column that owns it, of the table `depends[0]`, or ''.
-    """
+    """A sequence. `position`: the last reserved value if `called`, else the next. `series`: counts resets. `column`: owns it, or ''."""
 
     kind: ClassVar[Literal["sequence"]] = "sequence"
     is_relation: ClassVar[bool] = False

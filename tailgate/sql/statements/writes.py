@@ -11,12 +11,18 @@ from tailgate.lake.types import Type
 
 if TYPE_CHECKING:
     from tailgate.lake.catalog.names import Name
+    from tailgate.sql.statements.definitions import SequenceOptions
     from tailgate.sql.statements.values import Options, QueryText
+
+Generation: TypeAlias = Literal["serial", "always", "by default"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of CREATE TABLE. `default`: the text of an expression, or None."""
+    """A column of CREATE TABLE. `default`: the text of an expression, or None.
+
+    `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
+    """
 
     name: str
     type: Type
@@ -24,6 +30,8 @@ class TableColumn:
     default: str | None = None
     position: int | None = field(default=None, compare=False)
     default_position: int | None = field(default=None, compare=False, repr=False)
+    generated: Generation | None = None
+    options: SequenceOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +164,7 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO table [(columns)] …
+    """INSERT INTO table [(columns)] [OVERRIDING {SYSTEM | USER} VALUE] …
 
     `rows`: the rows of VALUES, a query, or None for DEFAULT VALUES. `columns`: () if none are named.
     """
@@ -168,6 +176,7 @@ class Insert:
     conflict: OnConflict | None = None
     returning: tuple[ReturningItem, ...] = ()
     ctes: exp.With | None = field(default=None, compare=False, repr=False)
+    overriding: Literal["", "system", "user"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,8 @@ class NewItems:
                 items = with_errors(query_view)
                 return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
             case CreateTable():
-                return (ddl.create_table(statement, text, catalog),)
+                table = ddl.create_table(statement, text, catalog)
+                return (table, *ddl.column_sequences(statement, table, catalog))
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
             case CreateFunction():

@@ -111,7 +111,7 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
     if table is None:
         session.notice(f'relation "{statement.name.name}" does not exist, skipping')
         return ALTER_TABLE
-    altered, notices = altered_table(table, statement)
+    altered, notices = altered_table(table, statement, session.catalog)
     if altered == table:
         for notice in notices:
             session.notice(notice, "NOTICE", DuplicateColumn.sqlstate)

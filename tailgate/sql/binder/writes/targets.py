@@ -17,10 +17,12 @@ from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
+    GeneratedAlways,
     InvalidColumnReference,
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
     SyntaxError_,
+    TailgateError,
     UndefinedColumn,
     UndefinedObject,
     WrongObjectType,
@@ -37,7 +39,8 @@ from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Literal, Scalar
-from tailgate.sql.statements.writes import ColumnName, Insert
+from tailgate.sql.statements.values import QueryText
+from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
 from tailgate.values.numbers.integers import RANGES
 
 
@@ -98,6 +101,50 @@ def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, .
             raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
         indexes.append(index)
     return tuple(indexes)
+
+
+def identity_columns(table: Table, targets: tuple[int, ...], statement: Insert) -> frozenset[int]:
+    """Returns the numbers of the statement's columns whose values OVERRIDING USER VALUE ignores.
+
+    Raises 428C9 for the value of a column that is GENERATED ALWAYS.
+    """
+    identity = {i: table.columns[t].name for i, t in enumerate(targets) if table.columns[t].name in table.identity}
+    if statement.overriding == "user":
+        return frozenset(identity)
+    for i, name in identity.items():
+        if table.identity[name] == "always" and statement.overriding != "system" and _is_given(statement, i):
+            raise GeneratedAlways(
+                f'cannot insert a non-DEFAULT value into column "{name}"',
+                detail=f'Column "{name}" is an identity column defined as GENERATED ALWAYS.',
+                hint="Use OVERRIDING SYSTEM VALUE to override.",
+            )
+    return frozenset()
+
+
+def _is_given(statement: Insert, column: int) -> bool:
+    """Returns whether an INSERT has a value for one of its columns that is not DEFAULT."""
+    match statement.rows:
+        case None:
+            return False
+        case QueryText():
+            return (
+                bool(statement.columns) or not isinstance(statement.rows.tree, exp.Select) or len(statement.rows.tree.expressions) > column
+            )
+        case rows:
+            return any(column < len(row) and not isinstance(row[column], Default) for row in rows)
+
+
+def with_defaults(rows: Sequence[tuple[InsertValue, ...]], columns: frozenset[int]) -> tuple[tuple[InsertValue, ...], ...]:
+    """Returns the rows of VALUES with DEFAULT in these columns."""
+    return tuple(tuple(Default() if i in columns else value for i, value in enumerate(row)) for row in rows)
+
+
+def only_default(table: Table, column: str) -> TailgateError:
+    """Returns the error for the UPDATE of a column that is GENERATED ALWAYS."""
+    return GeneratedAlways(
+        f'column "{column}" can only be updated to DEFAULT',
+        detail=f'Column "{column}" is an identity column defined as GENERATED ALWAYS.',
+    )
 
 
 def default_of(column: Field, text: str | None, names: Names | None = None) -> Scalar:

@@ -6,6 +6,7 @@ parse_clause.c (infer_arbiter_indexes).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
@@ -38,6 +39,9 @@ from tailgate.sql.binder.writes.targets import (
     default_of,
     empty_level,
     fields_of,
+    identity_columns,
+    only_default,
+    with_defaults,
     written_table,
 )
 from tailgate.sql.decorrelate import decorrelate
@@ -86,14 +90,15 @@ class Writes:
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
         columns = statement.columns
+        identity = identity_columns(table, targets, statement)
         match statement.rows:
             case None:
                 row = self._filled(table, {})
                 rows: Relation = values_plan((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
-                rows = self._selected(table, targets, columns, query)
+                rows = self._selected(table, targets, columns, query, identity)
             case given:
-                rows = self._values(table, targets, columns, given)
+                rows = self._values(table, targets, columns, with_defaults(given, identity))
         existing, conflict = self._existing(table, statement)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
@@ -158,7 +163,9 @@ class Writes:
         """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
         return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
 
-    def _selected(self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText) -> Relation:
+    def _selected(
+        self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText, ignored: Collection[int]
+    ) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for target, node in zip(targets, shown, strict=False):
@@ -180,12 +187,15 @@ class Writes:
             if isinstance(node, (exp.Literal, exp.Null)) and (isinstance(node, exp.Null) or node.is_string):
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
-            values[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
+            if i not in ignored:
+                values[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
         filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
 
     def _default(self, table: items.Table, index: int) -> Scalar:
-        return default_of(table.columns[index], table.defaults.get(table.columns[index].name), self.names)
+        name = table.columns[index].name
+        names = None if name in table.identity else self.names  # the sequence of an identity column needs no privilege
+        return default_of(table.columns[index], table.defaults.get(name), names)
 
     def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
@@ -302,6 +312,8 @@ class Writes:
             index = names.index(assignment.column)
             if index in values:
                 raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
+            if table.identity.get(assignment.column) == "always" and not isinstance(assignment.value, Default):
+                raise only_default(table, assignment.column)
             values[index] = self._assigned(table, index, assignment.value, binder)
         return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
 

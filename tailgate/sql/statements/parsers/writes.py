@@ -6,6 +6,7 @@ Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "TRUNCATE"; gram.y, InsertS
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from sqlglot import exp
 
@@ -58,8 +59,10 @@ def insert(cursor: Parser) -> Insert:
     columns: tuple[ColumnName, ...] = ()
     if cursor.at("(") and not at_query(cursor):
         columns = _columns(cursor)
-    if cursor.at_word("overriding"):
-        raise unsupported("OVERRIDING", cursor.position)
+    overriding: Literal["", "system", "user"] = ""
+    if cursor.accept_word("overriding"):
+        overriding = "system" if cursor.accept_word("system") else "user"
+        cursor.expect_word(*(("user",) if overriding == "user" else ()), "value")
     rows: tuple[tuple[InsertValue, ...], ...] | QueryText | None = None
     if cursor.accept_word("default", "values"):
         pass
@@ -72,7 +75,7 @@ def insert(cursor: Parser) -> Insert:
             rows = query(cursor)
     else:
         rows = query(cursor)
-    return Insert(this, rows, columns, alias, _conflict(cursor), _returning(cursor))
+    return Insert(this, rows, columns, alias, _conflict(cursor), _returning(cursor), overriding=overriding)
 
 
 def _columns(cursor: Parser) -> tuple[ColumnName, ...]:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidTableDefinition, SyntaxError_, TailgateError
+from tailgate.lake.types import INT2, INT4, INT8
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
+from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
+from tailgate.sql.statements.parsers.sequences import sequence_options
 from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, TableColumn
+from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, Generation, TableColumn
 
 # unsupported constraints and column clauses: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
@@ -22,7 +25,6 @@ _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
     ("references",): ("REFERENCES", None),
     ("foreign", "key"): ("FOREIGN KEY", None),
     ("exclude",): ("EXCLUDE", None),
-    ("generated",): ("GENERATED", "Compute the column in a view, or give numbers in INSERT."),
     ("like",): ("LIKE", "Write the columns out."),
     ("collate",): ("COLLATE", "Text is compared in C order."),
     ("compression",): ("COMPRESSION", None),
@@ -35,6 +37,11 @@ _BEHIND = {
     ("on", "commit"): "ON COMMIT",
     ("tablespace",): "TABLESPACE",
 }
+
+
+SERIAL = {
+    "serial": INT4, "serial4": INT4, "bigserial": INT8, "serial8": INT8, "smallserial": INT2, "serial2": INT2,
+}  # fmt: skip
 
 
 class _Key:
@@ -129,8 +136,8 @@ def table_column(cursor: Parser, table: Name) -> TableColumn:
     at = cursor.position
     key = _Key()
     column = _column(cursor, table, key)
-    if key.columns or key.checks:
-        what = "PRIMARY KEY" if key.columns else "CHECK"
+    if key.columns or key.checks or column.generated is not None:
+        what = "PRIMARY KEY" if key.columns else "CHECK" if key.checks else "a sequence"
         raise unsupported(f"{what} of a column that is added", at)
     return column
 
@@ -139,11 +146,13 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
     """Parses a column with its constraints. Keys and checks go to `key`."""
     at = cursor.position
     this = names.name(cursor).name
-    type_at = cursor.position
-    if cursor.token.value in ("serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"):
-        raise unsupported(f"type {cursor.token.value}", type_at, "There are no sequences: give the numbers in INSERT.")
-    type = resolve(type_name(cursor))
-    nullable: bool | None = None
+    serial = SERIAL.get(cursor.token.value) if cursor.token.kind == "word" else None
+    if serial is not None:
+        cursor.advance()
+    type = serial or resolve(type_name(cursor))
+    generated: Generation | None = None if serial is None else "serial"
+    settings: SequenceOptions | None = None
+    nullable: bool | None = None if serial is None else False
     default: str | None = None
     default_at: int | None = None
     constraint: str | None = None
@@ -157,14 +166,27 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
             nullable = False
         elif cursor.accept_word("null"):
             if nullable is False:
-                raise _conflicting(this, table, here)
+                raise _conflicting(this, table, here if serial is None else None)
             nullable = True
         elif cursor.accept_word("default"):
-            if default is not None:
-                raise _syntax(f'multiple default values specified for column "{this}" of table "{table.name}"', here)
+            if default is not None or generated == "serial":
+                raise _syntax(
+                    f'multiple default values specified for column "{this}" of table "{table.name}"', here if serial is None else None
+                )
+            if generated is not None:
+                raise _both(this, table, here)
             start = default_at = cursor.position
             cursor.expression(boolean=False)
             default = since(cursor, start)
+        elif cursor.accept_word("generated"):
+            if generated is not None and generated != "serial":
+                raise _syntax(f'multiple identity specifications for column "{this}" of table "{table.name}"', here)
+            if default is not None or serial is not None:
+                raise _both(this, table, here if serial is None else None)
+            generated, settings = _identity(cursor, here)
+            if nullable is True:
+                raise _conflicting(this, table, here)
+            nullable = False
         elif cursor.accept_word("primary", "key"):
             key.set((this,), constraint, table, here)
             _modes(cursor)
@@ -177,12 +199,33 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
             if refused is not None:
                 what, hint = _REFUSED[refused]
                 raise unsupported(f"{what} of a column", here, hint)
-            return TableColumn(this, type, nullable is not False, default, at, default_at)
+            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings)
 
 
-def _conflicting(column: str, table: Name, at: int) -> TailgateError:
+def _identity(cursor: Parser, at: int) -> tuple[Generation, SequenceOptions]:
+    """Parses {ALWAYS | BY DEFAULT} AS IDENTITY [(options)], after GENERATED. Raises 0A000 for a generated column."""
+    generated: Generation = "always"
+    if not cursor.accept_word("always"):
+        cursor.expect_word("by", "default")
+        generated = "by default"
+    cursor.expect_word("as")
+    if cursor.at("("):
+        raise unsupported("GENERATED ALWAYS AS (expression) of a column", at, "Compute the column in a view.")
+    cursor.expect_word("identity")
+    if not cursor.accept("("):
+        return generated, SequenceOptions()
+    settings = sequence_options(cursor)
+    cursor.expect(")")
+    return generated, settings
+
+
+def _both(column: str, table: Name, at: int | None) -> TailgateError:
+    return _syntax(f'both default and identity specified for column "{column}" of table "{table.name}"', at)
+
+
+def _conflicting(column: str, table: Name, at: int | None) -> TailgateError:
     return _syntax(f'conflicting NULL/NOT NULL declarations for column "{column}" of table "{table.name}"', at)
 
 
-def _syntax(message: str, at: int) -> TailgateError:
+def _syntax(message: str, at: int | None) -> TailgateError:
     return SyntaxError_(message, position=at)
