@@ -138,6 +138,37 @@ def test_calls_that_cannot_be_counted_are_refused(world: World) -> None:
         assert sql.execute("SELECT nextval('s')").fetchone() == (2,)
 
 
+def test_restart_identity_is_refused(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        sql.execute("CREATE TABLE t (id serial, n int)")
+        sql.execute("CREATE TABLE plain (n int)")
+        sql.execute("TRUNCATE plain RESTART IDENTITY")
+        sql.execute("TRUNCATE t CONTINUE IDENTITY")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="RESTART IDENTITY"):
+            sql.execute("TRUNCATE t RESTART IDENTITY")
+
+
+def test_an_identity_column_needs_no_privilege(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        for text in (
+            "CREATE ROLE ann SUPERUSER LOGIN",
+            "CREATE ROLE clerk LOGIN",
+            "CREATE TABLE t (id serial, n int)",
+            "CREATE TABLE i (id int GENERATED ALWAYS AS IDENTITY, n int)",
+            "GRANT INSERT ON t, i TO clerk",
+            "SET ROLE clerk",
+            "INSERT INTO i (n) VALUES (1)",
+        ):
+            sql.execute(text.encode())
+        for text in ("INSERT INTO t (n) VALUES (1)", "SELECT nextval('t_id_seq')", "SELECT currval('i_id_seq')", "DROP SEQUENCE t_id_seq"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                sql.execute(text.encode())
+        for text in ("RESET ROLE", "GRANT USAGE ON SEQUENCE t_id_seq TO clerk", "SET ROLE clerk", "INSERT INTO t (n) VALUES (1)"):
+            sql.execute(text.encode())
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            sql.execute("SELECT setval('t_id_seq', 5)")
+
+
 def test_copy_gives_each_row_a_value(world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as sql:
         sql.execute("CREATE SEQUENCE s")

@@ -206,9 +206,10 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE name, …"""
+    """TRUNCATE name, … [RESTART IDENTITY | CONTINUE IDENTITY]"""
 
     tables: tuple[Name, ...]
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from tailgate.gateway.catalog.functions.context import FunctionContext, Function
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.relations import rows
 from tailgate.gateway.catalog.relations.signatures import Signature
-from tailgate.lake.catalog import Function, Item
+from tailgate.lake.catalog import Function, Item, Sequence
 from tailgate.lake.catalog.functions import arguments_of, result_of
 from tailgate.lake.catalog.indexes import definition
 from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.errors import UndefinedColumn
 from tailgate.sql.definitions import for_search_path
 
 
@@ -39,7 +40,8 @@ class DefinitionFunctions(FunctionGroup):
             ("pg_get_expr(text, oid, bool) text", lambda e, o, pretty: e),
             ("pg_get_partkeydef(oid) text", nothing),
             ("pg_get_partition_constraintdef(oid) text", nothing),
-            ("pg_get_serial_sequence(text, text) text", nothing),
+            ("pg_get_serial_sequence(text, text) text", s.serial_sequence),
+            ("pg_sequence_last_value(oid) bigint", s.last_value),
             ("pg_get_statisticsobjdef_columns(oid) text", nothing),
             ("pg_get_statisticsobjdef(oid) text", nothing),
             ("pg_get_triggerdef(oid, bool) text", nothing),
@@ -60,6 +62,19 @@ class DefinitionFunctions(FunctionGroup):
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid)
         return None if item is None or not item.query else f" {for_search_path(item, self.catalog).query.strip().rstrip(';')};"
+
+    def serial_sequence(self, table: str, column: str) -> str | None:
+        """Returns the name of the sequence that a column owns. Raises 42P01, 42703."""
+        item = self.facts.item(self._names.regclass_in(table))
+        if item is None or column not in [c.name for c in item.columns]:
+            raise UndefinedColumn(f'column "{column}" of relation "{table if item is None else item.name}" does not exist')
+        sequences = self.facts.catalog.each(Sequence)
+        return next((self._qualified(i) for i in sequences if i.column == column and i.depends == (item.id,)), None)
+
+    def last_value(self, oid: int) -> int | None:
+        """Returns the last reserved value of a sequence, or None before the first."""
+        item = self.facts.catalog.items.get(oid)
+        return item.position if isinstance(item, Sequence) and item.called else None
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)

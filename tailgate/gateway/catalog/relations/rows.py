@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Function, Index, Item, Table, View
+from tailgate.gateway.catalog.relations import sequence_rows
+from tailgate.gateway.catalog.relations.sequence_rows import shown_default
+from tailgate.lake.catalog import Catalog, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.catalog.indexes import indexes
-from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
@@ -61,8 +63,8 @@ def checks_of(item: Item) -> tuple[CheckConstraint, ...]:
 
 
 def defaults_of(item: Item) -> Mapping[str, str]:
-    """Returns the defaults of a table by column; other relations have none."""
-    return item.defaults if isinstance(item, Table) else {}
+    """Returns the defaults of a table by column; other relations have none, and identity columns have a sequence."""
+    return {c: text for c, text in item.defaults.items() if c not in item.identity} if isinstance(item, Table) else {}
 
 
 def is_primary(item: Item) -> bool:
@@ -113,6 +115,7 @@ def pg_namespace(catalog: Catalog) -> Iterator[Row]:
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
     with_index = {i.relation.id for i in indexed(catalog)}
+    yield from ({**row, "relacl": access_list(catalog[row["oid"]], catalog)} for row in sequence_rows.classes(catalog))
     for item in relations(catalog):
         kind = relkind(item)
         yield {
@@ -173,9 +176,11 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     collation = COLLATION.get(type.name, 0)
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
     has_default = relation == item.id and field.name in defaults_of(item)
+    identity = {"always": "a", "by default": "d"}.get(item.identity.get(field.name, ""), "") if isinstance(item, Table) else ""
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
         "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,
+        "attidentity": identity if relation == item.id else "",
     }  # fmt: skip
 
 
@@ -186,7 +191,7 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
         for number, field in enumerate(item.columns, 1):
             if field.name in defaults:
                 oid = DEFAULTS + item.id * 256 + number % 256
-                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": defaults[field.name]}
+                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": shown_default(defaults[field.name], catalog)}
 
 
 def _plain(relation: int, number: int, name: str) -> Row:
@@ -277,6 +282,7 @@ def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_depend(catalog: Catalog) -> Iterator[Row]:
+    yield from sequence_rows.dependencies(catalog)
     for item in relations(catalog):
         if relkind(item) != "r":
             yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
@@ -313,7 +319,8 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
 
 
 OURS = (
-    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc
+    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc,
+    sequence_rows.pg_sequence,
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}
 
@@ -329,7 +336,9 @@ def roles(catalog: Catalog) -> list[Row]:
 
 def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
     """Returns pg_class.relacl or pg_namespace.nspacl; NULL if no privileges were granted."""
-    all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
+    all_of_it, letters_by_privilege = ("arwdDxt", RELATION_PRIVILEGES)
+    if isinstance(item, Schema | Sequence):
+        all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("rwU", SEQUENCE_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
     if not granted:
         return None

@@ -18,6 +18,11 @@ SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreated
        r.rolconnlimit, m.rolpassword, CAST(NULL AS TIMESTAMPTZ)
 FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
 
+-- view pg_catalog.pg_sequences
+SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), s.seqtypid, s.seqstart, s.seqmin, s.seqmax, s.seqincrement, s.seqcycle,
+       s.seqcache, pg_pg_sequence_last_value_1(c.oid)
+FROM pg.pg_sequence s JOIN pg.pg_class c ON c.oid = s.seqrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+
 -- view pg_catalog.pg_database
 SELECT CASE WHEN current.name = 'postgres' THEN CAST(5 AS UINTEGER) ELSE CAST(16384 AS UINTEGER) END, current.name, CAST(10 AS UINTEGER),
        CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER), CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C',
@@ -95,13 +100,25 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        NULL, CAST(NULL AS INTEGER), NULL, NULL, NULL,
        CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname, NULL, NULL, NULL,
        pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR),
-       'NO', 'NO', NULL, NULL, NULL, NULL, NULL, 'NO', 'NEVER', NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
+       'NO', CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END,
+       CAST(s.seqstart AS VARCHAR), CAST(s.seqincrement AS VARCHAR), CAST(s.seqmax AS VARCHAR), CAST(s.seqmin AS VARCHAR),
+       CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END, 'NEVER', NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
 FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
 LEFT JOIN pg.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
+LEFT JOIN pg.pg_depend o ON o.classid = 1259 AND o.refclassid = 1259 AND o.refobjid = a.attrelid AND o.refobjsubid = a.attnum AND o.deptype = 'i'
+LEFT JOIN pg.pg_sequence s ON s.seqrelid = o.objid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
       AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+
+-- view information_schema.sequences
+SELECT pg_current_database_0(), n.nspname, c.relname, pg_format_type_2(s.seqtypid, NULL),
+       CAST(CASE s.seqtypid WHEN 21 THEN 16 WHEN 23 THEN 32 ELSE 64 END AS INTEGER), CAST(2 AS INTEGER), CAST(0 AS INTEGER),
+       CAST(s.seqstart AS VARCHAR), CAST(s.seqmin AS VARCHAR), CAST(s.seqmax AS VARCHAR), CAST(s.seqincrement AS VARCHAR),
+       CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END
+FROM pg.pg_sequence s JOIN pg.pg_class c ON c.oid = s.seqrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+WHERE NOT EXISTS (SELECT 1 FROM pg.pg_depend d WHERE d.classid = 1259 AND d.objid = c.oid AND d.deptype = 'i')
 
 -- view information_schema.table_constraints
 SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname,

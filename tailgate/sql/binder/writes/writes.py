@@ -34,6 +34,7 @@ from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import (
     assigned,
     check_arbiter,
+    check_restart,
     checks_of,
     columns_named,
     default_of,
@@ -363,6 +364,7 @@ class Writes:
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)
+            check_restart(statement, item, self.catalog)
         return TruncateTables(tuple(tables))
 
 

@@ -230,7 +230,7 @@ def truncate(cursor: Parser) -> Truncate:
     cursor.accept_word("table")
     cursor.accept_word("only")
     tables = cursor.listed(relation_name)
-    cursor.accept_word("continue", "identity") or cursor.accept_word("restart", "identity")
+    restart = not cursor.accept_word("continue", "identity") and cursor.accept_word("restart", "identity")
     if cursor.any_word("cascade", "restrict") == "cascade":
         raise unsupported("TRUNCATE … CASCADE", cursor.tokens[cursor.index - 1].position)
-    return Truncate(tuple(tables))
+    return Truncate(tuple(tables), restart)

@@ -1,0 +1,59 @@
+"""Rows of pg_class, pg_sequence and pg_depend for sequences, and the shown text of defaults that use them.
+
+`last_value` is the last value that a gateway has reserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tailgate.lake.catalog import Catalog, Sequence, Table
+from tailgate.lake.catalog.dropping import SEQUENCE
+from tailgate.lake.types import FACTS
+
+CLASS = 1259  # the oid of pg_class
+
+
+def classes(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """Yields the rows of pg_class, without the access list."""
+    for item in catalog.each(Sequence):
+        yield {
+            "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": 0, "reloftype": 0, "relowner": item.owner,
+            "relam": 0, "relfilenode": item.id, "reltablespace": 0, "relpages": 1, "reltuples": 1.0, "relallvisible": 0,
+            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "S", "relnatts": 3,
+            "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
+            "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False, "relrewrite": 0,
+            "relfrozenxid": 0, "relminmxid": 0,
+        }  # fmt: skip
+
+
+def pg_sequence(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """Yields the rows of pg_sequence."""
+    for item in catalog.each(Sequence):
+        yield {
+            "seqrelid": item.id, "seqtypid": FACTS[item.type].oid, "seqstart": item.start, "seqincrement": item.increment,
+            "seqmax": item.maximum, "seqmin": item.minimum, "seqcache": item.cache, "seqcycle": item.cycle,
+        }  # fmt: skip
+
+
+def dependencies(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """Yields the rows of pg_depend for the columns that own sequences."""
+    for item in catalog.each(Sequence):
+        if item.column:
+            table = catalog.expect(Table, item.depends[0])
+            number = [c.name for c in table.columns].index(item.column) + 1
+            yield {
+                "classid": CLASS, "objid": item.id, "objsubid": 0, "refclassid": CLASS, "refobjid": table.id, "refobjsubid": number,
+                "deptype": "i" if item.column in table.identity else "a",
+            }  # fmt: skip
+
+
+def shown_default(text: str, catalog: Catalog) -> str:
+    """Returns the text of a default with the names of sequences in place of their ids."""
+
+    def name(id: int) -> str:
+        shown = catalog.name_of(catalog[id]).sql if id in catalog.items else str(id)
+        return "'" + shown.replace("'", "''") + "'::regclass"
+
+    return SEQUENCE.sub(lambda match: name(int(match[1])), text)
