@@ -282,7 +282,7 @@ class _Builder:
             case View(id, below):
                 view = self.catalog.expect(MaterializedView, id)
                 self._view(view)
-                return [p.then(below.shape) for p in self._live(view, below.origin)]
+                return self._places(view, below)  # if the view is being filled, too, its history passes through it
             case SingleRow():
                 return []  # it never changes
             case change.Union(inputs):
