@@ -17,6 +17,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, version
 from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
 from tailgate.sql.lexer.tokens import Token, tokens
 
@@ -29,7 +30,8 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     and are not in the result.
     """
     item_names = {item.name for item in catalog.items.values()}
-    names = {name for name in names_in(text) if name.name in item_names}
+    identifiers = set(names_in(text))
+    names = {name for name in identifiers if name.name in item_names}
     try:
         home = catalog.home(Name("")).name
         names |= {Name(name.name, home) for name in names if name.schema is None}
@@ -47,10 +49,12 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
         endpoint = catalog.find(name, "endpoint")
         if endpoint is not None and endpoint.id in base.items:
             endpoints[name] = endpoint.id
-    ids_of_names = {*relations.values(), *endpoints.values(), *(id for ids in functions.values() for id in ids)}
+    written = {ksqldb_name(name.name) for name in identifiers}
+    queries = {id: item.id for id, item in base.queries.items() if id in written}
+    ids_of_names = {*relations.values(), *endpoints.values(), *queries.values(), *(id for ids in functions.values() for id in ids)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
     versions = {id: version(base[id]) for id in sorted(ids_of_names)}
-    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints)
+    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints, queries)
 
 
 def names_in(text: str) -> Iterator[Name]:

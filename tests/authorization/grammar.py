@@ -272,6 +272,7 @@ class Grammar(Expressions):
             (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
             (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
+            (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
             (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
             (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
         )  # fmt: skip

@@ -8,15 +8,20 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
+from tailgate.gateway.security.ownership import check_change
+from tailgate.lake.catalog import Change, MaterializedView
+from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.errors import SerializationFailure, TailgateError
+from tailgate.lake.errors import InsufficientPrivilege, SerializationFailure, TailgateError
 from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements import parse
 from tests.authorization.conftest import CANARY, new_world, refused
 from tests.authorization.world import World
 from tests.engine.runtime.inside import Waiting
@@ -262,3 +267,21 @@ def test_names_of_a_resolution_mean_nothing_else(world: World) -> None:
     assert raised.value.sqlstate == "42P01"
     resolution = resolve("TABLE v", catalog, catalog)
     assert Resolution.from_json(json.loads(json.dumps(resolution.to_json()))) == resolution
+
+
+@pytest.mark.parametrize("text", ["PAUSE CTAS_M_0", "RESUME CTAS_M_0", "TERMINATE CTAS_M_0"])
+def test_a_query_belongs_to_the_owner_of_its_view(world: World, text: str) -> None:
+    world.sql("boss", "CREATE MATERIALIZED VIEW m AS SELECT n FROM salaries")
+    catalog = world.lake.catalog()
+    view = catalog.relation("m")
+    assert isinstance(view, MaterializedView)
+    properties = KsqldbItem(
+        type="table", statement="", topic="M", key_format="KAFKA", value_format="JSON", query="CTAS_M_0", number=0, reset="latest"
+    )
+    catalog = catalog.apply(Change(put=(replace(view, ksqldb=properties),)))
+    checked = catalog.with_resolution(resolve(text, catalog, catalog))
+    with pytest.raises(InsufficientPrivilege, match="must be owner of materialized view m"):
+        check_change(parse(text), catalog.role("low"), checked, "tailgate")
+    check_change(parse(text), catalog.role("boss"), checked, "tailgate")
+    with pytest.raises(SerializationFailure):
+        catalog.apply(Change(put=(replace(view, name="other"),))).with_resolution(resolve(text, catalog, catalog))

@@ -34,6 +34,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "Drop",
         "AlterItem",
         "Pause",
+        "ControlQueries",
         "RetryDeadLetters",
         "DeleteDeadLetters",
         "CreateRole",

@@ -8,9 +8,10 @@ materialized view may get any columns if nothing depends on it; it is then a new
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from tailgate.engine.ddl.view import create_view, errors_item
+from tailgate.engine.ddl.view import check_running, create_view, errors_item
 from tailgate.engine.plan.views.replacements import readers, replacement
 from tailgate.lake.catalog import Catalog, Change, Companion, Function, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import (
@@ -40,7 +41,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     if old.id in catalog.below(new):
         raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
     above = readers([old.id], catalog)
-    _check_ready([old, *above], catalog)
+    _check_replaceable([old, *above], catalog)
     if kind == "view":
         check_columns(old.columns, new.columns)
     for item in _materialized(above):
@@ -63,7 +64,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
 def replacements(new: View | MaterializedView | Function, catalog: Catalog, old: Item) -> tuple[Item, ...]:
     """Returns the items that replace a plain view or a function with `new`; see `replace_view`."""
     above = readers([old.id], catalog)
-    _check_ready([old, *above], catalog)
+    _check_replaceable([old, *above], catalog)
     if _materialized(above):
         return _with_readers([replace(new, ready=False, replaces=old.id, group=new.id)], catalog, above)
     changed = replace(new, id=old.id)
@@ -87,7 +88,14 @@ def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) ->
     return tuple(put)
 
 
-def _check_ready(items: list[Item], catalog: Catalog) -> None:
+def _check_replaceable(items: list[Item], catalog: Catalog) -> None:
+    """Raises 55000 if an item is being backfilled or replaced, or is paused."""
+    check_ready(items, catalog)
+    for item in items:
+        check_running(item)
+
+
+def check_ready(items: Iterable[Item], catalog: Catalog) -> None:
     """Raises 55000 if an item is being backfilled or replaced."""
     coming = catalog.replacements()
     for item in items:

@@ -62,11 +62,25 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
                 hint="Create it WITH (on_error = 'skip'), too.",
             )
-        if (why := failure(base)) is not None:
-            raise ObjectNotInPrerequisiteState(why.message, hint="Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW.")
-        if not base.ready:
-            raise ObjectNotInPrerequisiteState(f'{base.kind} "{base.name}" is still being filled', hint="Create the view when it is ready.")
+        check_base(base)
     return view
+
+
+def check_base(item: Item) -> None:
+    """Raises 55000 if no view can be filled from the item: it has failed, is paused, or is being filled."""
+    if (why := failure(item)) is not None:
+        raise ObjectNotInPrerequisiteState(why.message, hint="Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW.")
+    check_running(item)
+    if not item.ready:
+        raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
+
+
+def check_running(item: Item) -> None:
+    """Raises 55000 if the query of ksqlDB that maintains the view is paused or terminated."""
+    if isinstance(item, MaterializedView) and item.paused:
+        query = item.ksqldb.query if item.ksqldb is not None else ""
+        what = f"query {query} is paused" if query else f'the query of "{item.name}" is terminated'
+        raise ObjectNotInPrerequisiteState(what, hint=f"RESUME {query} first." if query else "DROP it and create it again.")
 
 
 def with_errors(view: MaterializedView) -> tuple[MaterializedView, ViewErrors]:

@@ -20,7 +20,7 @@ from tailgate.operations.sketch import Window
 
 ANSWER_AGE_MAX_MS = 2_000  # an older answer of the engine says nothing about the present
 NO_ENGINE = "the engine does not answer"
-BACKFILL, FAILED, ERRORS = "the view is being backfilled", "the view has failed", "the view has errors"
+BACKFILL, FAILED, PAUSED, ERRORS = "the view is being backfilled", "the view has failed", "the view is paused", "the view has errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,8 @@ class Lags:
             return None
         if failure(item) is not None:
             return FAILED
+        if item.paused:
+            return PAUSED
         if not item.ready:
             return BACKFILL
         return ERRORS if item.id in self._failing else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
-from tailgate.lake.catalog import Catalog, Item, ksqldb_of
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import TEXT, Field
@@ -43,8 +43,9 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
 
 
 def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
-    failed = getattr(item, "failed", None) is not None
-    status = "ERROR" if failed else "RUNNING" if item.ready else "CREATING"
+    status = "RUNNING" if item.ready else "CREATING"
+    if isinstance(item, MaterializedView) and (item.failed is not None or item.paused):
+        status = "ERROR" if item.failed is not None else "PAUSED"
     return ksqldb.query, "PERSISTENT", status, item.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
 
 

@@ -69,6 +69,9 @@ class _Check:
                     self._schema("CREATE", self._catalog.schema_of(item))
             case n.OwnItems(names, namespace):
                 self._owners(*names, namespace=namespace)
+            case n.OwnQuery(id):
+                if id is not None and (maintained := self._catalog.find_query(id)) is not None:
+                    self._owner(maintained)
             case n.OwnFunctions(functions):
                 for function in functions:
                     self._function_owner(function)

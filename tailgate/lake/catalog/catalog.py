@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tailgate.lake.catalog.item_fields import Namespace
-from tailgate.lake.catalog.items import Function, Index, Item, ItemType
+from tailgate.lake.catalog.items import Function, Index, Item, ItemType, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
@@ -209,6 +209,17 @@ class Catalog:
         candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.namespace == namespace]
         places = self._places(name) if candidates else []
         return next((i for place in places for i in candidates if i.schema == place), None)
+
+    def find_query(self, id: str) -> Item | None:
+        """Returns the item that the persistent query of ksqlDB with this id maintains, or None."""
+        if self.resolution is not None:
+            return self.items.get(self.resolution.queries.get(id, 0))
+        return self.queries.get(id)
+
+    @property
+    def queries(self) -> dict[str, Item]:
+        """Returns the items that persistent queries of ksqlDB maintain, by the id of the query."""
+        return {k.query: i for i in self.visible if (k := ksqldb_of(i)) is not None and k.query}
 
     def at(self, name: str, schema: Schema, namespace: Namespace = "relation") -> Item | None:
         """Returns the item with this name in a schema, or None."""

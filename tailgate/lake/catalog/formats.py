@@ -197,7 +197,7 @@ class KsqldbItem(Record):
     - `type`: "stream" or "table". `statement`: the statement of ksqlDB as typed.
     - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
     - `message_key`: the names of the columns in the message's key.
-    - `query`: the id of the persistent query that maintains it; empty for a declared item.
+    - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
     - `number`: the number in that id.
     - `reset`: where the query begins to read streams.
     """

@@ -150,6 +150,7 @@ class MaterializedView(ReplaceableFields):
     - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
       id, and the item that it replaces is dropped.
     - `ksqldb`: the properties of a derived stream or table of ksqlDB, or None.
+    - `paused`: whether its query of ksqlDB is paused or terminated: the view keeps its rows, and no tick changes them.
     """
 
     kind: ClassVar[Literal["materialized view"]] = "materialized view"
@@ -165,6 +166,7 @@ class MaterializedView(ReplaceableFields):
     has_new_columns: bool = field(default=False, metadata=option("anew"))
     retain_history_ms: int = 0
     ksqldb: KsqldbItem | None = None
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ class Resolution:
     - `relations`: id by name, for everything except functions and endpoints.
     - `functions`: ids by name, in the order of the path.
     - `endpoints`: id by name.
+    - `queries`: the id of the item that a persistent query of ksqlDB maintains, by the id of the query.
     - `versions`: by id, a digest of the item's definition.
     - `authority`: a digest of all roles and schemas.
     """
@@ -47,6 +48,7 @@ class Resolution:
     versions: Mapping[int, str] = field(default_factory=dict)
     authority: str = ""
     endpoints: Mapping[Name, int] = field(default_factory=dict)
+    queries: Mapping[str, int] = field(default_factory=dict)
 
     def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
         """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
@@ -68,6 +70,7 @@ class Resolution:
             "versions": {str(id): hash for id, hash in self.versions.items()},
             "authority": self.authority,
             "endpoints": [[name.schema, name.name, id] for name, id in self.endpoints.items()],
+            "queries": dict(self.queries),
         }
 
     @staticmethod
@@ -79,6 +82,7 @@ class Resolution:
             {int(id): hash for id, hash in data["versions"].items()},
             data["authority"],
             {Name(name, schema): id for schema, name, id in data.get("endpoints", ())},
+            data.get("queries", {}),
         )
 
 

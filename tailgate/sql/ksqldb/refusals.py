@@ -62,8 +62,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "INSERT INTO … SELECT", "Create a stream of the query."
         case s.ExplainQuery():
             return "EXPLAIN of a query id", "Use EXPLAIN MATERIALIZED VIEW name."
-        case s.ControlQuery(action="pause" | "resume" as action):
-            return f"{action.upper()} of a query", "Use PAUSE SOURCE and RESUME SOURCE."
         case s.DefineVariable(value=value):
             return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
         case s.AddColumns(type=type):
@@ -86,8 +84,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "EMIT FINAL", "Use EMIT CHANGES."
         case s.DescribeItem(extended=True):
             return "DESCRIBE EXTENDED", "Use DESCRIBE, and SHOW SOURCES or SHOW SINKS for the number of messages."
-        case s.ControlQuery():
-            return "TERMINATE", "DROP TABLE ends the query of the table."
     return None
 
 

@@ -55,7 +55,7 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
@@ -137,6 +137,7 @@ __all__ = [
     "Comment",
     "CommentOnFunction",
     "Commit",
+    "ControlQueries",
     "CopyFrom",
     "CopyTo",
     "CreateConnection",

@@ -37,6 +37,7 @@ from tailgate.sql.statements.needs import (
     Need,
     OwnFunctions,
     OwnItems,
+    OwnQuery,
     OwnSchemas,
     SeePlan,
 )
@@ -285,6 +286,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # ksqlDB, with its own grammar (`sql.ksqldb`)
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
+    Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     # schemas, roles and privileges

@@ -6,13 +6,14 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import parser, refusals
 from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.queries import Show
 from tailgate.sql.statements.session_statements import Set
 
 
-def parse(text: str) -> CreateKsqldbItem | FollowKsqldb | InsertMessage | Drop | Show | Set:
+def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage | Drop | Show | Set:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
@@ -21,6 +22,8 @@ def parse(text: str) -> CreateKsqldbItem | FollowKsqldb | InsertMessage | Drop |
             return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)
         case k.InsertValues(name=name):
             return InsertMessage(Name(name, position=statement.position), statement)
+        case k.ControlQuery(action=action, query=query):
+            return ControlQueries(action, None if query is None else ksqldb_name(query))
         case k.PushQuery():
             return FollowKsqldb(statement)
         case k.DropItem(type=item_type, name=name):

@@ -28,6 +28,14 @@ class InsertMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlQueries:
+    """{TERMINATE | PAUSE | RESUME} {query | ALL}. `query`: the id of a persistent query; None for all that the role owns."""
+
+    action: Literal["terminate", "pause", "resume"]
+    query: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FollowKsqldb:
     """SELECT … EMIT CHANGES [LIMIT n]. The gateway replaces it by a TAIL of the query in PostgreSQL's dialect."""
 

@@ -51,6 +51,13 @@ class OwnItems:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnQuery:
+    """The ownership of the item that a persistent query of ksqlDB maintains. `id`: of the query; None for queries that the role owns."""
+
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnFunctions:
     """The ownership of functions."""
 
@@ -127,6 +134,7 @@ Need: TypeAlias = (
     | DefineFunction
     | CreateBeside
     | OwnItems
+    | OwnQuery
     | OwnFunctions
     | OwnSchemas
     | HoldPrivilege

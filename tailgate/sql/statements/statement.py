@@ -36,7 +36,7 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
 from tailgate.sql.statements.queries import (
     Acknowledge,
     CloseCursor,
@@ -92,5 +92,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateSequence | CreateKsqldbItem | FollowKsqldb | InsertMessage
+    | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage
 )  # fmt: skip

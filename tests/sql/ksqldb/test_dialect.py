@@ -126,7 +126,6 @@ def test_properties() -> None:
         ("LIST FUNCTIONS", "SHOW FUNCTIONS"),
         ("DESCRIBE FUNCTION ucase", "DESCRIBE FUNCTION"),
         ("DESCRIBE CONNECTOR c", "DESCRIBE CONNECTOR"),
-        ("RESUME ALL", "RESUME of a query"),
     ],
 )
 def test_what_is_not_executed_is_refused_by_name(text: str, name: str) -> None:

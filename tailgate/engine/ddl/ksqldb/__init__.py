@@ -4,5 +4,6 @@ A declared stream or table is a source, a derived table a materialized view with
 """
 
 from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, message_of, topic_of
+from tailgate.engine.ddl.ksqldb.queries import controlled, paused, stopped
 
-__all__ = ["Endpoints", "declared_source", "derived_sink", "derived_view", "message_of", "topic_of"]
+__all__ = ["Endpoints", "controlled", "declared_source", "derived_sink", "derived_view", "message_of", "paused", "stopped", "topic_of"]

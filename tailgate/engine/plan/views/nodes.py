@@ -90,8 +90,13 @@ def stale_since(item: MaterializedView) -> int | None:
 
 
 def is_maintained(item: Item) -> bool:
-    """Returns whether the circuit maintains the view: its state is not lost, and it has not failed."""
-    return not is_stale(item) and failure(item) is None
+    """Returns whether the circuit maintains the view: its state is not lost, and it has neither failed nor been paused."""
+    return not is_stale(item) and failure(item) is None and not is_paused(item)
+
+
+def is_paused(item: Item) -> bool:
+    """Returns whether the query of ksqlDB that maintains the view is paused or terminated."""
+    return isinstance(item, MaterializedView) and item.paused
 
 
 def matches_record(item: MaterializedView, catalog: Catalog, stream: Stream) -> bool:

@@ -55,7 +55,7 @@ def replacement(item: MaterializedView, id: int, group: int) -> MaterializedView
 
 def _definition(item: MaterializedView) -> MaterializedView:
     """Returns the view without the fields of a replacement, and without its state."""
-    return replace(item, group=0, stale=None, failed=None, has_new_columns=False)
+    return replace(item, group=0, stale=None, failed=None, paused=False, has_new_columns=False)
 
 
 def group(item: Item) -> int:

@@ -124,7 +124,7 @@ class Installation:
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[MaterializedView]:
         """Returns the ready views whose state cannot keep them up to date, lower views first."""
-        views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None]
+        views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None and not i.paused]
         streams = Streams(catalog)
         own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
         above = [i for i in readers([i.id for i in own], catalog) if i in views]

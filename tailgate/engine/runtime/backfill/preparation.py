@@ -113,10 +113,10 @@ def first_offsets(engine: Engine, sources: Iterable[Source]) -> dict[str, kafka.
 
 
 def sources_to_read(catalog: Catalog) -> tuple[Source, ...]:
-    """Returns the sources to read: keyed ones, and those that a materialized view reads."""
+    """Returns the sources to read: keyed ones, and those that a materialized view reads that is not paused."""
     ids = {i.id for i in catalog.each(Source) if i.stored}
     for item in catalog.each(MaterializedView):
-        if failure(item) is None:
+        if failure(item) is None and not item.paused:
             ids |= {s for s in stored_inputs(item, catalog) if isinstance(catalog[s], Source)}
     return tuple(catalog.expect(Source, i) for i in sorted(ids))
 

@@ -24,6 +24,7 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
+from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
@@ -45,6 +46,7 @@ from tailgate.sql.statements import (
     AlterTable,
     Comment,
     CommentOnFunction,
+    ControlQueries,
     CreateConnection,
     CreateEndpoint,
     CreateFunction,
@@ -92,6 +94,7 @@ class Statements:
         self._attending = Attending(installation)
         self._registry = ddl.Registry(engine.vault)
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
+        self._queries = KsqldbQueries(installation)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
 
     # ---- called by the control interface ---------------------------------------------------------
@@ -110,6 +113,9 @@ class Statements:
             case InsertMessage():
                 self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
                 return self._answer("INSERT 0 1")
+            case ControlQueries():
+                self._queries.control(statement, _owner(settings.get("role"), self._engine.catalog), names, client)
+                return self._answer(statement.action.upper())
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():

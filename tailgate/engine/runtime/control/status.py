@@ -70,6 +70,8 @@ class Status:
         else:
             state = "replacing" if coming is not None else "failing" if error else "running"
         error_text = None if error is None else f"{error[1]} ({error[0]})"
+        if item.paused:
+            state = "replacing" if coming is not None else "paused"
         if (why := failure(item)) is not None:
             state, error_text = "replacing" if coming is not None else "failed", why.message
         progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}

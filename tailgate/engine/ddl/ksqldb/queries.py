@@ -1,0 +1,67 @@
+"""TERMINATE, PAUSE and RESUME of persistent queries: the views that they change.
+
+    running ──PAUSE──► paused ──RESUME──► running, after its view is filled again in the background
+       └──────TERMINATE──┴──► terminated: the view and its topic stay, without a query
+
+No tick changes the view of a paused query, so its sink has nothing to write. Other views may not read it meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine.ddl.replace import check_ready
+from tailgate.engine.ddl.view import check_base
+from tailgate.engine.plan.views.replacements import readers, stored_inputs
+from tailgate.lake.catalog import Catalog, MaterializedView
+from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject
+from tailgate.sql.statements import ControlQueries
+
+
+def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[MaterializedView, ...]:
+    """Returns the views of the queries that a statement names, inputs before the views that read them.
+
+    ALL names the queries that the role owns, for a superuser all. Raises 42704 if there is no query with the id.
+    """
+    if statement.query is not None:
+        item = catalog.find_query(statement.query)
+        if item is None:
+            raise UndefinedObject(f'query "{statement.query}" does not exist', hint="SHOW QUERIES lists the queries.")
+        return (catalog.expect(MaterializedView, item.id),)
+    roles, acting = catalog.all_roles(), catalog.acting(role)
+    is_superuser = role in roles and roles[role].superuser
+    views = [i for i in catalog.queries.values() if isinstance(i, MaterializedView) and (is_superuser or i.owner in acting)]
+    return tuple(sorted(views, key=lambda view: len(catalog.below(view))))
+
+
+def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> tuple[MaterializedView, ...]:
+    """Returns the views of queries after PAUSE, or with `ends` after TERMINATE. Raises 2BP01 if other views are maintained from them."""
+    check_ready(views, catalog)
+    ids = {view.id for view in views}
+    for view in views:
+        above = [i for i in readers([view.id], catalog) if isinstance(i, MaterializedView) and not i.paused and i.id not in ids]
+        if above:
+            word = "terminate" if ends else "pause"
+            raise DependentObjectsStillExist(
+                f"cannot {word} query {_query(view)} because other objects depend on it",
+                detail="\n".join(f"{i.kind} {i.name} depends on {view.kind} {view.name}" for i in above),
+                hint=f"{word.upper()} the queries of these first.",
+            )
+    paused = (replace(view, paused=True) for view in views)
+    return tuple(replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
+
+
+def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:
+    """Returns those of the views whose queries are paused. Raises 55000 if they cannot be filled again from what they read."""
+    waiting = tuple(view for view in views if view.paused)
+    ids = {view.id for view in waiting}
+    for view in waiting:
+        bases = [catalog[id] for id in sorted(stored_inputs(view, catalog) - ids)]
+        check_ready((view, *bases), catalog)
+        for base in bases:
+            check_base(base)
+    return waiting
+
+
+def _query(view: MaterializedView) -> str:
+    return view.ksqldb.query if view.ksqldb is not None else view.name

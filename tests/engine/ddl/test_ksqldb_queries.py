@@ -1,0 +1,109 @@
+"""The views that TERMINATE, PAUSE and RESUME of persistent queries change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tailgate.engine.ddl.ksqldb import controlled, paused, stopped
+from tailgate.engine.ddl.view import create_view
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
+from tailgate.lake.catalog.formats import Failure
+from tailgate.lake.catalog.roles import OPERATOR_ID, Role
+from tailgate.lake.errors import DependentObjectsStillExist, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements import ControlQueries, CreateView, parse
+from tests.engine.ddl.test_ksqldb import AVERAGES, HIGH, READINGS, declared, derived
+
+ABOVE = "CREATE TABLE n AS SELECT area, count(*) AS n FROM high GROUP BY area EMIT CHANGES"
+
+
+def queries() -> tuple[MaterializedView, MaterializedView, MaterializedView, Catalog]:
+    """Returns the views of three queries, the third above the second, and the catalog with them."""
+    averages, _, catalog = derived(AVERAGES, declared(READINGS))
+    high, _, catalog = derived(HIGH, catalog)
+    above, _, catalog = derived(ABOVE, catalog)
+    return averages, high, above, catalog
+
+
+def controls(text: str) -> ControlQueries:
+    statement = parse(text)
+    assert isinstance(statement, ControlQueries)
+    return statement
+
+
+def names(text: str, catalog: Catalog, role: int = OPERATOR_ID) -> list[str]:
+    return [view.name for view in controlled(controls(text), role, catalog.with_resolution(resolve(text, catalog, catalog)))]
+
+
+def test_a_query_is_named_by_its_id() -> None:
+    _, _, above, catalog = queries()
+    assert names("PAUSE CTAS_AVG_READINGS_0", catalog) == ["avg_readings"]
+    assert names("terminate csas_high_1;", catalog) == ["high"]
+    assert names("RESUME `CTAS_N_2`", catalog) == ["n"]
+    with pytest.raises(UndefinedObject, match='query "CTAS_N_0" does not exist'):
+        names("PAUSE CTAS_N_0", catalog)
+    with pytest.raises(UndefinedObject):  # the name of the table is no id
+        names("PAUSE n", catalog)
+    with pytest.raises(UndefinedObject):
+        names("PAUSE `ctas_n_2`", catalog)
+    assert above.name == "n"
+
+
+def test_all_are_the_queries_of_the_role() -> None:
+    averages, _, _, catalog = queries()
+    catalog = catalog.apply(Change(put=(replace(averages, owner=7),), put_roles=(Role(7, "ann"), Role(8, "bob"))))
+    assert names("PAUSE ALL", catalog) == ["avg_readings", "high", "n"]
+    assert names("PAUSE ALL", catalog, 7) == ["avg_readings"]
+    assert names("PAUSE ALL", catalog, 8) == []
+
+
+def test_views_above_a_query_are_stopped_first() -> None:
+    averages, high, above, catalog = queries()
+    for ends, word in ((False, "pause"), (True, "terminate")):
+        with pytest.raises(DependentObjectsStillExist, match=f"cannot {word} query CSAS_HIGH_1") as error:
+            stopped((high,), catalog, ends=ends)
+        assert error.value.detail == "materialized view n depends on materialized view high"
+    assert [v.paused for v in stopped((averages, high, above), catalog, ends=False)] == [True, True, True]
+    catalog = catalog.apply(Change(put=stopped((above,), catalog, ends=False)))
+    assert stopped((high,), catalog, ends=True)[0].paused
+    with pytest.raises(ObjectNotInPrerequisiteState, match="still being filled"):
+        stopped((replace(averages, ready=False),), catalog, ends=False)
+
+
+def test_a_terminated_query_has_no_id_and_keeps_its_number() -> None:
+    averages, _, _, catalog = queries()
+    catalog = catalog.apply(Change(put=stopped((averages,), catalog, ends=True)))
+    properties = ksqldb_of(catalog.relation("avg_readings"))
+    assert properties is not None
+    assert (properties.query, properties.number, properties.topic) == ("", 0, "AVG_READINGS")
+    with pytest.raises(UndefinedObject):
+        names("RESUME CTAS_AVG_READINGS_0", catalog)
+
+
+def test_a_query_continues_if_its_inputs_run() -> None:
+    _, high, above, catalog = queries()
+    assert paused((high, above), catalog) == ()
+    high, above = stopped((high, above), catalog, ends=False)
+    catalog = catalog.apply(Change(put=(high, above)))
+    assert paused((high, above), catalog) == (high, above)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="query CSAS_HIGH_1 is paused") as error:
+        paused((above,), catalog)
+    assert error.value.hint == "RESUME CSAS_HIGH_1 first."
+    ended = catalog.apply(Change(put=stopped((high,), catalog, ends=True)))
+    with pytest.raises(ObjectNotInPrerequisiteState, match='the query of "high" is terminated'):
+        paused((above,), ended)
+    failed = catalog.apply(Change(put=(replace(high, paused=False, failed=Failure(1, "it has failed")),)))
+    with pytest.raises(ObjectNotInPrerequisiteState, match="it has failed"):
+        paused((above,), failed)
+
+
+def test_no_view_is_created_over_a_paused_query() -> None:
+    averages, _, _, catalog = queries()
+    catalog = catalog.apply(Change(put=stopped((averages,), catalog, ends=False)))
+    text = "CREATE MATERIALIZED VIEW m WITH (on_error = 'skip') AS SELECT count(*) FROM avg_readings"
+    statement = parse(text)
+    assert isinstance(statement, CreateView)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="query CTAS_AVG_READINGS_0 is paused"):
+        create_view(statement, text, catalog)

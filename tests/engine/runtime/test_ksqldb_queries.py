@@ -1,0 +1,137 @@
+"""TERMINATE, PAUSE and RESUME of persistent queries in a running engine, over a real Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.catalog import MaterializedView
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess, rows, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class World:
+    """An engine with the address of a Kafka."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.engine = EngineProcess(folder / "lake", "--kafka", kafka.address)
+        self.engine.start()
+        self.lake = Lake(folder / "lake")
+        self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+
+    def send(self, topic: str, key: str, n: int) -> None:
+        self._producer.produce(topic, json.dumps({"N": n}), key=key)
+        self._producer.flush()
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted(row[:2] for row in rows(self.lake, name))
+
+    def stream(self, name: str) -> None:
+        self.engine.execute(
+            f"CREATE STREAM {name} (k VARCHAR KEY, n INT) WITH (kafka_topic = '{name}', partitions = 1, value_format = 'json')"
+        )
+
+    def view(self, name: str) -> MaterializedView:
+        item = self.lake.catalog().relation(name)
+        assert isinstance(item, MaterializedView)
+        return item
+
+    def query(self, name: str) -> str:
+        properties = self.view(name).ksqldb
+        assert properties is not None
+        return properties.query
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("queries"), kafka)
+    yield world
+    world.engine.stop()
+
+
+def test_a_paused_query_continues_without_loss(world: World) -> None:
+    """Also if the engine is killed meanwhile; another query of the stream goes on."""
+    world.stream("r")
+    world.engine.execute("CREATE TABLE sums AS SELECT k, sum(n) AS n FROM r GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE TABLE same AS SELECT k, sum(n) AS n FROM r GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE STREAM odd AS SELECT * FROM r WHERE n % 2 = 1 EMIT CHANGES")
+    world.engine.execute("CREATE TABLE counts AS SELECT k, count(*) AS n FROM odd GROUP BY k EMIT CHANGES")
+    world.send("r", "a", 1)
+    until(lambda: world.rows("sums") == [("a", 1)] and world.rows("counts") == [("a", 1)])
+    with pytest.raises(TailgateError, match="cannot pause query CSAS_ODD_"):
+        world.engine.execute(f"PAUSE {world.query('odd')}")
+    for name in ("sums", "counts", "odd"):
+        assert world.engine.execute(f"PAUSE {world.query(name)}")["tag"] == "PAUSE"
+    assert world.engine.get("/status")["views"]["sums"]["status"] == "paused"
+    before = world.lake.log.newest()
+    assert before is not None
+    world.send("r", "a", 3)
+    until(lambda: world.rows("same") == [("a", 4)])
+    world.engine.kill()
+    world.engine.start()
+    world.send("r", "b", 5)
+    until(lambda: world.rows("same") == [("a", 4), ("b", 5)])
+    assert (world.rows("sums"), world.rows("odd"), world.rows("counts")) == ([("a", 1)], [("a", 1)], [("a", 1)])
+    with pytest.raises(TailgateError, match="query CSAS_ODD_2 is paused"):
+        world.engine.execute(f"RESUME {world.query('counts')}")
+    assert world.engine.execute("RESUME ALL")["tag"] == "RESUME"
+    assert world.rows("sums") == [("a", 4), ("b", 5)]
+    assert (world.rows("odd"), world.rows("counts")) == ([("a", 1), ("a", 3), ("b", 5)], [("a", 2), ("b", 1)])
+    newest = world.lake.log.newest()
+    assert newest is not None
+    gained = [row for entry in world.lake.log.after(before.n, newest.n) for row in _rows(entry.changes(world.view("odd").id))]
+    assert sorted((k, n, weight) for k, n, *_, weight in gained) == [("a", 3, 1), ("b", 5, 1)]
+    world.send("r", "a", 7)
+    until(lambda: world.rows("sums") == [("a", 11), ("b", 5)] and world.rows("counts") == [("a", 3), ("b", 1)])
+    assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
+
+
+def test_a_terminated_query_leaves_its_table(world: World) -> None:
+    world.stream("t")
+    world.engine.execute("CREATE TABLE ended AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE TABLE running AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
+    world.send("t", "a", 1)
+    until(lambda: world.rows("ended") == [("a", 1)] and world.rows("running") == [("a", 1)])
+    query = world.query("ended")
+    assert world.engine.execute(f"TERMINATE {query}")["tag"] == "TERMINATE"
+    world.send("t", "a", 1)
+    until(lambda: world.rows("running") == [("a", 2)])
+    assert world.rows("ended") == [("a", 1)]
+    with pytest.raises(TailgateError, match=f'query "{query}" does not exist'):
+        world.engine.execute(f"RESUME {query}")
+    world.engine.execute("RESUME ALL")
+    assert world.view("ended").paused
+    world.engine.execute("DROP TABLE ended")
+    assert world.lake.catalog().find("ended") is None
+    assert world.lake.catalog().find("ended_topic") is None
+
+
+def test_a_query_whose_records_are_gone_stays_paused(world: World) -> None:
+    world.stream("gone")
+    world.engine.execute("CREATE TABLE kept AS SELECT k, sum(n) AS n FROM gone GROUP BY k EMIT CHANGES")
+    for n in range(3):
+        world.send("gone", "a", n)
+    until(lambda: world.rows("kept") == [("a", 3)])
+    world.engine.execute(f"PAUSE {world.query('kept')}")
+    admin = AdminClient({"bootstrap.servers": world.kafka.address})
+    for future in admin.delete_records([TopicPartition("gone", 0, 2)]).values():
+        future.result(10)
+    with pytest.raises(TailgateError, match='the topic of "gone" no longer has all records that "kept" was made of'):
+        world.engine.execute(f"RESUME {world.query('kept')}")
+    assert world.rows("kept") == [("a", 3)]
+    assert world.view("kept").paused
+
+
+def _rows(table: Any) -> list[tuple[Any, ...]]:
+    return [] if table is None else [tuple(row.values()) for row in table.to_pylist()]
