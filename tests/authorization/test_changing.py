@@ -269,7 +269,7 @@ def test_names_of_a_resolution_mean_nothing_else(world: World) -> None:
     assert Resolution.from_json(json.loads(json.dumps(resolution.to_json()))) == resolution
 
 
-@pytest.mark.parametrize("text", ["PAUSE CTAS_M_0", "RESUME CTAS_M_0", "TERMINATE CTAS_M_0"])
+@pytest.mark.parametrize("text", ["PAUSE CTAS_M_0", "RESUME CTAS_M_0", "TERMINATE CTAS_M_0", "EXPLAIN CTAS_M_0"])
 def test_a_query_belongs_to_the_owner_of_its_view(world: World, text: str) -> None:
     world.sql("boss", "CREATE MATERIALIZED VIEW m AS SELECT n FROM salaries")
     catalog = world.lake.catalog()

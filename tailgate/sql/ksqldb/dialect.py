@@ -8,6 +8,7 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
     SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS         ksqlDB
     SET 'a.b' = 'c', EMIT CHANGES, EMIT FINAL                                           ksqlDB
+    PAUSE and RESUME, except of a SOURCE; EXPLAIN CSAS_…, EXPLAIN CTAS_…                ksqlDB
     everything else                                                                     PostgreSQL
 
 INSERT, and CREATE TABLE … AS without such words, are ksqlDB's if they name its streams or tables: the
@@ -44,6 +45,7 @@ PROPERTIES = (
     "value_delimiter",
     "wrap_single_value",
 )
+QUERY_IDS = ("csas_", "ctas_")  # what the ids of persistent queries begin with
 TYPES_OF_POSTGRESQL = ("enum", "range")
 
 
@@ -103,6 +105,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
             return second.kind == "string"
         case "pause" | "resume":
             return second.kind in ("word", "quoted") and second.value != "source"
+        case "explain":
+            return second.kind == "word" and second.value.startswith(QUERY_IDS) and cursor.peek(2).value in ("", ";")
         case "run":
             return second.value == "script"
         case word:

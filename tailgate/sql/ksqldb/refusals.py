@@ -60,8 +60,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return f"DESCRIBE {kind.upper()}", f"Use LIST {kind.upper()} and DESCRIBE name."
         case s.InsertQuery():
             return "INSERT INTO … SELECT", "Create a stream of the query."
-        case s.ExplainQuery():
-            return "EXPLAIN of a query id", "Use EXPLAIN MATERIALIZED VIEW name."
         case s.DefineVariable(value=value):
             return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
         case s.AddColumns(type=type):

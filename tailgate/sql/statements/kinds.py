@@ -176,6 +176,8 @@ def _explain(statement: q.Explain) -> Needs:
     match statement.target:
         case Name() as name:
             return (SeePlan(name),)
+        case q.QueryId(id):
+            return (OwnQuery(id),)
         case k.CreateSink() as sink:
             return _connected(sink)
     return ()

@@ -9,11 +9,11 @@ from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
 from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
-from tailgate.sql.statements.queries import Show
+from tailgate.sql.statements.queries import Explain, QueryId, Show
 from tailgate.sql.statements.session_statements import Set
 
 
-def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage | Drop | Show | Set:
+def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage | Drop | Explain | Show | Set:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
@@ -24,6 +24,8 @@ def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | Inser
             return InsertMessage(Name(name, position=statement.position), statement)
         case k.ControlQuery(action=action, query=query):
             return ControlQueries(action, None if query is None else ksqldb_name(query))
+        case k.ExplainQuery(query=query):
+            return Explain(QueryId(ksqldb_name(query)))
         case k.PushQuery():
             return FollowKsqldb(statement)
         case k.DropItem(type=item_type, name=name):

@@ -82,14 +82,21 @@ SHOWS = (
 
 
 @dataclass(frozen=True, slots=True)
+class QueryId:
+    """The id of a persistent query of ksqlDB."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}.
+    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}, or ksqlDB's EXPLAIN query_id.
 
     `analyze`: with statistics of the view's operators. `schema`: the part of EXPLAIN [KEY | VALUE] SCHEMA
     FOR {SINK name | CREATE SINK …}.
     """
 
-    target: Name | CreateView | CreateSink | Select | Tail
+    target: Name | QueryId | CreateView | CreateSink | Select | Tail
     options: Options = ()
     analyze: bool = False
     schema: Literal["key", "value"] | None = None

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tailgate.engine.ddl.ksqldb import controlled, paused, stopped
+from tailgate.engine.ddl.ksqldb import controlled, paused, query_view, stopped
 from tailgate.engine.ddl.view import create_view
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
 from tailgate.lake.errors import DependentObjectsStillExist, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.sql.name_resolution import resolve
-from tailgate.sql.statements import ControlQueries, CreateView, parse
+from tailgate.sql.statements import ControlQueries, CreateView, Explain, QueryId, parse
 from tests.engine.ddl.test_ksqldb import AVERAGES, HIGH, READINGS, declared, derived
 
 ABOVE = "CREATE TABLE n AS SELECT area, count(*) AS n FROM high GROUP BY area EMIT CHANGES"
@@ -44,11 +44,20 @@ def test_a_query_is_named_by_its_id() -> None:
     assert names("RESUME `CTAS_N_2`", catalog) == ["n"]
     with pytest.raises(UndefinedObject, match='query "CTAS_N_0" does not exist'):
         names("PAUSE CTAS_N_0", catalog)
-    with pytest.raises(UndefinedObject):  # the name of the table is no id
+    with pytest.raises(UndefinedObject):  # a table does not stand for its query
         names("PAUSE n", catalog)
     with pytest.raises(UndefinedObject):
         names("PAUSE `ctas_n_2`", catalog)
     assert above.name == "n"
+
+
+def test_explain_names_a_query_too() -> None:
+    _, _, _, catalog = queries()
+    text = "EXPLAIN CSAS_HIGH_1;"
+    statement = parse(text)
+    assert isinstance(statement, Explain)
+    assert statement.target == QueryId("CSAS_HIGH_1")
+    assert query_view("CSAS_HIGH_1", catalog.with_resolution(resolve(text, catalog, catalog))).name == "high"
 
 
 def test_all_are_the_queries_of_the_role() -> None:

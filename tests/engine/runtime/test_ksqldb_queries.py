@@ -61,7 +61,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[Wo
 
 
 def test_a_paused_query_continues_without_loss(world: World) -> None:
-    """Also if the engine is killed meanwhile; another query of the stream goes on."""
+    """The engine is killed meanwhile; another query of the stream continues."""
     world.stream("r")
     world.engine.execute("CREATE TABLE sums AS SELECT k, sum(n) AS n FROM r GROUP BY k EMIT CHANGES")
     world.engine.execute("CREATE TABLE same AS SELECT k, sum(n) AS n FROM r GROUP BY k EMIT CHANGES")

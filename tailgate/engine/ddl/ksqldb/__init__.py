@@ -4,6 +4,17 @@ A declared stream or table is a source, a derived table a materialized view with
 """
 
 from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, message_of, topic_of
-from tailgate.engine.ddl.ksqldb.queries import controlled, paused, stopped
+from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 
-__all__ = ["Endpoints", "controlled", "declared_source", "derived_sink", "derived_view", "message_of", "paused", "stopped", "topic_of"]
+__all__ = [
+    "Endpoints",
+    "controlled",
+    "declared_source",
+    "derived_sink",
+    "derived_view",
+    "message_of",
+    "paused",
+    "query_view",
+    "stopped",
+    "topic_of",
+]

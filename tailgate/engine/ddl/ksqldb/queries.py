@@ -18,16 +18,21 @@ from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject
 from tailgate.sql.statements import ControlQueries
 
 
+def query_view(id: str, catalog: Catalog) -> MaterializedView:
+    """Returns the view of the query with this id. Raises 42704 if no query has it."""
+    item = catalog.find_query(id)
+    if item is None:
+        raise UndefinedObject(f'query "{id}" does not exist', hint="SHOW QUERIES lists the queries.")
+    return catalog.expect(MaterializedView, item.id)
+
+
 def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[MaterializedView, ...]:
     """Returns the views of the queries that a statement names, inputs before the views that read them.
 
-    ALL names the queries that the role owns, for a superuser all. Raises 42704 if there is no query with the id.
+    ALL names the queries that the role owns, for a superuser all. Raises 42704 if no query has the id.
     """
     if statement.query is not None:
-        item = catalog.find_query(statement.query)
-        if item is None:
-            raise UndefinedObject(f'query "{statement.query}" does not exist', hint="SHOW QUERIES lists the queries.")
-        return (catalog.expect(MaterializedView, item.id),)
+        return (query_view(statement.query, catalog),)
     roles, acting = catalog.all_roles(), catalog.acting(role)
     is_superuser = role in roles and roles[role].superuser
     views = [i for i in catalog.queries.values() if isinstance(i, MaterializedView) and (is_superuser or i.owner in acting)]
@@ -52,7 +57,7 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
 
 
 def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:
-    """Returns those of the views whose queries are paused. Raises 55000 if they cannot be filled again from what they read."""
+    """Returns those of the views whose queries are paused. Raises 55000 if they cannot be filled again from their inputs."""
     waiting = tuple(view for view in views if view.paused)
     ids = {view.id for view in waiting}
     for view in waiting:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.ksqldb import Endpoints
+from tailgate.engine.ddl.ksqldb import Endpoints, query_view
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
@@ -30,7 +30,7 @@ from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, MaterializedView, Sink
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.control import FilledTable, Write
@@ -69,6 +69,7 @@ from tailgate.sql.statements import (
     Name,
     Pause,
     Print,
+    QueryId,
     RefreshSchema,
     ResumeSource,
     RetryDeadLetters,
@@ -154,7 +155,7 @@ class Statements:
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
                 return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
-            case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
+            case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | CreateView):
                 return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, settings.get("role"), names, analyze)}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
@@ -304,10 +305,12 @@ class Statements:
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now
         return {**self._answer(tag), "notices": all_notices}
 
-    def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+    def _explain(self, target: Name | QueryId | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
         catalog = self._engine.catalog.with_resolution(names)
-        if isinstance(target, Name):
+        if isinstance(target, QueryId):
+            item: Item = query_view(target.id, catalog)
+        elif isinstance(target, Name):
             item = catalog.relation(target)
             if analyze and not isinstance(item, MaterializedView):
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
