@@ -33,13 +33,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "dead letters": {},
     "table": {
-        "defaults": {"id": "1"}, "constraint": "pk", "checks": [{"name": "c", "text": "id > 0", "columns": [0]}], "retain_history_ms": 3,
+        "defaults": {"id": "1"}, "constraint": "pk", "checks": [{"name": "c", "text": "id > 0", "columns": [0]}],
+        "identity": {"id": "always"}, "retain_history_ms": 3,
     },
     "view": {"widths": {"16384": 2}, "group": 16400, "comments": {"": "a view", "id": "its key"}},
     "materialized view": {
         "widths": {"16384": 2}, "group": 16400, "nodes": [["d", 16777216], ["e", 16777217]], "next_node": 2, "fills": 1,
         "sizes": {"16384": 100}, "starts": {"16384": {"0": 5, "1": 7}}, "filled": {"16384": [{"0": 9}, 1000], "16386": [{}, None]},
-        "stale": 1000, "failed": {"time": 1000, "message": "no"}, "on_error": "skip", "anew": True, "retain_history_ms": 3,
+        "stale": 1000, "failed": {"time": 1000, "message": "no"}, "on_error": "skip", "anew": True, "retain_history_ms": 3, "paused": True,
     },
     "view errors": {"group": 16400, "anew": True},
     "sink": {
@@ -54,6 +55,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "index": {
         "columns": [1, 0], "descending": [True, False], "nulls_first": [True, False], "include": [2], "unique": True, "method": "hash",
+    },
+    "sequence": {
+        "type": "int4", "start": 1, "increment": 2, "minimum": -5, "maximum": 9, "cache": 3, "cycle": True, "position": 7, "called": True,
+        "series": 4, "column": "id",
     },
     "subscription": {"retention_ms": 5, "snapshot": True, "progress": False},
     "endpoint": {

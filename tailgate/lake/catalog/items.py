@@ -149,8 +149,7 @@ class MaterializedView(ReplaceableFields):
     - `on_error`: 'skip' omits rows that fail, instead of reporting them as errors of the view.
     - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
       id, and the item that it replaces is dropped.
-    - `ksqldb`: the properties of a derived stream or table of ksqlDB, or None.
-    - `paused`: whether its query of ksqlDB is paused or terminated: the view keeps its rows, and no tick changes them.
+    - `ksqldb`: the properties of a derived stream or table, or None. `paused`: no tick changes the view, whose query is paused or ended.
     """
 
     kind: ClassVar[Literal["materialized view"]] = "materialized view"
