@@ -5,7 +5,7 @@ its mirror also has a hidden column `__weight`: the number of copies of the row,
 The same row may occupy several lines, whose weights add up. All functions use the caller's
 connection and transaction, so all mirrors advance together.
 
-    keyed      DELETE removed rows by key, INSERT added rows
+    keyed      DELETE removed rows by key, INSERT added rows; or UPDATE replaced rows in place (`tables` decides)
     no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
 
 Mirrors have no index. A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms; with an
@@ -83,6 +83,35 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
             connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name} WHERE {WEIGHT} > 0")
         else:
             _apply_multiset(connection, shape, name)
+
+
+def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, gone: int) -> None:
+    """Applies net changes to a keyed mirror, of which `gone` have weights below zero; replaced rows are updated in place."""
+    assert shape.key is not None
+    new = changes.num_rows - gone
+    with registered(connection, "incoming", positional(shape, changes)) as name:
+        removed, added = (f"(SELECT * FROM {name} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
+        same = _same(shape, shape.key)
+        # the key too: equal keys may have different forms, such as 1.0 and 1.00
+        values = ", ".join(f"{c} = g.{c}" for c in shape.names)
+        row = connection.execute(f"UPDATE {shape.table} AS r SET {values} FROM {added} AS g WHERE {same}").fetchone()
+        assert row is not None
+        replaced = int(row[0])
+        if replaced < new:  # a new key has no row to remove
+            columns = ", ".join(f"r.{c}" for c in shape.names)
+            query = f"SELECT {columns} FROM {added} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
+            connection.execute(f"INSERT INTO {shape.table} {query}")
+        if replaced < gone:
+            keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added} AS g WHERE {same})"
+            connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}")
+
+
+def copy(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    """Replaces a mirror's table by a copy of its rows, without what DuckDB keeps of earlier ones."""
+    new = f"{shape.table}_copy"
+    connection.execute(f"CREATE TABLE {new} AS SELECT * FROM {shape.table}")
+    connection.execute(f"DROP TABLE {shape.table}")
+    connection.execute(f"ALTER TABLE {new} RENAME TO {shape.table}")
 
 
 def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: str) -> None:

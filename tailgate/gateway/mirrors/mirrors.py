@@ -26,6 +26,7 @@ from tailgate.gateway.mirrors.entries import CachedEntry, Entries
 from tailgate.gateway.mirrors.figures import Figures
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
+from tailgate.gateway.mirrors.tables import Tables
 from tailgate.gateway.mirrors.wake import Wake
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
@@ -85,6 +86,7 @@ class Mirrors:
         self._lock = threading.RLock()  # guards the four above; only its holder writes mirrors
         self._writer = sandbox.cursor()
         self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
+        self._tables = Tables()
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._wake = Wake(lake.path)
@@ -173,7 +175,9 @@ class Mirrors:
             for shape in shapes:
                 mirror.drop(connection, shape)
                 mirror.create(connection, shape)
-                mirror.fill(connection, shape, reading.snapshot(self._lake, shape.relation, at=time))
+                rows = reading.snapshot(self._lake, shape.relation, at=time)
+                mirror.fill(connection, shape, rows)
+                self._tables.filled(shape, rows.num_rows)
             connection.commit()
             while self.state.n - n > CATCH_UP:
                 n = self._catch_up(connection, shapes, n)
@@ -212,7 +216,7 @@ class Mirrors:
             cached = self._entries.get(i)
             for shape in shapes:
                 if (changes := cached.changes(shape.relation)) is not None:
-                    mirror.apply(connection, shape, changes)
+                    self._tables.apply(connection, shape, changes)
         connection.commit()
         return target
 
@@ -221,6 +225,7 @@ class Mirrors:
             connection.rollback()
         for shape in shapes:
             mirror.drop(connection, shape)
+            self._tables.dropped(shape)
 
     # --- following
 
@@ -301,7 +306,7 @@ class Mirrors:
     def _apply(self, shape: Shape, cached: CachedEntry) -> None:
         changes = cached.changes(shape.relation)
         assert changes is not None
-        mirror.apply(self._writer, shape, changes)
+        self._tables.apply(self._writer, shape, changes)
         self.figures.applied(shape.relation, changes)
         if shape.relation in self._totals:
             self._totals[shape.relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
@@ -316,9 +321,11 @@ class Mirrors:
     # --- forgetting
 
     def _drop(self, entry: Mirrored) -> None:
-        mirror.drop(self._writer, entry.shape)
+        shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
+        for shape in shapes:
+            mirror.drop(self._writer, shape)
+            self._tables.dropped(shape)
         if entry.item.errors:
-            mirror.drop(self._writer, mirror.errors_shape(entry.item))
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
         entry.moving = False
