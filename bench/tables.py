@@ -11,17 +11,19 @@ server, per row copied.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from tailgate.embedded.children import Child, free_port
 from testing.postgres import Postgres
@@ -55,25 +57,25 @@ def cpu_s(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_s, below))
 
 
-def together(dsn: str, sessions: int) -> tuple[int, float]:
-    """Runs inserts in parallel sessions. Returns inserts per second, and the median in ms."""
+async def together(dsn: str, sessions: int) -> tuple[int, float]:
+    """Runs inserts in parallel sessions, as prepared statements. Returns inserts per second, and the median in ms."""
     took: list[float] = []
+    options = conninfo_to_dict(dsn)
+    known = {"host": options["host"], "port": int(options["port"] or 0), "user": options["user"], "database": options["dbname"]}
 
-    def insert(session: int) -> None:
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            until = time.perf_counter() + TOGETHER_S
-            for i in range(1_000_000):
-                began = time.perf_counter()
-                if began > until:
-                    return
-                connection.execute("INSERT INTO orders (id) VALUES (%s)", (-1_000_000 * (session + 1) - i,))
-                took.append((time.perf_counter() - began) * 1e3)
+    async def insert(session: int) -> None:
+        connection = await asyncpg.connect(**known)
+        statement = await connection.prepare("INSERT INTO orders (id) VALUES ($1)")
+        until = time.perf_counter() + TOGETHER_S
+        for i in range(1_000_000):
+            began = time.perf_counter()
+            if began > until:
+                break
+            await statement.fetch(-1_000_000 * (session + 1) - i)
+            took.append((time.perf_counter() - began) * 1e3)
+        await connection.close()
 
-    threads = [threading.Thread(target=insert, args=(n,)) for n in range(sessions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    await asyncio.gather(*(insert(n) for n in range(sessions)))
     return round(len(took) / TOGETHER_S), statistics.median(took)
 
 
@@ -94,7 +96,7 @@ def measure(name: str, dsn: str, pid: int, options: argparse.Namespace) -> float
             singles.append((time.perf_counter() - began) * 1e3)
     rate = rows / statistics.median(took)
     each = ", ".join(f"{rows / t:,.0f}" for t in took)
-    each_s, median = together(dsn, options.sessions)
+    each_s, median = asyncio.run(together(dsn, options.sessions))
     print(
         f"{name:12} COPY {rate:10,.0f} rows/s ({each}), {used:.1f} us of CPU a row   INSERT of one row {statistics.median(singles):6.1f} ms"
         f"   {options.sessions} sessions: {each_s:,} inserts/s, {median:.1f} ms each",

@@ -93,7 +93,7 @@ class Control:
 
     def _engine(self) -> engines.Announcement:
         announcement = engines.announced(self._lake)
-        newest = self._lake.log.newest()
+        newest = self._lake.log.seen  # the mirrors follow the log, so this is not older than they are
         if announcement is None:
             raise SystemError_("the engine is not running", hint="Views can be read; what changes the catalog needs `tailgate engine`.")
         if newest is not None and newest.epoch > announcement.epoch:

@@ -4,6 +4,7 @@
                                       └──number n──► wait until the mirrors have n ──► answer
     in a block:      evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
     in a pipeline:   INSERTs of constants are collected, up to Sync or a statement that reads
+    many sessions:   INSERTs of constants outside blocks share an evaluation and a request (`writes.insert_groups`)
 
 With synchronous_commit = off the session does not wait for the tick: the inbox entry is durable.
 """
@@ -24,6 +25,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.evaluation import Effect, Evaluation
+from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
@@ -80,7 +82,7 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:
-        return await _alone(session, authorized, values, rows)
+        return await _grouped(session, authorized, values, rows) or await _alone(session, authorized, values, rows)
     plain = _plain(write, values) if rows is None and session.out.pipelined() else None
     if plain is not None:
         await _settle_others(session, write)
@@ -155,6 +157,42 @@ async def _settle_others(session: Session, write: WritePlan) -> None:
         await settle(session)
 
 
+async def _grouped(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], copied: pa.Table | None) -> Effect | None:
+    """Runs an INSERT of few constants together with those of other sessions; returns None if it must run alone."""
+    write = authorized.plan
+    if copied is not None or not isinstance(write, InsertPlan) or (rows := _plain(write, values)) is None:
+        return None
+    if not 0 < rows.num_rows <= MEMBER_ROWS_MAX:
+        return None
+
+    async def send(members: list[pa.Table]) -> Sent:
+        return await _sent(session, authorized, write, members)
+
+    number = await _confirmed(session, asyncio.ensure_future(session.gateway.insert_groups.insert(write.table, rows, send)))
+    return Effect(rows.num_rows) if number else None
+
+
+async def _sent(session: Session, authorized: Authorized[WritePlan], write: InsertPlan, members: list[pa.Table]) -> Sent:
+    """Evaluates a group of INSERTs and sends it until it has no conflict."""
+    progress = session.serving.progress
+    reserve = ""
+    for _ in range(EVALUATIONS_MAX):
+        pending, base = Pending(), progress.inbox
+        try:
+            effect, refused = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members))
+        except TailgateError:  # each member meets its own error alone
+            return ALL_ALONE
+        pending.add(effect, (write.table,), base)
+        if not pending.changes:
+            break
+        answer = await session.control.write(pending.body(progress.catalog, reserve))
+        if not answer.conflict:
+            return Sent(answer.number, refused)
+        reserve = reserve or secrets.token_hex(8)
+        await progress.wait_inbox(answer.conflict)
+    return ALL_ALONE
+
+
 async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
     """Runs a write outside a block: evaluates and sends it until it has no conflict.
 
@@ -214,25 +252,40 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     catalog = session.serving.progress.catalog
     large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
     body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
-    request = asyncio.ensure_future(session.control.write(body))
+    conflict = 0
+
+    async def send() -> int:
+        nonlocal conflict
+        answer = await session.control.write(body)
+        conflict = answer.conflict
+        return 0 if conflict else answer.number
+
+    await _confirmed(session, asyncio.ensure_future(send()))
+    return conflict
+
+
+async def _confirmed(session: Session, request: asyncio.Future[int]) -> int:
+    """Waits for a request that writes, and until its rows are readable; with synchronous_commit = off, durable.
+
+    `request` returns the number of the inbox entry, or 0 if nothing was written. Returns the same.
+    """
     try:
-        answer = await asyncio.shield(request)
-        if answer.conflict:
-            return answer.conflict
-        session.last_write = answer.number
-        if session.settings["synchronous_commit"] not in ("off", "local"):
-            await session.serving.progress.wait_inbox(answer.number)
+        number = await asyncio.shield(request)
+        if number:
+            session.last_write = number
+            if session.settings["synchronous_commit"] not in ("off", "local"):
+                await session.serving.progress.wait_inbox(number)
     except asyncio.CancelledError:
         # An accepted write cannot be undone. PostgreSQL does the same if the wait for a standby is cancelled.
         reason = session.execution.interruption()
         if reason is None:
             raise
-        answer = await request
-        if answer.conflict:
+        number = await request
+        if not number:
             raise QueryCanceled(reason) from None
-        session.last_write = answer.number
+        session.last_write = number
         session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
-    return 0
+    return number
 
 
 async def before_read(session: Session, relations: frozenset[int]) -> None:

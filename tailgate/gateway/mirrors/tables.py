@@ -1,7 +1,7 @@
 """The tables of the mirrors: applies changes in the cheapest way, and bounds what DuckDB keeps of old rows.
 
     keyed, few rows     UPDATE replaced rows in place, DELETE removed ones, INSERT added ones: 2.3 ms for 200 changed of 1,000 rows
-    otherwise           DELETE and INSERT (`mirror.apply`): 3.9 ms for the same; UPDATE is slower where it touches most blocks of a large table
+    otherwise           DELETE and INSERT (`mirror.apply`): 3.9 ms for the same, but faster if few rows of a large table change
 
 DuckDB keeps the texts of updated rows, and removed rows of groups that are partly in use, for as long
 as the table exists. A table is therefore copied after as many changes as it has rows.

@@ -20,6 +20,7 @@ from tailgate.gateway.session.statements.parsing import StatementCache
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.statements.statistics import StatementStatistics
 from tailgate.gateway.settings.settings import NO_DEFAULTS
+from tailgate.gateway.writes.insert_groups import InsertGroups
 from tailgate.gateway.writes.sequence_ranges import Ranges
 from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
@@ -45,6 +46,7 @@ class Gateway:
         self.memory, self.budget = serving.memory, serving.budget
         self.control = Control(lake)
         self.ranges = Ranges(self.control)
+        self.insert_groups = InsertGroups()
         self.background = Background()
         self.internal_errors = InternalErrors(mask_literals)
         self.secret = peers.secret(lake)

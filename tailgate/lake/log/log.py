@@ -50,6 +50,11 @@ class Log:
         later = self._later(announced)
         return announced if later is None else self.announce(later)
 
+    @property
+    def seen(self) -> Header | None:
+        """Returns the newest entry that this process has seen, without a look at the folder."""
+        return self._newest
+
     def announce(self, header: Header) -> Header:
         """Announces a complete and durable entry to waiting readers, and returns the newest one. Called by the writer's process."""
         with self._came:

@@ -1,0 +1,120 @@
+"""INSERTs of constants into one table by many sessions, evaluated and sent together (group commit).
+
+    session ──► group that waits ──the one before it has been sent──► one evaluation ──► one POST /write ──► each session's answer
+    session whose row cannot be part of the group (its key exists, a CHECK fails) ──► evaluated alone, with its own error
+
+A group has the INSERTs of one role into one table. One group of a table is evaluated at a time; the INSERTs that arrive meanwhile are
+the next one, so a single session never waits and many sessions share the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from tailgate.gateway.resources.concurrency import REQUESTER
+from tailgate.gateway.writes.evaluation import Effect, Evaluation, key_hashes, weighted
+from tailgate.gateway.writes.plans import InsertPlan
+from tailgate.lake.catalog import Item
+from tailgate.lake.tables.weights import net
+
+GROUP_ROWS_MAX = 500  # rows of a group; the others wait for the next one
+MEMBER_ROWS_MAX = 50  # rows of an INSERT that may join a group: larger ones gain little, and would delay others
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The result of sending a group: the number of the inbox entry, or 0, and the positions of the refused members."""
+
+    number: int
+    refused: frozenset[int]
+
+
+Send: TypeAlias = Callable[[list[pa.Table]], Awaitable[Sent]]  # evaluates the rows of each member and sends those of the accepted ones
+ALL_ALONE = Sent(0, frozenset())
+
+
+@dataclass(slots=True)
+class _Group:
+    table: Item
+    send: Send
+    rows: list[pa.Table]
+    answer: asyncio.Future[Sent]
+
+    def admits(self, table: Item, rows: pa.Table) -> bool:
+        """Tells whether an INSERT was bound to the same form of the table, with the same checks, and there is room for it."""
+        return table == self.table and sum(r.num_rows for r in self.rows) + rows.num_rows <= GROUP_ROWS_MAX
+
+
+class InsertGroups:
+    """The groups of a gateway, which belong to its event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[int, int], deque[_Group]] = {}  # by role and table; a key exists while a group is evaluated and sent
+        self._running: set[asyncio.Task[None]] = set()  # keeps the tasks alive
+
+    async def insert(self, table: Item, rows: pa.Table, send: Send) -> int:
+        """Inserts rows as part of a group. Returns the number of the inbox entry, or 0 if the caller must insert them alone.
+
+        Raises the error of `send`, which is that of the request: an error of the rows refuses members.
+        If the task is canceled, the rows may be inserted nevertheless.
+        """
+        key = (REQUESTER.get().role, table.id)
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            waiting = self._waiting[key] = deque()
+            task = loop.create_task(self._run(key))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        if not waiting or not waiting[-1].admits(table, rows):
+            waiting.append(_Group(table, send, [], loop.create_future()))
+        group = waiting[-1]
+        place = len(group.rows)
+        group.rows.append(rows)
+        sent = await asyncio.shield(group.answer)
+        return 0 if place in sent.refused else sent.number
+
+    async def _run(self, key: tuple[int, int]) -> None:
+        """Evaluates and sends the groups of a table, one after the other, until none waits."""
+        waiting = self._waiting[key]
+        while waiting:
+            group = waiting.popleft()
+            try:
+                sent = await group.send(group.rows)
+            except asyncio.CancelledError:
+                group.answer.cancel()
+                raise
+            except Exception as error:  # noqa: BLE001  # raised to all members: the rows may have been written
+                group.answer.set_exception(error)
+            else:
+                group.answer.set_result(sent)
+        del self._waiting[key]
+
+
+def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table]) -> tuple[Effect, frozenset[int]]:
+    """Evaluates the INSERTs of a group. Refuses a member with a key that exists or occurs in an earlier row.
+
+    Returns the effect of the accepted members and the positions of the refused ones. Raises the first violation of NOT NULL or CHECK.
+    """
+    rows = pa.concat_tables(members)
+    table = write.table
+    if table.key is None:
+        evaluation.allowed(write, rows)
+        return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}), frozenset()
+    hashes = key_hashes(table, rows)
+    bad = np.concatenate([evaluation.repeated(table, rows, hashes), evaluation.existing(write, rows)])
+    refused = frozenset[int]()
+    if len(bad):
+        member_of = np.repeat(np.arange(len(members)), [m.num_rows for m in members])
+        refused = frozenset(member_of[bad].tolist())
+        kept = ~np.isin(member_of, list(refused))
+        rows, hashes = rows.filter(pa.array(kept)), hashes[kept]
+    evaluation.allowed(write, rows)
+    return Effect(rows.num_rows, {table.id: weighted(rows, 1)}, {table.id: hashes}), refused
