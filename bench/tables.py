@@ -61,10 +61,10 @@ async def together(dsn: str, sessions: int) -> tuple[int, float]:
     """Runs inserts in parallel sessions, as prepared statements. Returns inserts per second, and the median in ms."""
     took: list[float] = []
     options = conninfo_to_dict(dsn)
-    known = {"host": options["host"], "port": int(options["port"] or 0), "user": options["user"], "database": options["dbname"]}
+    address = {"host": options["host"], "port": int(options["port"] or 0), "user": options["user"], "database": options["dbname"]}
 
     async def insert(session: int) -> None:
-        connection = await asyncpg.connect(**known)
+        connection = await asyncpg.connect(**address)
         statement = await connection.prepare("INSERT INTO orders (id) VALUES ($1)")
         until = time.perf_counter() + TOGETHER_S
         for i in range(1_000_000):

@@ -85,10 +85,10 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
             _apply_multiset(connection, shape, name)
 
 
-def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, gone: int) -> None:
-    """Applies net changes to a keyed mirror, of which `gone` have weights below zero; replaced rows are updated in place."""
+def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:
+    """Applies net changes to a keyed mirror, of which `removals` have weights below zero; replaced rows are updated in place."""
     assert shape.key is not None
-    new = changes.num_rows - gone
+    new = changes.num_rows - removals
     with registered(connection, "incoming", positional(shape, changes)) as name:
         removed, added = (f"(SELECT * FROM {name} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
         same = _same(shape, shape.key)
@@ -101,7 +101,7 @@ def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Tabl
             columns = ", ".join(f"r.{c}" for c in shape.names)
             query = f"SELECT {columns} FROM {added} AS r WHERE NOT EXISTS (SELECT 1 FROM {removed} AS g WHERE {same})"
             connection.execute(f"INSERT INTO {shape.table} {query}")
-        if replaced < gone:
+        if replaced < removals:
             keys = f"SELECT * FROM {removed} AS r WHERE NOT EXISTS (SELECT 1 FROM {added} AS g WHERE {same})"
             connection.execute(f"DELETE FROM {shape.table} AS r USING ({keys}) AS g WHERE {same}")
 

@@ -50,13 +50,13 @@ class Tables:
             return
         figures = self._figures[shape.relation]
         weights = changes.column(WEIGHT).to_numpy()
-        gone = int(np.count_nonzero(weights < 0))
-        if shape.key is None or not gone or gone == len(weights) or not _in_place(figures.rows, gone):
+        removals = int(np.count_nonzero(weights < 0))
+        if shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
             mirror.apply(connection, shape, changes)
         else:
-            mirror.update(connection, shape, changes, gone)
-        figures.rows += len(weights) - 2 * gone
-        figures.changes += gone
+            mirror.update(connection, shape, changes, removals)
+        figures.rows += len(weights) - 2 * removals
+        figures.changes += removals
         if figures.changes > max(figures.rows, CHANGES_BEFORE_COPY_MIN):
             mirror.copy(connection, shape)
             figures.changes = 0

@@ -23,6 +23,6 @@ def few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, rows: pa.Table)
     numbers = iter(range(1, len(keys) * len(table.key) + 1))
     lists = ", ".join(f"({', '.join(f'${next(numbers)}' for _ in table.key)})" for _ in keys)
     tested = f"({names})" if len(table.key) > 1 else names
-    found = cursor.execute(f"SELECT {names} FROM r{table.id} WHERE {tested} IN ({lists})", [value for key in keys for value in key])
-    existing = set(found.fetchall())
+    matches = cursor.execute(f"SELECT {names} FROM r{table.id} WHERE {tested} IN ({lists})", [value for key in keys for value in key])
+    existing = set(matches.fetchall())
     return np.array([place for place, key in enumerate(keys) if key in existing], np.int64)

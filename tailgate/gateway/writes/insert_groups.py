@@ -114,7 +114,7 @@ def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table])
     if len(bad):
         member_of = np.repeat(np.arange(len(members)), [m.num_rows for m in members])
         refused = frozenset(member_of[bad].tolist())
-        kept = ~np.isin(member_of, list(refused))
-        rows, hashes = rows.filter(pa.array(kept)), hashes[kept]
+        accepted = ~np.isin(member_of, list(refused))
+        rows, hashes = rows.filter(pa.array(accepted)), hashes[accepted]
     evaluation.allowed(write, rows)
     return Effect(rows.num_rows, {table.id: weighted(rows, 1)}, {table.id: hashes}), refused
