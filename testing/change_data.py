@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from tailgate.engine.ddl import Registry, create_source, create_view, refresh_sc
 from tailgate.engine.plan.views import catalog_graph
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Item
+from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.statements import CreateSource, parse
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "debezium"
@@ -84,10 +84,10 @@ def registry_of_fixtures() -> Iterator[str]:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    thread = ServerThread(server, "registry")
+    thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    thread.stop()
 
 
 class Source:

@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class RegistryServer(ThreadingHTTPServer):
-    """The registry in this process: call `serve_forever()` in a thread, and `shutdown()` to end it.
+    """The registry in this process: `ServerThread` runs it in a thread.
 
     `user`: name and password that every request must have, if set. `tls`: enables HTTPS.
     """

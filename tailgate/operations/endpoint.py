@@ -22,6 +22,7 @@ from prometheus_client.exposition import choose_encoder
 
 from tailgate.lake.errors import InvalidParameterValue, ObjectInUse
 from tailgate.lake.host import ports
+from tailgate.lake.host.server_thread import ServerThread
 from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
 from tailgate.operations.metrics import Metrics
@@ -73,20 +74,21 @@ class Endpoint:
     def __init__(self, at: Address, metrics: Metrics, health: Health) -> None:
         self.metrics, self.health = metrics, health
         self._at = at
-        self._server: _Server | None = None
+        self._thread: ServerThread | None = None
 
     def start(self) -> str:
         """Starts to listen and returns the URL. Raises 55006 if the port is in use."""
         try:
-            self._server = _Server(self._at, self.metrics, self.health)
+            server = _Server(self._at, self.metrics, self.health)
         except OSError as error:
             raise ObjectInUse(f"metrics cannot be served at {self._at}: {ports.taken(self._at.host, self._at.port)}") from error
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="metrics", daemon=True).start()
-        return f"http://{self._at.plus(self._server.server_address[1] - self._at.port)}/metrics"
+        self._thread = ServerThread(server, "metrics")
+        self._thread.start()
+        return f"http://{self._at.plus(server.server_address[1] - self._at.port)}/metrics"
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.socket.close()
+        if self._thread is not None:
+            self._thread.stop()
 
 
 class _Server(ThreadingHTTPServer):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +22,7 @@ import pyarrow as pa
 from tailgate.gateway.presto import main as presto
 from tailgate.gateway.protocol.backend import frame
 from tailgate.lake.catalog import ERRORS, Catalog, Table
+from tailgate.lake.host.server_thread import ServerThread
 from tailgate.lake.readers import reading
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse, split
@@ -276,10 +276,11 @@ class Attack:
             if user in ATTACKERS:
                 self._restore(user)
         self._spoil()
-        self._server = presto.Server(0, f"127.0.0.1:{self.world.served.port}")
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        server = presto.Server(0, f"127.0.0.1:{self.world.served.port}")
+        self._presto = ServerThread(server, "presto")
+        self._presto.start()
         self.kinds: Counter[tuple[str, str]] = Counter()
-        port = self._server.server_address[1]
+        port = server.server_address[1]
         self.attackers = [Attacker(self.world, user, random.Random(self._choose.random()), self.kinds, port) for user in (*users, *users)]
         self._victims = {user: self.world.connect(user, prepare_threshold=None) for user in ("boss", "tailgate")}
         self._before = self._theirs(self.world.writer.catalog)
@@ -366,8 +367,7 @@ class Attack:
             attacker.close()
         for victim in self._victims.values():
             victim.close()
-        self._server.shutdown()
-        self._server.server_close()
+        self._presto.stop()
         self.world.close()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import urllib.request
 
 import pytest
 from psycopg import errors
 
 from tailgate.gateway.presto import main as presto
+from tailgate.lake.host.server_thread import ServerThread
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 
@@ -136,13 +136,13 @@ def test_no_other_clause_reads(shared: World, text: str, sqlstate: str) -> None:
 
 def test_presto_asks_too(shared: World) -> None:
     server = presto.Server(0, f"127.0.0.1:{shared.served.port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    thread = ServerThread(server, "presto")
+    thread.start()
     try:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1/statement"
         answers = {user: presto_answer(url, user, "SELECT n FROM public.salaries") for user in ("boss", "low")}
     finally:
-        server.shutdown()
-        server.server_close()
+        thread.stop()
     assert str(CANARY) in answers["boss"]
     assert str(CANARY) not in answers["low"]
     assert "permission denied for table salaries" in answers["low"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tailgate.embedded.registry import RegistryServer
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.gateway.presto.main import Server as Presto
+from tailgate.lake.host.server_thread import ServerThread
 
 SERVERS = ("control", "presto", "registry")
 PATHS = {"control": "/statement", "presto": "/v1/statement", "registry": "/subjects/s/versions"}
@@ -23,17 +23,17 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     control = Control(Answers(lambda *_: {}, lambda *_: {}, dict, lambda _: {}))
     control.start()
     presto, registry = Presto(0, "127.0.0.1:1"), RegistryServer(tmp_path_factory.mktemp("registry"), 0)
-    for server in (presto, registry):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    threads = [ServerThread(presto, "presto"), ServerThread(registry, "registry")]
+    for thread in threads:
+        thread.start()
     yield {
         "control": (int(control.address.rpartition(":")[2]), f"Authorization: Bearer {control.token}\r\n"),
         "presto": (presto.server_address[1], "X-Trino-User: ann\r\n"),
         "registry": (registry.server_address[1], ""),
     }
     control.stop()
-    for server in (presto, registry):
-        server.shutdown()
-        server.server_close()
+    for thread in threads:
+        thread.stop()
 
 
 def answered(port: int, request: str) -> bytes:

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.presto import main, statements
+from tailgate.lake.host.server_thread import ServerThread
 from testing.engine_process import until
 from tests.tables.world import World
 
@@ -34,10 +35,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def server(world: World) -> Iterator[main.Server]:
     server = main.Server(0, f"127.0.0.1:{world.gateways[0].port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    thread = ServerThread(server, "presto")
+    thread.start()
     yield server
-    server.shutdown()
-    server.server_close()
+    thread.stop()
 
 
 def fetch(url: str, method: str = "GET", body: str | None = None, **headers: str) -> tuple[int, dict[str, Any]]:

@@ -6,7 +6,6 @@ The credentials of the operator who started the process are never used.
 from __future__ import annotations
 
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tailgate.gateway.presto import main
 from tailgate.gateway.security.tls import Files
+from tailgate.lake.host.server_thread import ServerThread
 from tests.wire.certificates import Authority
 from tests.wire.live import Live
 from tests.wire.statements import Statements
@@ -39,10 +39,10 @@ def presto(live: Live, statements: Statements) -> Iterator[main.Server]:
     with psycopg.connect(f"{live.dsn} sslmode=disable", autocommit=True) as connection:
         connection.execute("create role ann login password 'secret'; create role bare login; create role op superuser login")
     server = main.Server(0, f"127.0.0.1:{live.port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    thread = ServerThread(server, "presto")
+    thread.start()
     yield server
-    server.shutdown()
-    server.server_close()
+    thread.stop()
 
 
 def answer(server: main.Server, user: str, text: str) -> dict[str, Any]:

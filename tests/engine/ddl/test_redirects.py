@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 
 import pytest
 
 from tailgate.engine.ddl import Registry
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ConnectionFailure
+from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sinks import registry as sinks
 
 
@@ -56,12 +56,12 @@ class _Redirect(BaseHTTPRequestHandler):
 @pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
     server = Elsewhere()
-    for each in (server, server.registry):
-        Thread(target=each.serve_forever, daemon=True).start()
+    threads = [ServerThread(each, "registry") for each in (server, server.registry)]
+    for thread in threads:
+        thread.start()
     yield server
-    for each in (server, server.registry):
-        each.shutdown()
-        each.server_close()
+    for thread in threads:
+        thread.stop()
 
 
 CLIENTS: dict[str, Callable[[str], object]] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tailgate.engine.ddl import Registry
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
+from tailgate.lake.host.server_thread import ServerThread
 
 ANSWERS = {
     "t-value": (200, {"schema": '{"type":"string"}'}),
@@ -41,10 +41,10 @@ def url() -> Iterator[str]:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    thread = ServerThread(server, "registry")
+    thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    thread.stop()
 
 
 def test_the_newest_schema_or_none(url: str) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import ssl
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tailgate.embedded.registry import RegistryServer
 from tailgate.embedded.subjects import Schema
 from tailgate.lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.host.server_thread import ServerThread
 from testing.engine_process import EngineProcess, rows, until
 from tests.certificates import Authority
 
@@ -41,6 +41,8 @@ class World:
         self.kafka = Kafka(folder / "kafka", guard=Guard("SASL_SSL", own.certificate, own.key, self.authority.certificate, users))
         self.kafka.start()
         self.registry = _registry(folder, self.authority)
+        self.registry_thread = ServerThread(self.registry, "registry")
+        self.registry_thread.start()
         key, self.secrets = folder / "key", folder / "secrets"
         key.write_bytes(base64.b64encode(os.urandom(32)))
         key.chmod(0o600)
@@ -72,8 +74,7 @@ class World:
     def stop(self) -> None:
         self.sinks.stop()
         self.engine.stop()
-        self.registry.shutdown()
-        self.registry.server_close()
+        self.registry_thread.stop()
         self.kafka.stop()
 
     def output(self) -> bytes:
@@ -94,9 +95,7 @@ def _registry(folder: Path, authority: Authority) -> RegistryServer:
     (folder / "registry" / "pair.pem").write_text(own.key + own.certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "registry" / "pair.pem")
-    server = RegistryServer(folder / "registry", 0, user=("reg", "registry-word"), tls=context)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return RegistryServer(folder / "registry", 0, user=("reg", "registry-word"), tls=context)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Tests how serving notices new entries: with the engine's long poll or, without an engine, by polling."""
 
 import json
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -9,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tailgate.gateway.mirrors import wake
+from tailgate.lake.host.server_thread import ServerThread
 from tests.gateway.serving.model_lake import ModelLake, serving
 
 
@@ -20,7 +20,8 @@ class Engine(ThreadingHTTPServer):
     def __init__(self, model: ModelLake) -> None:
         self.model, self.asked = model, 0
         super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.thread = ServerThread(self, "engine")
+        self.thread.start()
         model.writer.announce(address=f"127.0.0.1:{self.server_port}", token="secret")
 
 
@@ -66,8 +67,7 @@ def test_woken_by_the_engine(model: ModelLake, run, monkeypatch: pytest.MonkeyPa
 
     run(work)
     assert engine.asked > 3
-    engine.shutdown()
-    engine.server_close()
+    engine.thread.stop()
 
 
 def test_the_engine_disconnects(model: ModelLake, run) -> None:
@@ -76,8 +76,7 @@ def test_the_engine_disconnects(model: ModelLake, run) -> None:
         async with serving(model) as server:
             time_before = model.tick({})
             await server.progress.wait(time_before - 1, 5)
-            engine.shutdown()
-            engine.server_close()
+            engine.thread.stop()
             for _ in range(3):
                 later = model.tick({})
                 assert await server.progress.wait(later - 1, 5) == later

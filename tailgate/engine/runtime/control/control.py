@@ -16,7 +16,6 @@ import hmac
 import secrets
 import select
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +26,7 @@ from tailgate.lake import control as protocol
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.host.http import BadRequest, body_length
 from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 POLL_S = 10.0  # longest long poll
@@ -181,14 +181,16 @@ class Control:
 
     def __init__(self, answers: Answers, crashed: Callable[[], bool] = lambda: False) -> None:
         self.token = secrets.token_urlsafe(32)
-        self._server = _Server(answers, self.token, InternalErrors(mask_literals, crashed))
-        self.address = "{}:{}".format(*self._server.server_address[:2])
+        server = _Server(answers, self.token, InternalErrors(mask_literals, crashed))
+        self.address = "{}:{}".format(*server.server_address[:2])
+        self._thread = ServerThread(server, "control")
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="control", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
-        self._server.socket.close()
+        """Stops listening. Connections that are open are still answered."""
+        self._thread.stop()
 
 
 def notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
