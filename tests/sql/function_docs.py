@@ -87,6 +87,7 @@ EXAMPLES = {  # for functions that the corpus does not call
     "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
 }
 EXAMPLES |= {
+    "try": "(SELECT sum(try(x::int)) FROM (VALUES ('5'), ('a')) t(x))",
     "json_typeof": "json_typeof('[1]')",
     "json_array_length": "json_array_length('[1, [2, 3]]')",
     "json_extract_path": """json_extract_path('{"a": {"b":  5}}', 'a')""",
@@ -105,6 +106,7 @@ EXAMPLES |= {
 EXTENSIONS = (
     "mz_now",
     "mz_logical_timestamp",
+    "try",
     "any_value",
     "min_by",
     "max_by",

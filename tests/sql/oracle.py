@@ -47,7 +47,7 @@ NAMES = "abcdefg"
 CALLS = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "",
     "json_build_array": "", "json_build_object": "",
     "pg_typeof": "pg_typeof(a)::text", "like_escape": "",
-    "mz_now": "", "mz_logical_timestamp": ""}  # fmt: skip
+    "mz_now": "", "mz_logical_timestamp": "", "try": ""}  # fmt: skip
 # aggregates with an order or with unusual arguments
 AGGREGATES = {
     "string_agg": "string_agg(a, ',' ORDER BY a)",

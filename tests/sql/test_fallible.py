@@ -20,6 +20,7 @@ substring(name, 1, 2) = 'ab'
 id % 2 = 0
 id / 7 = 1
 amount::numeric(12, 3) > 1
+try(id / n) = 1
 """.strip().splitlines()
 
 FAILS = """
@@ -37,6 +38,7 @@ amount::numeric(9, 2) > 1
 amount::numeric(10, 3) > 1
 amount::numeric(9, 1) > 1
 name::int = 1
+try(id / n) = name::int
 """.strip().splitlines()
 
 

@@ -20,24 +20,25 @@ Kind = TypeName | str
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with one list of arguments. `null`: the result for no rows or a NULL argument may be NULL."""
+    """A function with one list of arguments. `may_fail`: its evaluation may raise an error although its arguments do not."""
 
     name: str
     arguments: tuple[Kind, ...]
     result: Kind
     template: str
     aggregate: bool = False
+    may_fail: bool = False
 
 
-def _aggregate(name: str, argument: Kind, result: Kind, template: str) -> Function:
-    return Function(name, (argument,), result, template, aggregate=True)
+def _aggregate(name: str, argument: Kind, result: Kind, template: str, *, may_fail: bool = False) -> Function:
+    return Function(name, (argument,), result, template, aggregate=True, may_fail=may_fail)
 
 
 AGGREGATES = (
     _aggregate("count", "any", t.BIGINT, "count({0})"),
     _aggregate("count_distinct", "any", t.BIGINT, "count(DISTINCT {0})"),
-    _aggregate("sum", t.INT, t.INT, "CAST(sum({0}) AS integer)"),
-    _aggregate("sum", t.BIGINT, t.BIGINT, "CAST(sum({0}) AS bigint)"),
+    _aggregate("sum", t.INT, t.INT, "CAST(sum({0}) AS integer)", may_fail=True),
+    _aggregate("sum", t.BIGINT, t.BIGINT, "CAST(sum({0}) AS bigint)", may_fail=True),
     _aggregate("sum", t.DOUBLE, t.DOUBLE, "sum({0})"),
     _aggregate("avg", "number", t.DOUBLE, "CAST(avg({0}) AS double precision)"),
     _aggregate("min", "any", "same", "min({0})"),
@@ -58,10 +59,10 @@ TEXTS = (
     Function("replace", (t.VARCHAR, t.VARCHAR, t.VARCHAR), t.VARCHAR, "replace({0}, {1}, {2})"),
     Function("concat", (t.VARCHAR, t.VARCHAR), t.VARCHAR, "concat({0}, {1})"),
     Function("substring", (t.VARCHAR, t.INT), t.VARCHAR, "substr({0}, {1})"),
-    Function("substring", (t.VARCHAR, t.INT, t.INT), t.VARCHAR, "substr({0}, {1}, {2})"),
+    Function("substring", (t.VARCHAR, t.INT, t.INT), t.VARCHAR, "substr({0}, {1}, {2})", may_fail=True),
 )
 NUMBERS = (
-    Function("abs", ("number",), "same", "abs({0})"),
+    Function("abs", ("number",), "same", "abs({0})", may_fail=True),
     Function("ceil", (t.DOUBLE,), t.DOUBLE, "ceil({0})"),
     Function("floor", (t.DOUBLE,), t.DOUBLE, "floor({0})"),
     Function("sqrt", (t.DOUBLE,), t.DOUBLE, "CASE WHEN {0} >= 0 THEN sqrt({0}) END"),

@@ -41,7 +41,7 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     translator = Translator(scope)
-    keys = [translator.scalar(key) for key in query.group_by]
+    keys = [translator.value(key) for key in query.group_by]
     items = _items(query, translator)
     key_names: dict[e.Expression, str] = {}
     for item, name, _ in items:
@@ -60,8 +60,8 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
         )
     conditions = [f"{key.text} IS NOT NULL" for key in keys]
     if query.where is not None:
-        conditions.append(translator.scalar(query.where).text)
-    having = f" HAVING {translator.scalar(query.having).text}" if query.having is not None else ""
+        conditions.append(translator.value(query.where).text)
+    having = f" HAVING {translator.value(query.having).text}" if query.having is not None else ""
     source = quoted(relation)
     text = f"SELECT {_texts(items)} FROM {source} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, _columns(items), tuple(key_names[key] for key in query.group_by))
@@ -94,7 +94,7 @@ def derivation(query: e.SelectQuery, relation: str, scope: Scope, message_key: t
                 "a key of several columns is not supported", hint="PARTITION BY one expression.", position=query.partition_by[1].position
             )
         is_null = isinstance(query.partition_by[0], e.Constant) and query.partition_by[0].value is None
-        keys = [] if is_null else [translator.scalar(query.partition_by[0]).text]
+        keys = [] if is_null else [translator.value(query.partition_by[0]).text]
     names = {typed.text: name for _, name, typed in reversed(items)}
     key_names = [names[key] for key in keys if key in names]
     if len(key_names) < len(keys):
@@ -116,13 +116,13 @@ def _items(query: e.SelectQuery, translator: Translator) -> Items:
     items: Items = []
     for number, item in enumerate(query.items):
         if item.expression is not None:
-            items.append((item, name_of(item, number), translator.scalar(item.expression)))
+            items.append((item, name_of(item, number), translator.value(item.expression)))
             continue
         if query.group_by:
             raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
         for column in translator.scope.columns:
             reference = e.ColumnReference(column, item.source, item.position)
-            items.append((e.SelectItem(reference, position=item.position), column, translator.scalar(reference)))
+            items.append((e.SelectItem(reference, position=item.position), column, translator.value(reference)))
     names: set[str] = set()
     for item, name, _ in items:
         if name in names:
@@ -144,7 +144,7 @@ def _projection(query: e.SelectQuery, relation: str, translator: Translator, ite
     check_clauses(query)
     if query.having is not None:
         raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
-    where = "" if query.where is None else f" WHERE {translator.scalar(query.where).text}"
+    where = "" if query.where is None else f" WHERE {translator.value(query.where).text}"
     return Translation(f"SELECT {_texts(items)}{added} FROM {quoted(relation)}{where}", _columns(items), ())
 
 

@@ -3,13 +3,14 @@
     Constant, ColumnReference, FunctionCall, … ──► Translator(scope).expression ──► Typed(text, type)
 
 The types are ksqlDB's: INT / INT is an INT, AVG a DOUBLE. The text has a cast wherever PostgreSQL's type
-would differ. A division by zero is NULL.
+would differ. A division by zero is NULL. ksqlDB evaluates each item of a projection, argument of an
+aggregate, key and condition alone. One whose evaluation fails is NULL: `Translator.value`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from typing_extensions import assert_never
@@ -29,11 +30,19 @@ ROWTIME = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"  # milliseconds, 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression of PostgreSQL's dialect and its type in ksqlDB. `is_json`: a structure inside a jsonb."""
+    """An expression of PostgreSQL's dialect and its type in ksqlDB.
+
+    `is_json`: a structure inside a jsonb. `may_fail`: its evaluation may raise an error.
+    """
 
     text: str
     type: TypeName
     is_json: bool = False
+    may_fail: bool = False
+
+    def or_null(self) -> Typed:
+        """Returns an expression that is NULL where this one fails."""
+        return replace(self, text=f"try({self.text})", may_fail=False) if self.may_fail else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +77,19 @@ class Translator:
             case e.Operation():
                 return self._operation(expression)
             case e.InList(operand, items, negated):
-                values = ", ".join(self.scalar(item).text for item in items)
-                return Typed(f"({self.scalar(operand).text}{' NOT' * negated} IN ({values}))", types.BOOLEAN)
+                operands = [self.scalar(part) for part in (operand, *items)]
+                values = ", ".join(item.text for item in operands[1:])
+                return _condition(f"{operands[0].text}{' NOT' * negated} IN ({values})", operands)
             case e.Between(operand, low, high, negated):
-                bounds = f"{self.scalar(low).text} AND {self.scalar(high).text}"
-                return Typed(f"({self.scalar(operand).text}{' NOT' * negated} BETWEEN {bounds})", types.BOOLEAN)
+                operands = [self.scalar(part) for part in (operand, low, high)]
+                texts = [part.text for part in operands]
+                return _condition(f"{texts[0]}{' NOT' * negated} BETWEEN {texts[1]} AND {texts[2]}", operands)
             case e.CaseExpression():
                 return self._case(expression)
             case e.Cast(operand, target):
-                return Typed(f"CAST({self.scalar(operand).text} AS {types.postgresql(target)})", target)
+                value = self.scalar(operand)
+                may_fail = value.may_fail or not types.widens(value.type, target)
+                return Typed(f"CAST({value.text} AS {types.postgresql(target)})", target, may_fail=may_fail)
             case e.FieldAccess():
                 return self._field(expression)
             case e.Subscript() | e.Constructor() | e.Lambda():
@@ -95,6 +108,10 @@ class Translator:
                 position=expression.position,
             )
         return typed
+
+    def value(self, expression: e.Expression) -> Typed:
+        """Returns a typed expression that is NULL where its evaluation fails, and is not a structure. Raises 0A000."""
+        return self.scalar(expression).or_null()
 
     def _column(self, reference: e.ColumnReference) -> Typed:
         scope = self.scope
@@ -140,38 +157,47 @@ class Translator:
         arguments = tuple(self.scalar(argument) for argument in call.arguments)
         if is_aggregate:
             self._in_aggregate = False
+            arguments = tuple(argument.or_null() for argument in arguments)
         function = functions.find(call.name, tuple(a.type for a in arguments), call.position)
         texts = [_widened(a, kind) for a, kind in zip(arguments, (*function.arguments, *("any",) * len(arguments)), strict=False)]
         result = function.result if isinstance(function.result, TypeName) else _first_known(arguments)
         text = function.template.replace("{*}", ", ".join(texts))
-        return Typed(text.format(*texts) if "{" in text else text, result)
+        may_fail = function.may_fail or any(a.may_fail for a in arguments)
+        return Typed(text.format(*texts) if "{" in text else text, result, may_fail=may_fail)
 
     def _operation(self, operation: e.Operation) -> Typed:
         operands = [self.scalar(operand) for operand in operation.operands]
         texts = [operand.text for operand in operands]
         match operation.operator:
             case "not":
-                return Typed(f"(NOT {texts[0]})", types.BOOLEAN)
+                return _condition(f"NOT {texts[0]}", operands)
             case "is null":
-                return Typed(f"({texts[0]} IS NULL)", types.BOOLEAN)
+                return _condition(f"{texts[0]} IS NULL", operands)
             case "like":
                 escape = f" ESCAPE {texts[2]}" if len(texts) == 3 else ""
-                return Typed(f"({texts[0]} LIKE {texts[1]}{escape})", types.BOOLEAN)
+                is_constant = isinstance(operation.operands[1], e.Constant)
+                return _condition(f"{texts[0]} LIKE {texts[1]}{escape}", operands, may_fail=not is_constant)
             case "||":
-                return Typed(f"({texts[0]} || {texts[1]})", types.VARCHAR)
+                return Typed(f"({texts[0]} || {texts[1]})", types.VARCHAR, may_fail=any(o.may_fail for o in operands))
             case "+" | "-" | "*" | "/" | "%" as sign:
                 return _arithmetic(sign, operands, operation.position)
             case sign:
-                return Typed(f"({texts[0]} {sign.upper()} {texts[1]})", types.BOOLEAN)
+                return _condition(f"{texts[0]} {sign.upper()} {texts[1]}", operands)
 
     def _case(self, case: e.CaseExpression) -> Typed:
         branches = [(self.scalar(condition), self.scalar(result)) for condition, result in case.branches]
         otherwise = None if case.otherwise is None else self.scalar(case.otherwise)
         results = [result for _, result in branches] + ([] if otherwise is None else [otherwise])
-        operand = "" if case.operand is None else " " + self.scalar(case.operand).text
+        operands = [] if case.operand is None else [self.scalar(case.operand)]
         whens = "".join(f" WHEN {condition.text} THEN {result.text}" for condition, result in branches)
         ending = "" if otherwise is None else f" ELSE {otherwise.text}"
-        return Typed(f"CASE{operand}{whens}{ending} END", _first_known(results))
+        may_fail = any(part.may_fail for part in (*operands, *results, *(condition for condition, _ in branches)))
+        return Typed(f"CASE{''.join(f' {o.text}' for o in operands)}{whens}{ending} END", _first_known(results), may_fail=may_fail)
+
+
+def _condition(text: str, operands: list[Typed], *, may_fail: bool = False) -> Typed:
+    """Returns a condition. `may_fail`: it may fail although its operands do not."""
+    return Typed(f"({text})", types.BOOLEAN, may_fail=may_fail or any(operand.may_fail for operand in operands))
 
 
 def _constant(constant: e.Constant) -> Typed:
@@ -208,12 +234,13 @@ def _arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     if widest == "decimal":
         raise FeatureNotSupported("arithmetic with DECIMAL is not supported", hint="CAST the operands AS DOUBLE.", position=position)
     if len(operands) == 1:
-        return Typed(f"(- {operands[0].text})", type)
+        return Typed(f"(- {operands[0].text})", type, may_fail=True)
     left, right = (_widened(o, type) for o in operands)
     divisor = f"nullif({right}, 0)" if sign in ("/", "%") else right
     if sign == "%" and type == types.DOUBLE:
         raise FeatureNotSupported("% of DOUBLE is not supported", hint="CAST the operands AS BIGINT.", position=position)
-    return Typed(f"({left} {sign} {divisor})", type)
+    by_constant = sign in ("/", "%") and right.isdigit()  # a positive number
+    return Typed(f"({left} {sign} {divisor})", type, may_fail=not by_constant or operands[0].may_fail)
 
 
 def _widened(argument: Typed, kind: TypeName | str) -> str:

@@ -59,6 +59,7 @@ OF_AVRO = {
     "enum": VARCHAR,
 }
 NUMBERS = ("int", "bigint", "decimal", "double")  # from the narrowest to the widest
+WIDER = (("int", "bigint"), ("int", "double"), ("bigint", "double"))  # casts that never fail
 
 
 def postgresql(type: TypeName) -> str:
@@ -72,6 +73,11 @@ def postgresql(type: TypeName) -> str:
     if type.name not in POSTGRESQL:
         raise UndefinedObject(f'type "{type.name.upper()}" does not exist', position=type.position)
     return POSTGRESQL[type.name]
+
+
+def widens(source: TypeName, target: TypeName) -> bool:
+    """Returns whether a cast never fails."""
+    return target in (source, VARCHAR) or (source.name, target.name) in WIDER
 
 
 def of_catalog(type: Type) -> TypeName:

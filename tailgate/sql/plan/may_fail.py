@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar
-from tailgate.sql.plan.rewriting import walk
+from tailgate.sql.plan.rewriting import parts
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
@@ -25,8 +25,10 @@ WHOLE = ("int2", "int4", "int8")
 
 
 def fallible(scalar: Scalar) -> bool:
-    """Returns whether a scalar or one of its parts may fail."""
-    return any(_fails(part) for part in walk(scalar))
+    """Returns whether a scalar or one of its parts may fail. The value of `try` and its parts cannot."""
+    if isinstance(scalar, Call) and scalar.function.name == "try":
+        return False
+    return _fails(scalar) or any(map(fallible, parts(scalar)))
 
 
 def _fails(scalar: Scalar) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tailgate.lake.types import Type
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.render.duckdb_macros import MACROS
+from tailgate.sql.render.duckdb_macros import MACROS, catchable
 from tailgate.sql.render.shared_arguments import NO_MACROS, Macros
 
 
@@ -16,7 +16,7 @@ class Dialect:
     """The syntax of one engine where it differs from the other. Texts with {} are format strings.
 
     `parameter`: None if the engine has no parameters. `let`: binds `value` to `variable` in `text`.
-    `macros`: the macros that templates may call.
+    `macros`: the macros that templates may call. `catchable`: a template whose errors `try` catches.
     """
 
     template: Callable[[Function], str]
@@ -36,6 +36,7 @@ class Dialect:
     plain_lists: bool  # whether integers in IN (…) take the type of the left operand
     let: str
     macros: Macros
+    catchable: Callable[[str], str]
     copied: Mapping[str, str]  # by the engine's type: a copy of an operand of coalesce
 
 
@@ -62,6 +63,7 @@ SPARK = Dialect(
     plain_lists=False,
     let="element_at(transform(array({value}), {variable} -> {text}), 1)",
     macros=NO_MACROS,
+    catchable=str,
     copied={},
 )
 DUCKDB = Dialect(
@@ -82,6 +84,7 @@ DUCKDB = Dialect(
     plain_lists=True,
     let="list_transform([{value}], lambda {variable}: {text})[1]",
     macros=Macros(MACROS),
+    catchable=catchable,
     # DuckDB 1.5 frees the texts of a function in Python when coalesce has passed them on.
     copied={"VARCHAR": "({} || '')", "BLOB": "({} || ''::BLOB)"},
 )

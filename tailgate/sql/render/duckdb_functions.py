@@ -53,6 +53,9 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
             connection.remove_function(name)
         arguments = [_duckdb(t) for t in udf.arguments]
         create(name, _vectorised(udf), arguments, _duckdb(udf.result), type="arrow", null_handling="special", side_effects=udf.volatile)
+    with suppress(duckdb.InvalidInputException):
+        connection.remove_function("tg_error")
+    create("tg_error", _raise, ["VARCHAR"], '"NULL"', type="arrow", null_handling="special")
     for macro in MACROS:
         connection.execute("CREATE OR REPLACE MACRO " + macro)
 
@@ -98,6 +101,11 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
     names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(udf.arguments))]
     run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]  # inspect reads it
     return run
+
+
+def _raise(messages: Any) -> Any:
+    """Raises the first of the messages, as error() of DuckDB."""
+    raise RuntimeError(messages[0].as_py())
 
 
 def _values(array: Any) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tailgate.sql.functions import arithmetic, arrays
 
 OUT_OF_RANGE = f"abs(months) >= {2**31} OR abs(days) >= {2**31} OR abs(micros) >= {2**63}"
@@ -12,7 +14,7 @@ INTERVAL = (
 FRACTION = "[22003] percentile value ' || f || ' is not between 0 and 1"
 PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
 SIMPLE = "length(rtrim(p, '%')) - length(replace(p, '%', '')) <= 1"  # sql.compute.regexp.likes.is_simple()
-MACROS = (
+_MACROS = (
     *arithmetic.MACROS,
     "tg_float_to_numeric(x, number) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE number END",
     "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
@@ -26,3 +28,25 @@ MACROS = (
     f"tg_like_any(x, p) AS CASE WHEN {SIMPLE} THEN x LIKE p ESCAPE '\\' ELSE tg_like(x, p) END",
     *arrays.MACROS,
 )
+
+
+def catchable(sql: str) -> str:
+    """Returns SQL whose errors TRY of DuckDB catches.
+
+    TRY accepts no volatile function, and error() is one. The function tg_error is not, and there is a second
+    form of each macro that calls it.
+    """
+    return re.sub(r"\berror\(", "tg_error(", CALLS.sub(r"tg_try_\1(", sql))
+
+
+def _raising() -> frozenset[str]:
+    """Returns the names of the macros that call error(), possibly through another macro, without their prefix tg_."""
+    bodies = {definition.partition("(")[0].removeprefix("tg_"): definition.partition(" AS ")[2] for definition in _MACROS}
+    raising = {name for name, body in bodies.items() if re.search(r"\berror\(", body)}
+    while more := {n for n, body in bodies.items() if n not in raising and raising.intersection(re.findall(r"\btg_(\w+)\(", body))}:
+        raising |= more
+    return frozenset(raising)
+
+
+CALLS = re.compile(rf"\btg_({'|'.join(sorted(_raising()))})\(")
+MACROS = (*_MACROS, *(catchable(definition) for definition in _MACROS if CALLS.match(definition)))

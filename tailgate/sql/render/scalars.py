@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
@@ -115,7 +115,9 @@ class _Renderer:
         template = dialect.template(call.function)
         if not template:
             raise FeatureNotSupported(f"{call.function}{dialect.where} is not supported")
-        arguments = list(map(self.render, call.arguments))
+        catching = replace(dialect, template=lambda f: dialect.catchable(dialect.template(f)))
+        renderer = replace(self, dialect=catching) if call.function.name == "try" else self
+        arguments = list(map(renderer.render, call.arguments))
         texts, lets, size = share_arguments(arguments, uses(template, len(arguments), dialect.macros), self.variables)
         types = [a.type for a in call.arguments]
         pattern = Patterns(call, texts, dialect)

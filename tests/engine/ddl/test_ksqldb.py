@@ -132,6 +132,40 @@ def test_wrong_queries_of_streams(query: str, sqlstate: str, message: str) -> No
     assert error.value.sqlstate == sqlstate
 
 
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("reading", "reading"),
+        ("reading + 1", "try((reading + 1))"),
+        ("reading / 2", "(reading / nullif(2, 0))"),
+        ("reading / reading", "try((reading / nullif(reading, 0)))"),
+        ("CAST(reading AS BIGINT)", "CAST(reading AS bigint)"),
+        ("CAST(area AS INT)", "try(CAST(area AS integer))"),
+        ("UCASE(area)", "upper(area)"),
+        ("LEN(SUBSTRING(area, 1, reading))", "try(length(substr(area, 1, reading)))"),
+        ("area LIKE 'a%'", "(area LIKE 'a%')"),
+        ("area LIKE sensor", "try((area LIKE sensor))"),
+        ("CASE WHEN reading > 1 THEN reading - 1 ELSE 0 END", "try(CASE WHEN (reading > 1) THEN (reading - 1) ELSE 0 END)"),
+        ("COALESCE(CAST(area AS INT), 1)", "try(coalesce(CAST(area AS integer), 1))"),
+        ("reading * 2 IN (1, 2)", "try(((reading * 2) IN (1, 2)))"),
+    ],
+)
+def test_an_item_that_may_fail_is_null_then(expression: str, text: str) -> None:
+    view, _, _ = derived(f"CREATE STREAM t AS SELECT sensor, {expression} AS x FROM readings EMIT CHANGES", declared(READINGS))
+    assert f"SELECT sensor AS sensor, {text} AS x, " in view.query
+
+
+def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() -> None:
+    query = "SELECT reading + 1 AS k, sum(reading * 2) AS n, count(area) AS c FROM readings WHERE reading + 2 > 1 GROUP BY reading + 1"
+    view, sink, _ = derived(f"CREATE TABLE t AS {query} HAVING sum(reading) > 1 EMIT CHANGES", declared(READINGS))
+    assert view.query == (
+        "SELECT try((reading + 1)) AS k, try(CAST(sum(try((reading * 2))) AS integer)) AS n, count(area) AS c FROM readings"
+        " WHERE try((reading + 1)) IS NOT NULL AND try(((reading + 2) > 1))"
+        " GROUP BY try((reading + 1)) HAVING try((CAST(sum(reading) AS integer) > 1))"
+    )
+    assert sink.message_key == (0,)
+
+
 def test_view_and_sink_are_dropped_together() -> None:
     view, sink, catalog = derived(AVERAGES, declared(READINGS))
     drop_table, drop_stream = parse("DROP TABLE avg_readings"), parse("DROP STREAM readings")

@@ -97,6 +97,26 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
 
 
+def test_an_expression_that_fails_is_null(world: World) -> None:
+    world.stream("f")
+    world.engine.execute("CREATE TABLE shares AS SELECT k, sum(100 / (n - 1)) AS n FROM f GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE STREAM sums_1 AS SELECT k, n + 2147483646 AS n, CAST(k AS INT) AS i FROM f EMIT CHANGES")
+    world.engine.execute("CREATE TABLE keys AS SELECT CAST(k AS INT) AS k, count(*) AS n FROM f GROUP BY CAST(k AS INT) EMIT CHANGES")
+    world.engine.execute("CREATE STREAM large AS SELECT k, n FROM f WHERE n + 2147483646 > 0 EMIT CHANGES")
+    for key, n in (("a", 1), ("a", 3), ("b", 1), ("7", 2)):
+        world.send("f", key, n)
+    until(lambda: len(rows(world.lake, "sums_1")) == 4)
+    assert [row[:3] for row in sorted(rows(world.lake, "sums_1"), key=str)] == [
+        ("7", None, 7),
+        ("a", 2147483647, None),
+        ("a", None, None),
+        ("b", 2147483647, None),
+    ]
+    until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", None)])
+    until(lambda: world.rows("large") == [("a", 1), ("b", 1)])
+    until(lambda: world.rows("keys") == [(7, 1)])
+
+
 def test_a_terminated_query_leaves_its_table(world: World) -> None:
     world.stream("t")
     world.engine.execute("CREATE TABLE ended AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")

@@ -21,7 +21,7 @@ from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import sql_functions, subqueries
 from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, printed
 from tailgate.sql.binder.expressions.window_functions import is_window
-from tailgate.sql.binder.grouping import placeholder
+from tailgate.sql.binder.grouping import aggregate, placeholder, windowed
 from tailgate.sql.binder.grouping_sets import grouping_call
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.sequence_calls import bind_sequence_call
@@ -32,8 +32,10 @@ from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
+from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 from tailgate.sql.plan.sort_keys import has_equal_forms
+from tailgate.sql.plan.subqueries import subquery
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
@@ -99,6 +101,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         if len(row.outputs) > 1:
             raise FeatureNotSupported(f"{name} as a value of several columns is not supported", hint=hint, position=at)
     _check_volatility(binder, row, at)
+    if row.name == "try":
+        _check_try(operands[0], at)
     return binder.call(row, operands, at)
 
 
@@ -177,6 +181,18 @@ def _check_volatility(binder: ExpressionBinder, row: Function, at: int | None) -
         raise FeatureNotSupported(
             f"{row.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
         )
+
+
+def _check_try(value: Scalar, at: int | None) -> None:
+    """Raises 0A000 for a volatile function or a subquery in the value of try, outside of aggregates and window functions."""
+    if aggregate(value) is not None or windowed(value) is not None:
+        return
+    if subquery(value) is not None:
+        raise FeatureNotSupported("a subquery in try is not supported", hint="Write try inside the subquery.", position=at)
+    if isinstance(value, Call) and value.function.volatility == "volatile":
+        raise FeatureNotSupported(f"volatile function {value.function.name} in try is not supported", position=at)
+    for part in parts(value):
+        _check_try(part, at)
 
 
 def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:

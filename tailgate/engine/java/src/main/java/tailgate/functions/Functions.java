@@ -185,6 +185,7 @@ public final class Functions {
     functions.put("tg_to_timestamp", call(t, "toTimestamp", DataTypes.TimestampType, DataTypes.DoubleType));
     functions.put("tg_position", call(LogPositions.class, "of", TEXT, BIGINT, INT));
     functions.put("tg_required", Functions::required);
+    functions.put("tg_try", arguments -> new Try(arguments.get(0)));
   }
 
   private static void addSetReturning(Map<String, Builder> functions) {
