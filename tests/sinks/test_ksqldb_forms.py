@@ -56,6 +56,14 @@ def test_rows_of_different_keys_with_equal_values() -> None:
     assert events == [Event(b"a", None), Event(b"b", b'{"N":1}')]
 
 
+def test_a_windowed_key_ends_with_the_start_of_the_window() -> None:
+    columns = (*COLUMNS[:2], Field("windowstart", INT8), Field("windowend", INT8))
+    key_form = form("ksqldb_kafka", "key", (0, 2))
+    encoder = Encoder(columns, "upsert", form("ksqldb_json", "value", (0, 2)), key=(0, 2), key_form=key_form)
+    events = encoder.events(changes(columns, ("a", 1, 258, 300, 1), ("a", 1, 0, 42, -1)))
+    assert sorted(events, key=str) == [Event(b"a" + bytes(8), None), Event(b"a" + bytes(6) + b"\1\2", b'{"N":1}')]
+
+
 STREAM = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8))
 
 

@@ -51,6 +51,12 @@ def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> s.Tail:
     translate = aggregation if query.group_by else projection
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with EMIT CHANGES is not supported", position=query.partition_by[0].position)
+    if query.window is not None:
+        raise FeatureNotSupported(
+            "WINDOW with EMIT CHANGES is not supported here",
+            hint="Use CREATE TABLE … AS SELECT, and EMIT CHANGES of that table.",
+            position=query.window.position,
+        )
     text = translate(query, item.name, scope_of(item, query.source)).text
     tail = s.parse(f"TAIL ({text})", "postgresql")
     assert isinstance(tail, s.Tail)

@@ -28,7 +28,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sinks.formats.jsons import micros
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
 FORMS = ("ksqldb_json", "ksqldb_delimited", "ksqldb_kafka")
 LENGTH = struct.Struct(">I")
@@ -80,7 +80,8 @@ class KsqldbValue:
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         texts = [_texts(column, array) for column, array in zip(columns, arrays, strict=True)]
-        others = [i for i, column in enumerate(columns) if i not in self._key and column.name not in self.hidden]
+        hidden = self.hidden | (set(WINDOW_BOUNDS) if len(self._key) > 1 else set())
+        others = [i for i, column in enumerate(columns) if i not in self._key and column.name not in hidden]
         names = [_json_text(ksqldb_name(columns[i].name)) + ":" for i in others]
         out = []
         for n, prefix in enumerate(self._prefixes(columns, texts, length)):
@@ -115,9 +116,15 @@ class StreamValue(KsqldbValue):
 
 
 class KsqldbKey:
-    """A key of one column: text as it is, numbers in big-endian order."""
+    """A key of one column: text as it is, numbers in big-endian order.
+
+    A second column is the start of a window in ms. It follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it.
+    """
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        if len(columns) > 1:
+            parts = zip(*(KsqldbKey().rows((c,), (a,), length) for c, a in zip(columns, arrays, strict=True)), strict=True)
+            return list(map(b"".join, parts))
         ((column, array),) = zip(columns, arrays, strict=True)
         write: Callable[[Any], bytes] = bytes
         if column.type.name in PACKED:

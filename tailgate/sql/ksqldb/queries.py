@@ -6,20 +6,29 @@
     projection    SELECT … [PARTITION BY]: the rows of a stream or table
     derivation    a projection of a stream for another stream, with the positions of the rows
 
-GROUP BY ignores rows whose key is NULL, PARTITION BY keeps them. The projection contains the key.
+The table of an aggregation with WINDOW TUMBLING or HOPPING has the columns windowstart and windowend, too. The first
+is in the key. GROUP BY ignores rows whose key is NULL, PARTITION BY keeps them. The projection contains the key.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, GroupingError, InvalidColumnReference, ReservedName
+from tailgate.lake.errors import (
+    DuplicateColumn,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidColumnReference,
+    InvalidParameterValue,
+    ReservedName,
+    WrongObjectType,
+)
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, Scope, Translator, Typed, listed_names, name_of
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, Scope, Translator, Typed, listed_names, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +44,27 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
     """Returns the translation of SELECT … FROM relation [WHERE …] GROUP BY … [HAVING …].
 
     Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an
-    aggregate, and 42P10 if the projection lacks a key.
+    aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
+    source = quoted(relation)
+    window_keys: tuple[e.Expression, ...] = ()
+    if query.window is not None:
+        source = _windows(query.window, source, scope)
+        scope = replace(scope, window=query.window.size)
+        window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     translator = Translator(scope)
     keys = [translator.value(key) for key in query.group_by]
     items = _items(query, translator)
+    _check_names(items, WINDOW_BOUNDS if window_keys else ())
     key_names: dict[e.Expression, str] = {}
     for item, name, _ in items:
         assert item.expression is not None
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
-        elif not _is_aggregate(item.expression, query.group_by):
+        elif not _is_aggregate(item.expression, (*query.group_by, *window_keys)):
             raise GroupingError(
                 f"Non-aggregate SELECT expression must be part of GROUP BY: {listed_names((name,))}", position=item.expression.position
             )
@@ -62,9 +78,35 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
     if query.where is not None:
         conditions.append(translator.value(query.where).text)
     having = f" HAVING {translator.value(query.having).text}" if query.having is not None else ""
-    source = quoted(relation)
+    message_key = tuple(key_names[key] for key in query.group_by)
+    if window_keys:
+        bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, WINDOW_BOUNDS, strict=True)]
+        keys.append(bounds[0][2])
+        items += bounds
+        message_key += WINDOW_BOUNDS[:1]
     text = f"SELECT {_texts(items)} FROM {source} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
-    return Translation(text, _columns(items), tuple(key_names[key] for key in query.group_by))
+    return Translation(text, _columns(items), message_key)
+
+
+def _windows(window: e.WindowClause, relation: str, scope: Scope) -> str:
+    """Returns the rows of a stream with their windows, an item of FROM. Raises 0A000, 22023, or 42809 for a table."""
+    if not scope.has_position:
+        raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
+    if window.kind == "session":
+        raise FeatureNotSupported("WINDOW SESSION is not supported", hint="Use session in a view.", position=window.position)
+    for clause, value in (("RETENTION", window.retention), ("GRACE PERIOD", window.grace)):
+        if value is not None:
+            raise FeatureNotSupported(
+                f"{clause} of a window is not supported", hint="Late records count, and windows are kept.", position=window.position
+            )
+    if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
+        raise InvalidParameterValue(
+            "the size of a window must be positive, and its advance positive and at most the size", position=window.position
+        )
+    size = f"interval '{window.size} milliseconds'"
+    if window.advance is None:
+        return f"tumble({relation}, rowtime, {size})"
+    return f"hop({relation}, rowtime, interval '{window.advance} milliseconds', {size})"
 
 
 def projection(query: e.SelectQuery, relation: str, scope: Scope) -> Translation:
@@ -84,9 +126,7 @@ def derivation(query: e.SelectQuery, relation: str, scope: Scope, message_key: t
     """
     translator = Translator(scope, aggregates=False)
     items = _items(query, translator)
-    for item, name, _ in items:
-        if name in PSEUDO_COLUMNS:
-            raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
+    _check_names(items, tuple(PSEUDO_COLUMNS))
     keys = [quoted(name) for name in message_key]
     if query.partition_by:
         if len(query.partition_by) > 1:
@@ -131,6 +171,13 @@ def _items(query: e.SelectQuery, translator: Translator) -> Items:
     return items
 
 
+def _check_names(items: Items, reserved: tuple[str, ...]) -> None:
+    """Raises 42939 for an item with the name of a column that the translation adds."""
+    for item, name, _ in items:
+        if name in reserved:
+            raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
+
+
 def _texts(items: Items) -> str:
     return ", ".join(f"{typed.text} AS {quoted(name)}" for _, name, typed in items)
 
@@ -149,17 +196,13 @@ def _projection(query: e.SelectQuery, relation: str, translator: Translator, ite
 
 
 def check_clauses(query: e.SelectQuery) -> None:
-    """Raises 0A000 by name for joins, windows and EMIT FINAL, which are not supported."""
+    """Raises 0A000 by name for joins, EMIT FINAL, and windows without GROUP BY, which are not supported."""
     if query.joins:
         raise FeatureNotSupported(
             "JOIN in a query of ksqlDB is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.joins[0].position
         )
-    if query.window is not None:
-        raise FeatureNotSupported(
-            f"WINDOW {query.window.kind.upper()} is not supported",
-            hint="Use tumble, hop or session in a view.",
-            position=query.window.position,
-        )
+    if query.window is not None and not query.group_by:
+        raise GroupingError("WINDOW clause requires a GROUP BY clause", position=query.window.position)
     if query.emit == "final":
         raise FeatureNotSupported("EMIT FINAL is not supported", hint="Use EMIT CHANGES.", position=query.position)
 

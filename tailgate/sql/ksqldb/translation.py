@@ -25,7 +25,9 @@ from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
 
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
+WINDOW_BOUNDS = ("windowstart", "windowend")
 ROWTIME = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
+WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble and hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,14 @@ class Typed:
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist.
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window`: the size
+    of the windows in ms, if there are any: then WINDOWSTART and WINDOWEND exist.
     """
 
     columns: Mapping[str, TypeName]
     names: tuple[str, ...]
     has_position: bool = True
+    window: int | None = None
 
 
 class Translator:
@@ -122,6 +126,9 @@ class Translator:
         if is_own and scope.has_position and reference.column in PSEUDO_COLUMNS:
             text = ROWTIME if reference.column == "rowtime" else quoted(reference.column)
             return Typed(text, PSEUDO_COLUMNS[reference.column])
+        if scope.window is not None and reference.source is None and reference.column in WINDOW_BOUNDS:
+            is_start = reference.column == "windowstart"
+            return Typed(WINDOWSTART if is_start else f"({WINDOWSTART} + {scope.window})", types.BIGINT)
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""
         raise UndefinedColumn(f"Column '{prefix}{ksqldb_name(reference.column)}' cannot be resolved.", position=reference.position)
 

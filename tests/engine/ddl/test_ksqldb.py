@@ -166,6 +166,26 @@ def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() ->
     assert sink.message_key == (0,)
 
 
+def test_a_window_is_in_the_key() -> None:
+    query = "SELECT sensor, windowend / 1000 AS until, count(*) AS n FROM readings WINDOW {} GROUP BY sensor"
+    tumbling, sink, catalog = derived(f"CREATE TABLE w AS {query.format('TUMBLING (SIZE 30 SECONDS)')} EMIT CHANGES", declared(READINGS))
+    assert [(c.name, str(c.type)) for c in tumbling.columns] == [
+        ("sensor", "text"),
+        ("until", "bigint"),
+        ("n", "bigint"),
+        ("windowstart", "bigint"),
+        ("windowend", "bigint"),
+    ]
+    assert "FROM tumble(readings, rowtime, interval '30000 milliseconds')" in tumbling.query
+    assert (sink.message_key, sink.envelope) == ((0, 3), "upsert")
+    hopping, _, catalog = derived(f"CREATE TABLE h AS {query.format('HOPPING (SIZE 1 HOUR, ADVANCE BY 1 MINUTE)')} EMIT CHANGES", catalog)
+    assert "FROM hop(readings, rowtime, interval '60000 milliseconds', interval '3600000 milliseconds')" in hopping.query
+    with pytest.raises(TailgateError, match="WINDOW clause is only supported for streams"):
+        derived("CREATE TABLE x AS SELECT sensor, sum(n) AS n FROM w WINDOW TUMBLING (SIZE 1 DAY) GROUP BY sensor EMIT CHANGES", catalog)
+    with pytest.raises(TailgateError, match="requires a GROUP BY"):
+        derived("CREATE STREAM x AS SELECT * FROM readings WINDOW TUMBLING (SIZE 1 DAY) EMIT CHANGES", catalog)
+
+
 def test_view_and_sink_are_dropped_together() -> None:
     view, sink, catalog = derived(AVERAGES, declared(READINGS))
     drop_table, drop_stream = parse("DROP TABLE avg_readings"), parse("DROP STREAM readings")
@@ -245,7 +265,20 @@ def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
         ("SELECT sensor, sum(area + 1) AS n FROM readings GROUP BY sensor", "42804", "Unsupported arithmetic types"),
         ("SELECT * FROM readings", "0A000", "without GROUP BY"),
         ("SELECT sensor, area, count(*) AS n FROM readings GROUP BY sensor, area", "0A000", "a key of several columns"),
-        ("SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY) GROUP BY sensor", "0A000", "WINDOW TUMBLING"),
+        ("SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (1 DAY) GROUP BY sensor", "0A000", "WINDOW SESSION"),
+        ("SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, RETENTION 2 DAYS) GROUP BY sensor", "0A000", "RETENTION"),
+        (
+            "SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, GRACE PERIOD 1 DAY) GROUP BY sensor",
+            "0A000",
+            "GRACE PERIOD of a window",
+        ),
+        (
+            "SELECT sensor, count(*) AS n FROM readings WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 1 DAY) GROUP BY sensor",
+            "22023",
+            "at most the size",
+        ),
+        ("SELECT sensor, windowstart FROM readings WINDOW TUMBLING (SIZE 1 DAY) GROUP BY sensor", "42939", "`WINDOWSTART`"),
+        ("SELECT sensor, windowstart AS s, count(*) AS n FROM readings GROUP BY sensor", "42703", "WINDOWSTART"),
         ("SELECT sensor, count(*) AS n FROM none GROUP BY sensor", "42P01", "none"),
     ],
 )

@@ -30,8 +30,8 @@ class World:
         self.lake = Lake(folder / "lake")
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
 
-    def send(self, topic: str, key: str, n: int) -> None:
-        self._producer.produce(topic, json.dumps({"N": n}), key=key)
+    def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
+        self._producer.produce(topic, json.dumps({"N": n}), key=key, timestamp=timestamp)
         self._producer.flush()
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -115,6 +115,24 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", None)])
     until(lambda: world.rows("large") == [("a", 1), ("b", 1)])
     until(lambda: world.rows("keys") == [(7, 1)])
+
+
+def test_windows(world: World) -> None:
+    """A late record counts."""
+    world.stream("w")
+    query = "SELECT k, sum(n) AS n, windowend / 1000 AS until FROM w WINDOW {} GROUP BY k EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE tumbling AS {query.format('TUMBLING (SIZE 10 SECONDS)')}")
+    world.engine.execute(f"CREATE TABLE hopping AS {query.format('HOPPING (SIZE 10 SECONDS, ADVANCE BY 5 SECONDS)')}")
+    for key, n, timestamp in (("a", 1, 1_000_001_000), ("a", 2, 1_000_009_999), ("a", 4, 1_000_010_000), ("a", 8, 1_000_000_000)):
+        world.send("w", key, n, timestamp)
+    tumbling = [("a", 4, 1_000_020, 1_000_010_000, 1_000_020_000), ("a", 11, 1_000_010, 1_000_000_000, 1_000_010_000)]
+    until(lambda: sorted(rows(world.lake, "tumbling")) == tumbling)
+    until(lambda: sorted((row[3], row[1]) for row in rows(world.lake, "hopping")) == HOPS)
+    world.engine.execute("CREATE TABLE starts AS SELECT windowstart, count(*) AS n FROM hopping GROUP BY windowstart EMIT CHANGES")
+    until(lambda: sorted(rows(world.lake, "starts")) == [(start, 1) for start, _ in HOPS])
+
+
+HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
 
 
 def test_a_terminated_query_leaves_its_table(world: World) -> None:

@@ -96,7 +96,7 @@ def derived_view(
             position=statement.position,
         )
     translation = _translation(statement, source)
-    if len(translation.message_key) > 1:
+    if len(statement.query.group_by) > 1:
         raise FeatureNotSupported("a key of several columns is not supported", hint="GROUP BY one expression.", position=statement.position)
     column_types = dict(translation.columns)
     for key in translation.message_key:
