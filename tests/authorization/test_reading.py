@@ -85,6 +85,8 @@ READING = [
     ("INSERT INTO lo.own SELECT n FROM salaries",),
     ("INSERT INTO lo.own VALUES ((SELECT n FROM salaries))",),
     ("INSERT INTO lo.own VALUES (1) RETURNING (SELECT n FROM salaries)",),
+    ("UPDATE lo.own SET n = 1 RETURNING (SELECT n FROM salaries)",),
+    ("DELETE FROM lo.own RETURNING (SELECT n FROM salaries)",),
     ("UPDATE lo.own SET n = (SELECT n FROM salaries)",),
     ("UPDATE lo.own SET n = s.n FROM salaries AS s",),
     ("DELETE FROM lo.own WHERE n IN (SELECT n FROM salaries)",),

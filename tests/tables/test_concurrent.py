@@ -190,6 +190,26 @@ def test_a_block_arrives_in_one_tick(world: World) -> None:
     assert [sorted((s.relation, s.rows) for s in e.header.relations) for e in entries] == [[(o, 2), (p, 1)]]
 
 
+READS = [
+    "INSERT INTO k VALUES (2) RETURNING (SELECT max(n) FROM other)",
+    "INSERT INTO k VALUES (1) ON CONFLICT (id) DO UPDATE SET n = (SELECT max(n) FROM other)",
+    "UPDATE k SET n = 2 RETURNING (SELECT max(n) FROM other)",
+    "DELETE FROM k RETURNING (SELECT max(n) FROM other)",
+]
+
+
+@pytest.mark.parametrize("text", READS)
+def test_subqueries_belong_to_the_reads_of_a_write(world: World, text: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as c, psycopg.connect(world.dsn, autocommit=True) as another:
+        for statement in ("CREATE TABLE k (id int PRIMARY KEY, n int)", "CREATE TABLE other (n int)", "INSERT INTO k VALUES (1, 1)"):
+            c.execute(statement.encode())
+        c.execute("BEGIN")
+        c.execute(text.encode())
+        another.execute("INSERT INTO other VALUES (5)")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            c.execute("COMMIT")
+
+
 def test_a_large_update_gets_through(world: World) -> None:
     """The second evaluation has a reservation, so it succeeds on a busy table."""
     with psycopg.connect(world.dsn, autocommit=True) as c:

@@ -62,13 +62,12 @@ def _items(session: Session, write: WritePlan) -> list[Item]:
     catalog = session.serving.progress.catalog
     match write:
         case InsertPlan():
-            plans = [p for p in (write.rows, write.existing) if p is not None]
+            scans = write.scans
         case ChangePlan():
-            plans = [write.rows]
+            scans = write.rows.scans
         case TruncateTables():
             return list(write.tables)
-    relations = {id for p in plans for id in p.scans} - {INCOMING}
-    return [readable(catalog[r]) for r in sorted(relations)]
+    return [readable(catalog[r]) for r in sorted(set(scans) - {INCOMING})]
 
 
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:

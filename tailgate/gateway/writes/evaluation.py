@@ -133,23 +133,22 @@ class Evaluation:
         """Evaluates an INSERT, or a COPY with the rows `copied`."""
         table = write.table
         if copied is not None:
-            rows, reads = self._whole(write, copied), frozenset[int]()
+            rows = self._whole(write, copied)
         else:
             assert write.rows is not None
             written = None if write.rows.calls else write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
-            reads = frozenset(write.rows.scans) - {INCOMING}
         rows = fitted(rows, table.columns)
         if table.key is None:
             self.allowed(write, rows)
-            return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, reads, self.returned(write, rows))
+            return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, write.reads, self.returned(write, rows))
         hashes = key_hashes(table, rows)
         effect_rows, changes, count = self._keyed(write, rows, hashes)
         changed_keys = hashes
         if write.conflict == "update" and changes.num_rows != effect_rows.num_rows:
             changed_keys = np.concatenate([hashes, key_hashes(table, changes)])
         returned = self.returned(write, effect_rows)
-        return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
+        return Effect(count, {table.id: changes}, {table.id: changed_keys}, write.reads, returned)
 
     def check(self, write: InsertPlan, copied: pa.Table) -> None:
         """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""

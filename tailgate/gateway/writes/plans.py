@@ -22,7 +22,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan.sequences import SequenceCall, separated
-from tailgate.sql.plan.writes import ChangeRows, InsertRows, TruncateTables
+from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows, TruncateTables
 from tailgate.sql.render.duckdb import render
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
@@ -76,6 +76,19 @@ class InsertPlan:
     @property
     def size(self) -> int:
         return sum(q.size for q in (self.rows, self.existing, self.returning, *(c for _, c in self.checks)) if q is not None)
+
+    @property
+    def scans(self) -> tuple[int, ...]:
+        """Returns the relation id of each scan in its queries."""
+        return tuple(id for q in (self.rows, self.existing, self.returning) if q is not None for id in q.scans)
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Returns the relations that it reads as a whole. The scan that searches existing keys reads only rows with these keys."""
+        scans = list(self.scans)
+        if self.existing is not None:
+            scans.remove(self.table.id)
+        return frozenset(scans) - {INCOMING}
 
 
 @dataclass(frozen=True, slots=True)
